@@ -47,6 +47,7 @@ COMMANDS: Final = {
     "run": "run the controllers (the default)",
     "sandbox": "run the built-in API server alone",
     "doctor": "check configuration, server, CRDs and permissions, and say what is missing",
+    "plan": "say what a run would write, and write nothing: plan [NAMESPACE/NAME]; exit code 1 = changes",
     "crd": "print the CustomResourceDefinitions of the controllers' kinds; crd diff OLD says what they break",
     "rbac": "print the roles that the controllers need",
     "user-roles": "print roles for people, to read and to edit the objects of the controllers' kinds",
@@ -86,6 +87,8 @@ def _parser(command: str, operator: Operator) -> _Parser:
     )
     if command == "manifests":
         parser.add_argument("what", choices=_MANIFESTS)
+    if command == "plan":
+        parser.add_argument("what", metavar="NAMESPACE/NAME", nargs="?", default="", help="only this object")
     if command == "run":
         parser.add_argument(
             "--sandbox", action="store_true", help="run on a built-in sandbox in this process"

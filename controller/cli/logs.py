@@ -76,9 +76,13 @@ def tell(problem: Problem, options: Options, stream: TextIO) -> int:
     return problem.exit_code
 
 
-def configure_logging(log_format: str, verbosity: int, *, stream: TextIO) -> LogLevel:
-    """Set structlog up for this process; the last call wins. Returns: the level, which may be changed."""
-    level = LogLevel()
+def configure_logging(log_format: str, verbosity: int, *, stream: TextIO, quiet: bool = False) -> LogLevel:
+    """
+    Set structlog up for this process; the last call wins. Returns: the level, which may be changed.
+
+    Args: quiet = at level 0 nothing but warnings and errors.
+    """
+    level = LogLevel(quiet=quiet)
     renderers = _renderers(log_format or default_format(stream), stream)
     structlog.configure(
         # the first adds the id of the running reconcile to all that its thread logs
@@ -162,8 +166,9 @@ class LogLevel:
     State: value, written by main and by the thread `signal-reports`, read by every thread that logs.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, quiet: bool = False) -> None:
         self.value = 0
+        self._least = logging.WARNING if quiet else logging.INFO
         self._places = TracebackPlaces()
 
     def set(self, verbosity: int) -> None:
@@ -171,7 +176,7 @@ class LogLevel:
         self.value = verbosity
         request_reports.set_verbosity(verbosity)
         # below level 1 a debug line costs nothing but its call
-        lowest = logging.DEBUG if verbosity > 0 else logging.INFO
+        lowest = logging.DEBUG if verbosity > 0 else self._least
         structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(lowest))
 
     def cycle(self) -> int:

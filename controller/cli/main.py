@@ -156,7 +156,8 @@ def _execute_until_stopped(options: Options, out: TextIO, err: TextIO) -> int:
     from handloop.seams.logs import get_logger  # noqa: PLC0415
 
     log = get_logger("controller")
-    level = logs.configure_logging(options.log_format, options.verbosity, stream=err)
+    quiet = options.command == "plan"
+    level = logs.configure_logging(options.log_format, options.verbosity, stream=err, quiet=quiet)
     stop = threading.Event()
 
     def say_signal(name: str) -> None:
@@ -188,6 +189,10 @@ def _ask_or_serve(options: Options, stop: threading.Event, out: TextIO, err: Tex
             from handloop.controller.cli.preflight import doctor  # noqa: PLC0415
 
             return doctor(options, stop, out)
+        case "plan":
+            from handloop.controller.cli.plan_command import run_plan  # noqa: PLC0415
+
+            return run_plan(options, stop, out, err)
         case "sandbox":
             from handloop.controller.cli.sandbox_command import run_sandbox  # noqa: PLC0415
 

@@ -35,11 +35,11 @@ from handloop.controller.runtime.election.durations import (
 )
 from handloop.controller.runtime.serving.bind_address import BindAddress, parse_bind_address
 
-ASKING: Final = ("run", "doctor")
+ASKING: Final = ("run", "doctor", "plan")
 """The commands that ask an API server."""
-_DECLARING: Final = (*ASKING, "manifests")
+_DECLARING: Final = ("run", "doctor", "manifests")
 """The commands that need the declared access."""
-_LOGGING: Final = ("run", "sandbox", "doctor")
+_LOGGING: Final = ("run", "sandbox", "doctor", "plan")
 _SANDBOX: Final = ("run", "sandbox")
 
 
@@ -105,13 +105,19 @@ class Options:
         namespaces,
         "NAME",
         "namespace to watch, or several: a,b, or those with a label: team=a; empty means all (also -A)",
-        _DECLARING,
+        (*_DECLARING, "plan"),
         short="n",
     )
     controllers: tuple[str, ...] = _option(
-        (), listed, "NAMES", "controllers to run, out of {}; * means all", _DECLARING
+        (), listed, "NAMES", "controllers to run, out of {}; * means all", (*_DECLARING, "plan")
     )
-    workers: int = _option(0, workers_count, "N", "worker threads per controller that sets no number itself")
+    workers: int = _option(
+        0,
+        workers_count,
+        "N",
+        "worker threads per controller that sets no number itself",
+        ("run", "plan"),
+    )
     resync: float = _option(
         30.0,
         duration,
@@ -197,7 +203,24 @@ class Options:
         env="",
     )
     output: str = _option(
-        "", one_of("", "json"), "FORMAT", "json in place of text", ("version", "doctor"), short="o", env=""
+        "",
+        one_of("", "json"),
+        "FORMAT",
+        "json in place of text",
+        ("version", "doctor", "plan"),
+        short="o",
+        env="",
+    )
+    only_restarts: bool = _option(
+        False, boolean, "BOOL", "show only writes that start pods anew", ("plan",), env=""
+    )
+    with_outside: bool = _option(
+        False,
+        boolean,
+        "BOOL",
+        "plan for reconciles that act outside of the cluster, too: they do act there",
+        ("plan",),
+        env="",
     )
     metrics_cert_dir: str = _option(
         "",

@@ -23,7 +23,7 @@ from handloop.controller.runtime.life.runnable import Runnable
 from handloop.controller.runtime.manager import Manager
 from handloop.controller.runtime.reconciling.controller import ControllerOptions
 from handloop.controller.runtime.serving.certificate_watcher import CertificateMetrics
-from handloop.informers.informer_options import DEFAULT_OPTIONS
+from handloop.informers.informer_options import DEFAULT_OPTIONS, InformerOptions
 from handloop.informers.outage import Hints
 from handloop.informers.progress import INTERVAL_SECONDS, TTY_INTERVAL_SECONDS
 from handloop.seams.logs import get_logger
@@ -70,16 +70,7 @@ class Program:
         self.manager = Manager(
             client,
             namespaces=self._labels or self._namespaces,
-            informer_options=replace(
-                operator.informer_options() or DEFAULT_OPTIONS,
-                resync_seconds=options.resync,
-                progress_seconds=TTY_INTERVAL_SECONDS if on_terminal else INTERVAL_SECONDS,
-                hints=Hints(
-                    crd_command=operator.crd_command,
-                    crds=frozenset(kind.resource for setup in options.setups() for kind in setup.kinds),
-                    rbac_command=operator.rbac_command,
-                ),
-            ),
+            informer_options=informer_options(options, on_terminal=on_terminal),
             controller_options=ControllerOptions(
                 max_concurrent_reconciles=options.workers,
                 shutdown_timeout_seconds=options.shutdown_timeout,
@@ -151,6 +142,21 @@ class Program:
         except ClientError:
             return None
         return sum(len(page.items) + (page.remaining_item_count or 0) for page in pages)
+
+
+def informer_options(options: Options, *, on_terminal: bool = False) -> InformerOptions:
+    """Those of the operator, with what the command line sets. Args: as Program."""
+    operator = options.operator
+    return replace(
+        operator.informer_options() or DEFAULT_OPTIONS,
+        resync_seconds=options.resync,
+        progress_seconds=TTY_INTERVAL_SECONDS if on_terminal else INTERVAL_SECONDS,
+        hints=Hints(
+            crd_command=operator.crd_command,
+            crds=frozenset(kind.resource for setup in options.setups() for kind in setup.kinds),
+            rbac_command=operator.rbac_command,
+        ),
+    )
 
 
 def _convert(

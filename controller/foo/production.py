@@ -181,7 +181,7 @@ class ProductionFooController(FooController):
             foo_informer,
             decisions,
             standing=lambda name: Standing((), None, None, self._workqueue.num_requeues(name), gave_up=False),
-            paused=self._paused,
+            paused=self.why_paused,
             poke=_PAUSE.reconcile_at,
             clock=seams.clock,
         ).explain
@@ -294,7 +294,7 @@ class ProductionFooController(FooController):
         if _is_being_deleted(foo):
             log.debug("Foo is being deleted, leaving its Deployment alone", v=4, objectReference=name)
             return
-        if why := self._paused(name):  # piece 10
+        if why := self.why_paused(name):  # piece 10
             log.info("Foo is paused", objectReference=name, why=why)
             return
         if not foo.spec.deployment_name:
@@ -311,7 +311,7 @@ class ProductionFooController(FooController):
         if self._is_news(name, wrote=wrote_deployment or wrote_status):
             self._recorder.event(foo, EVENT_TYPE_NORMAL, SUCCESS_SYNCED, MESSAGE_RESOURCE_SYNCED)
 
-    def _paused(self, name: ObjectName) -> str:
+    def why_paused(self, name: ObjectName) -> str:
         """By what a Foo is paused; "" = it is not."""
         foo = self._foo_indexer.get_by_key(str(name))
         paused = foo is not None and _PAUSE.are_to_pause(foo.metadata.annotations)

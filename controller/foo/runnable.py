@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import Final
 
-from handloop import Manager, ObjectName
+from handloop import Manager, ObjectName, object_name, wait_for_cache_sync
 from handloop.apis.apps_v1 import Deployment
 from handloop.controller.foo.controller import CONTROLLER_AGENT_NAME, CachesNotSyncedError, FooController
 from handloop.controller.foo.production import ProductionFooController
@@ -68,12 +68,15 @@ class FooRunnable(PlainFooRunnable):
     The controller for a cluster. Its metrics exist from the start.
 
     Implements handloop.controller.runtime.sharding.slot_work.SlotWorker.
-    Field: memory of Foos by name.
+    Fields: memory of Foos by name; kind, and sources, of which there are none, for a plan.
     State: controller, as its base's; _stop, that of run.
     """
 
     controller: ProductionFooController | None
     shards_by = ("namespace", "uid")
+    kind = Foo.resource.kind
+    sources: tuple[str, ...] = ()
+    plannable = False
 
     def __init__(self, manager: Manager, *, workers: int) -> None:
         replica = manager.replica
@@ -133,6 +136,22 @@ class FooRunnable(PlainFooRunnable):
         busy = controller.workers_alive()
         if busy:
             raise WorkersBusyError(self.name, busy, self._manager.controller_options.shutdown_timeout_seconds)
+
+    # for a plan
+
+    def prepare(self, stop: threading.Event) -> list[ObjectName]:
+        """See handloop.controller.runtime.planning.planner.Plannable."""
+        self.controller = self.new_controller()
+        if not wait_for_cache_sync(stop, *(each.has_synced for each in self._informers)):
+            return []
+        return sorted(object_name(foo) for foo in self._informers[1].list())
+
+    def reconcile_once(self, name: ObjectName) -> float | None:
+        """Likewise."""
+        if self.controller is None or self.controller.why_paused(name):
+            return None
+        self.controller.sync_handler(name)
+        return 0.0
 
     def workers_check(self) -> str | None:
         """A health check: no worker has died."""

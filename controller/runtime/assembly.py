@@ -328,6 +328,7 @@ class Assembly:
             ),
             admitted=admitted,
             decisions=self._decisions,
+            sources=[name for name, _ in spec.sources],
             seams=manager.seams,
         )
 

@@ -198,6 +198,7 @@ class ControllerBuilder(Generic[K]):
         cache_sync_timeout_seconds: float = MANAGERS,
         needs_leader_election: bool = MANAGERS,
         pauses_deletion: bool = MANAGERS,
+        plannable: bool = MANAGERS,
     ) -> Self:
         """
         Set the controller's options; see ControllerOptions. Options that are left out are the manager's.
@@ -214,6 +215,7 @@ class ControllerBuilder(Generic[K]):
             "cache_sync_timeout_seconds": cache_sync_timeout_seconds,
             "needs_leader_election": needs_leader_election,
             "pauses_deletion": pauses_deletion,
+            "plannable": plannable,
         }
         given = {name: value for name, value in chosen.items() if value is not MANAGERS}
         self._spec.options = replace(self._manager.controller_options, **given)

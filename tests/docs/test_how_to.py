@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -16,6 +17,8 @@ import pytest
 import yaml
 
 import handloop
+from examples.memcached import reconciler as memcached
+from examples.memcached.types import Memcached
 from handloop import Context, FrozenMap, ObjectMeta, evolve, format_time, with_controller
 from handloop.apis.crd import custom_resource_definition
 from handloop.apis.meta import LAST_APPLIED
@@ -24,10 +27,11 @@ from handloop.client.errors import NotFound
 from handloop.client.options import ListOptions
 from handloop.client.resource_client import ResourceClient
 from handloop.client.transport import HTTPTransport
-from handloop.controller.cli.dry_set_up import has_own_definition
+from handloop.controller.cli.dry_set_up import DrySetUp, has_own_definition
 from handloop.controller.cli.fit_check import looked_at
 from handloop.controller.cli.flags import parse_options
 from handloop.controller.cli.main import run_command
+from handloop.controller.cli.operator import Operator
 from handloop.controller.cli.options import FLAGS, spelling
 from handloop.controller.myapp.reconciler import add_myapp
 from handloop.controller.myapp.types import MyApp, MyAppSpec
@@ -54,6 +58,7 @@ from handloop.kinds.meta_v1 import LabelSelector
 from handloop.kinds.networking_v1 import NetworkPolicy, NetworkPolicySpec
 from handloop.testing import FakeClock, RecordedWrites, caches
 from handloop.testing.eventually import eventually
+from handloop.testing.running_operator import running_operator
 from handloop.testing.running_sandbox import running_sandbox
 from handloop_sandbox.server import Sandbox
 from support.checks.captured_logs import captured_logs
@@ -826,6 +831,35 @@ def _told(text: str) -> set[str]:
     """Its lines without times and counts, and what a time is in."""
     plain = re.sub(r"\d+(\.\d+)?", "N", text).replace(" and N more:", ":")
     return set(plain.replace("N min", "N s").splitlines())
+
+
+def test_a_plan_is_as_the_page_shows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Another image in the example, beside its Deployment as the release before has made it."""
+    page = (DOCS / "how-to/upgrading.md").read_text(encoding="utf-8")
+    ((typed, *shown),) = (
+        block.splitlines() for block in re.findall(r"^```console\n((?:.*\n)*?)```", page, re.MULTILINE)
+    )
+    dry = DrySetUp((memcached.set_up,), None)
+    operator = Operator(name="memcached", command=typed, set_up=dry.set_up, setups=dry.setups, version=str)
+    manifest = yaml.safe_load((DOCS.parent / "examples/memcached/sample.yaml").read_text(encoding="utf-8"))
+    with running_sandbox(tmp_path) as sandbox:
+        sandbox.apply(custom_resource_definition(Memcached), manifest)
+        with running_operator(sandbox, memcached.set_up):
+            sandbox.wait_for(Memcached, "sample", is_available)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(memcached, "Container", partial(another_image, "memcached:1.6.38"))
+            assert run_command(operator, ["plan", f"--kubeconfig={sandbox.kubeconfig}"]) == 1
+    assert capsys.readouterr().out.splitlines() == shown
+
+
+def is_available(cache: Memcached) -> bool:
+    """Whether its condition says so."""
+    return any(each.type == "Available" and each.status == "True" for each in cache.status.conditions)
+
+
+def another_image(image: str, /, **fields: Any) -> Container:
+    """A container with it."""
+    return Container(**{**fields, "image": image})
 
 
 def test_every_page_has_its_test() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from contextlib import closing
 from typing import Final, Literal
 
 import pytest
@@ -10,6 +12,11 @@ from examples.memcached.reconciler import FINALIZER, set_up
 from examples.memcached.types import Memcached, MemcachedSpec
 from handloop.apis.conditions import Condition, find_condition
 from handloop.apis.meta import FrozenMap, Kind, ObjectMeta
+from handloop.client.config import load_config
+from handloop.client.resource_client import Client, PatchType
+from handloop.client.transport import HTTPTransport
+from handloop.controller.runtime.planning.attempt import PlannedWrite
+from handloop.controller.runtime.planning.planner import PlanningManager
 from handloop.kinds.apps_v1 import Deployment, DeploymentSpec
 from handloop.kinds.core_v1 import Container, Pod, PodSpec, PodTemplateSpec
 from handloop.kinds.meta_v1 import LabelSelector
@@ -52,6 +59,45 @@ def is_gone(cluster: ExampleCluster) -> bool:
     """Whether nothing is left."""
     kinds: tuple[type[Kind], ...] = (Memcached, Deployment, Pod)
     return not any(cluster.all(kind) for kind in kinds)
+
+
+def plan(cluster: ExampleCluster) -> tuple[PlannedWrite, ...]:
+    """What an operator would write."""
+    with closing(HTTPTransport(load_config(kubeconfig=str(cluster.kubeconfig)))) as transport:
+        manager = PlanningManager(Client(transport), namespaces=(cluster.namespace,))
+        set_up(manager)
+        return tuple(manager.make(threading.Event()).writes())
+
+
+def test_a_plan_is_what_the_next_reconcile_writes(cluster: ExampleCluster) -> None:
+    """Field by field, of what is new, of what a user or somebody else has changed; it writes nothing."""
+    wanted(cluster, 2)
+    deployment, finalizer, status = plan(cluster)
+    assert [each.verb for each in (deployment, finalizer, status)] == ["create", "patch", "patch"]
+    made = {each.path: each.new for each in deployment.fields}
+    assert made["spec.template.spec.containers[name=memcached].image"] == "memcached:1.6"
+    assert [each[:3] for each in finalizer.fields] == [("metadata.finalizers", None, [FINALIZER])]
+    assert cluster.get(Deployment, "cache") is None
+    with cluster.operator(set_up):
+        cluster.eventually(lambda: has_nodes(cluster, 2), "2 nodes")
+    image = {"containers": [{"name": "memcached", "image": "somebody/else:1"}]}
+    objects = cluster.client.resource(Deployment)
+    fields = {"spec": {"replicas": 1, "template": {"spec": image}}}
+    objects.patch(
+        "cache", fields, namespace=cluster.namespace, patch_type=PatchType.STRATEGIC, field_manager="somebody"
+    )
+    (mended,) = (each for each in plan(cluster) if each.kind == "Deployment")
+    assert mended.restarts_for == ("image",)
+    assert [tuple(each) for each in mended.fields] == [
+        ("spec.replicas", 1, 2, "somebody", ""),
+        (
+            "spec.template.spec.containers[name=memcached].image",
+            "somebody/else:1",
+            "memcached:1.6",
+            "somebody",
+            "image",
+        ),
+    ]
 
 
 def test_a_life(cluster: ExampleCluster) -> None:

@@ -110,6 +110,9 @@ class Context:
     log: Any
     """Bound to controller, object and id."""
 
+    dry_run: bool
+    """Whether it is a plan's: nothing is written, and nothing outside of the cluster may be done."""
+
     def __init__(
         self,
         *,
@@ -127,6 +130,7 @@ class Context:
         statuses: StatusWrites | None = None,
         child_labels: Callable[[], Mapping[str, str]] = dict,
         told: Callable[[str], None] | None = None,
+        dry_run: bool = False,
         clock: Clock = REAL_CLOCK,
     ) -> None:
         """
@@ -149,6 +153,7 @@ class Context:
         self._writes = writes
         self._child_labels = child_labels
         self._told = told
+        self.dry_run = dry_run
         self._clock = clock
 
     def __repr__(self) -> str:

@@ -113,6 +113,9 @@ class ControllerOptions:
     pauses_deletion: bool = False
     """Whether a pause also keeps the finalizers of objects that are being deleted."""
 
+    plannable: bool = False
+    """Whether the reconciles act outside of the cluster, but not while Context.dry_run: a plan calls them."""
+
     shutdown_timeout_seconds: float = 30.0
     """How long a stop waits for the reconciles in flight."""
 
@@ -170,7 +173,8 @@ class Controller:
     Implements handloop.controller.runtime.life.runnable.Runnable.
 
     Fields: name; kind, that of the objects; queue; decisions, its record by name; explainer, set before run;
-    shards_by and ends_first, as in Runnable.
+    sources, the names of those outside of the cluster, and plannable, as the option, for a plan; shards_by
+    and ends_first, as in Runnable.
     State, under _lock: _counts; _running, the reconciles under way by name; _told, the ids of those that the
     log shows as blocked; _watchman, the thread that looks for these, None = there is nothing to look for;
     _watches, which only grow; _started, set by run. run starts the watches that it finds; watch() starts a
@@ -198,6 +202,7 @@ class Controller:
         new_id: Callable[[], str] = lambda: str(uuid.uuid4()),
         admitted: Admitted = admit_all,
         decisions: Decisions | None = None,
+        sources: Sequence[str] = (),
         seams: Seams = REAL_SEAMS,
     ) -> None:
         """
@@ -207,6 +212,8 @@ class Controller:
         """
         self.name = name
         self.needs_leader_election = options.needs_leader_election
+        self.sources = tuple(sources)
+        self.plannable = options.plannable
         self.queue = queue
         self._reconciler = reconciler
         self.kind = kind
@@ -317,6 +324,33 @@ class Controller:
         finally:
             self.queue.shut_down()
         self._join(workers)
+
+    def prepare(self, stop: threading.Event) -> list[ObjectName]:
+        """
+        Begin a plan, in place of run: no worker starts.
+
+        Returns: the names that a run would reconcile at first, sorted; none after a stop.
+        Raises: as run. Blocks: until the caches are filled.
+        """
+        for watch in self._take_watches():
+            watch.start()
+        return sorted(self.queue.names()) if self._wait_for_caches(stop) else []
+
+    def reconcile_once(self, name: ObjectName) -> float | None:
+        """
+        Reconcile a name for a plan: nothing is repeated or remembered, and no write is waited for.
+
+        Returns: after how many seconds it would be reconciled again, 0 = after a change; None = it is paused.
+        Raises: whatever the reconcile does.
+        """
+        before = READER.set("reconcile")
+        try:
+            context = self._context(name, self.queue.take(name), dry_run=True)
+            with structlog.contextvars.bound_contextvars(reconcileID=context.id):
+                result = _checked(self._reconciler.reconcile(name, context))
+            return None if result is LEFT_ALONE else result.requeue_after or 0.0
+        finally:
+            READER.reset(before)
 
     def _take_watches(self) -> tuple[Watch, ...]:
         """The watches that run starts; those that come later start by themselves."""
@@ -499,7 +533,7 @@ class Controller:
             self._metrics.timeouts.inc()
             self._reports.timed_out(context, self._clock.now() - began_at)
 
-    def _context(self, name: ObjectName, causes: tuple[Cause, ...]) -> Context:
+    def _context(self, name: ObjectName, causes: tuple[Cause, ...], *, dry_run: bool = False) -> Context:
         identity = self._new_id()
         return self._new_context(
             controller=self.name,
@@ -509,8 +543,10 @@ class Controller:
             deadline=Deadline(self._options.reconcile_timeout_seconds, stop=self._stop, clock=self._clock),
             # bound when it is first used
             log=get_logger(self.name, controller=self.name, object=name, reconcileID=identity),
-            writes=NameWrites(self._writes, name),
-            told=partial(self.decisions.note, name, TOLD),
+            # a dry write never comes to a cache
+            writes=None if dry_run else NameWrites(self._writes, name),
+            told=None if dry_run else partial(self.decisions.note, name, TOLD),
+            dry_run=dry_run,
         )
 
     def _settled(

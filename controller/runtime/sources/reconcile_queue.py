@@ -262,6 +262,10 @@ class ReconcileQueue:
         due = None if scheduled is None else scheduled[1]
         return Standing(causes, due_in, due, self._queue.num_requeues(name), gave_up)
 
+    def names(self) -> set[ObjectName]:
+        """All names that wait, or are due later."""
+        return self._causes.names()
+
     def wake(self, name: ObjectName, *, priority: int = DEFAULT_PRIORITY) -> None:
         """Look at a parked name again, now."""
         self._queue.add(name, priority=priority)

@@ -12,7 +12,7 @@ pkg/controller/openapi/builder.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from importlib.resources import files
 
@@ -35,6 +35,8 @@ _JSON_PATCHES = (
     "application/merge-patch+json",
 )
 _STRATEGIC = "application/strategic-merge-patch+json"
+_BUILT_IN = {"title": "Kubernetes", "version": f"v{MAJOR}.{MINOR}.{PATCH}"}
+_OF_DEFINITIONS = {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}
 _WRITES = ("dryRun", "fieldManager", "fieldValidation")
 
 
@@ -79,7 +81,7 @@ def document(catalog: Catalog, group_version_path: str) -> bytes | None:
     return None
 
 
-def _document(resources: Iterable[ServedResource]) -> Document:
+def _document(resources: Sequence[ServedResource]) -> Document:
     schemas: Document = {_PATCH: {"type": "object"}}
     paths: Document = {}
     for resource in resources:
@@ -87,7 +89,7 @@ def _document(resources: Iterable[ServedResource]) -> Document:
         paths |= _paths(resource)
     return {
         "openapi": "3.0.0",
-        "info": {"title": "Kubernetes", "version": f"v{MAJOR}.{MINOR}.{PATCH}"},
+        "info": _OF_DEFINITIONS if any(each.custom for each in resources) else _BUILT_IN,
         "paths": paths,
         "components": {"schemas": schemas},
     }

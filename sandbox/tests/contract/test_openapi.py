@@ -55,6 +55,15 @@ def group(server: APIServer) -> Iterator[str]:
 
 
 @pytest.mark.parametrize(
+    ("what", "title"), [("apis/{}/v1", "Kubernetes CRD Swagger"), ("apis/apps/v1", "Kubernetes")]
+)
+def test_a_document_names_who_serves_it(server: APIServer, group: str, what: str, title: str) -> None:
+    """What comes from definitions has another title than what is built in."""
+    path = f"/openapi/v3/{what.format(group)}"
+    server.eventually(path, lambda answer: answer.status == 200 and answer.body["info"]["title"] == title)
+
+
+@pytest.mark.parametrize(
     ("path", "accept", "found"),
     [
         ("/openapi/v2", _JSON, _JSON),

@@ -163,8 +163,8 @@ def test_the_sandbox_listens_on_free_loopback_ports_by_default() -> None:
             ["zzzz"],
             (
                 'unknown command "zzzz"; '
-                "have: run, sandbox, doctor, crd, rbac, user-roles, monitoring, manifests, bundle, "
-                "migrate-storage, version"
+                "have: run, sandbox, doctor, plan, crd, rbac, user-roles, monitoring, manifests, bundle, "
+                "migrate-storage, why, version"
             ),
         ),
         (["--workers", "0"], "--workers: at least 1 worker is needed"),

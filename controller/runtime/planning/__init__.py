@@ -1,0 +1,1 @@
+"""What a run would write: reconciles whose writes are dry, and the fields that they would change."""

@@ -1,0 +1,133 @@
+"""
+One reconcile of a plan: what it would write, and where the plan of it ends.
+
+It ends before the first step whose answer would be another one in a run: nothing that was written is there.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache
+from typing import Any, Final
+
+import msgspec
+
+from handloop.controller.runtime.planning.field_changes import FieldChange
+
+_ACTS: Final = frozenset(
+    {"socket.connect", "sqlite3.connect", "subprocess.Popen", "os.system", "os.posix_spawn"}
+)
+"""Events of Python's audit. A library in C may connect without one."""
+
+MORE: Final = "more"
+PAUSED: Final = "paused"
+WEBHOOK: Final = "webhook"
+OUTSIDE: Final = "outside"
+CANNOT_BE_DRY: Final = "cannot be dry"
+
+
+class PlanEnds(BaseException):
+    """Ends a reconcile. No Exception, as authors catch these and go on."""
+
+
+class PlannedWrite(msgspec.Struct, frozen=True, rename="camel"):
+    """One write; restarts_for = what of a pod's template it changes, () = no pods start anew."""
+
+    verb: str
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+    subresource: str
+    owner: str
+    restarts_for: tuple[str, ...]
+    fields: tuple[FieldChange, ...]
+
+    @property
+    def restarts(self) -> bool:
+        """Whether a workload would start its pods anew."""
+        return bool(self.restarts_for)
+
+    @property
+    def place(self) -> tuple[str, ...]:
+        """What it is sorted by, beside its owner."""
+        return self.api_version, self.kind, self.namespace, self.name, self.subresource
+
+
+class Attempt:
+    """
+    A reconcile under way.
+
+    Fields: owner, as `MyApp default/a`; made, what it would have created, by path; deleted, the paths of what
+    it would have deleted; seen, the path and body of the last whole object that was read; ended, one of the
+    words above and why, ("", "") before the end.
+    State: _writes, each with the path of its object. Threads: the worker's.
+    """
+
+    def __init__(self, owner: str, *, acts_outside: bool = False) -> None:
+        """Args: acts_outside = it may."""
+        self.owner = owner
+        self.acts_outside = acts_outside
+        self.made: dict[str, dict[str, Any]] = {}
+        self.deleted: set[str] = set()
+        self.seen = "", b""
+        self._writes: list[tuple[str, PlannedWrite]] = []
+        self.ended = ("", "")
+        self._asks = False
+
+    @property
+    def writes(self) -> tuple[PlannedWrite, ...]:
+        """What it would write, in that order."""
+        return tuple(write for _, write in self._writes)
+
+    def of(self, path: str) -> tuple[PlannedWrite, ...]:
+        """The same, to one object."""
+        return tuple(write for at, write in self._writes if at == path)
+
+    def note(self, path: str, write: PlannedWrite) -> None:
+        """It would write."""
+        self._writes.append((path, write))
+
+    def end(self, what: str, why: str) -> PlanEnds:
+        """End it, unless it has ended before. Returns: what to raise."""
+        if not self.ended[0]:
+            self.ended = what, why
+        return PlanEnds(why)
+
+    @contextmanager
+    def asking(self) -> Iterator[None]:
+        """While the API server is asked, which may need a connection, or a program that logs in."""
+        self._asks = True
+        try:
+            yield
+        finally:
+            self._asks = False
+
+    def look_at(self, event: str, arguments: tuple[Any, ...]) -> None:
+        """An audit event of the thread. Raises: PlanEnds for an act outside of the cluster."""
+        if not (self._asks or self.acts_outside):
+            where = arguments[1] if event == "socket.connect" else arguments[0]
+            raise self.end(OUTSIDE, f"the reconcile acts outside of the cluster: {event} {where!r}")
+
+
+ATTEMPT: Final[ContextVar[Attempt | None]] = ContextVar("ATTEMPT", default=None)
+"""The reconcile of this thread, if it is one of a plan."""
+
+
+@cache
+def guard_against_acts() -> None:
+    """
+    From here on refuse reconciles of plans to connect to anything but the API server, or to start a program.
+
+    It cannot be undone, and concerns nothing but these. What a reconcile does in threads of its own, or on
+    connections that were there before, is not seen.
+    """
+
+    def look(event: str, arguments: tuple[Any, ...]) -> None:
+        if event in _ACTS and (attempt := ATTEMPT.get()) is not None:
+            attempt.look_at(event, arguments)
+
+    sys.addaudithook(look)

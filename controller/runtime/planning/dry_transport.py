@@ -1,0 +1,338 @@
+"""
+A transport that makes every write dry, and notes what it would change.
+
+    reconcile --write--> with dryRun=All --> answer, and GET of the object --> what differs, for the Attempt
+
+The server does all it would do, admission included, and stores nothing. Nothing that is no dry write leaves:
+Events are answered here, and what cannot be dry is refused. Reviews and tokens are reads.
+Decision: ARCHITECTURE, A plan is a run whose writes are dry.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from contextlib import nullcontext
+from typing import Any, Final, NamedTuple
+from urllib.parse import unquote
+
+import msgspec
+
+from handloop.apis.declaration import is_built_in
+from handloop.apis.resource import namespace_in
+from handloop.client.errors import Cancelled
+from handloop.client.http.response import Headers, Response, Stream
+from handloop.client.transport import ForwardingTransport, Transport
+from handloop.controller.runtime.planning.attempt import (
+    ATTEMPT,
+    CANNOT_BE_DRY,
+    MORE,
+    WEBHOOK,
+    Attempt,
+    PlannedWrite,
+)
+from handloop.controller.runtime.planning.field_changes import (
+    SERVERS,
+    FieldChange,
+    changed_fields,
+    created_fields,
+)
+from handloop.seams.clock import REAL_CLOCK, Clock
+
+_READS: Final = ("GET", "HEAD")
+_ASKS: Final = re.compile(
+    r"/apis/(authentication|authorization)\.k8s\.io/.*|/api/v1/namespaces/[^/]+/serviceaccounts/[^/]+/token"
+)
+_EVENTS: Final = re.compile(r"/(api/v1|apis/events\.k8s\.io/v1)(/namespaces/[^/]+)?/events(/[^/]+)?")
+_PLACE: Final = re.compile(
+    r"/(?:api|apis/(?P<group>[^/]+))/(?P<version>[^/]+)"
+    r"(?:/namespaces/[^/]+(?=/(?!(?:status|finalize)$)))?"
+    r"/(?P<plural>[^/]+)(?:/(?P<name>[^/]+)(?:/(?P<subresource>.+))?)?"
+)
+_ACTING: Final = frozenset({"exec", "attach", "portforward", "proxy"})
+"""Subresources that lead into a pod, or to another server."""
+_NO_DRY_RUN: Final = re.compile(
+    r'admission webhook \\?"([^"\\]+)\\?" (?:does not support dry run|denied the request: [^"]*\bdry[- ]?run)'
+)
+"""The server refuses for a webhook with side effects; or a webhook does, as it does not know better."""
+_MERGE: Final = "application/merge-patch+json"
+_STRATEGIC: Final = "application/strategic-merge-patch+json"
+_CREATED, _NOT_FOUND, _CONFLICT, _FAILED = 201, 404, 409, 400
+_VERBS: Final = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+_TRIES: Final = 5
+_PAUSE_SECONDS: Final = 0.5
+_OF_DEFINITIONS: Final = b'"Kubernetes CRD Swagger"'
+_MANAGED: Final = b'"managedFields"'
+_JSON: Final = {"Content-Type": "application/json", "Accept": "application/json"}
+
+
+class _Place(NamedTuple):
+    """What a path addresses; path without the subresource."""
+
+    path: str
+    api_version: str
+    plural: str
+    name: str
+    subresource: str
+
+
+class DryTransport(ForwardingTransport):
+    """
+    See the head of this file. Writes of no reconcile are dry, too.
+
+    State: beside, those, which only grows; _dry = group and version -> whether its server can be dry. Two
+    threads may ask for the same.
+    """
+
+    def __init__(self, transport: Transport, clock: Clock = REAL_CLOCK) -> None:
+        super().__init__(transport)
+        self._clock = clock
+        self.beside: list[PlannedWrite] = []
+        self._dry: dict[tuple[str, str], bool] = {}
+
+    def stream(self, method: str, path: str, **options: Any) -> Stream:
+        """See Transport."""
+        attempt = ATTEMPT.get()
+        with attempt.asking() if attempt else nullcontext():
+            return super().stream(method, path, **options)
+
+    def request(self, method: str, path: str, **options: Any) -> Response:
+        """
+        See Transport. A reconcile that reads what it would have created gets that.
+
+        Raises: Cancelled for a write that cannot be dry; PlanEnds.
+        """
+        attempt = ATTEMPT.get()
+        if attempt is not None:
+            with attempt.asking():
+                return self._request(attempt, method, path, options)
+        alone = Attempt("")
+        answer = self._request(alone, method, path, options)
+        self.beside += alone.writes
+        return answer
+
+    def _request(self, attempt: Attempt, method: str, path: str, options: dict[str, Any]) -> Response:
+        if method in _READS or _ASKS.fullmatch(path):
+            if method == "GET" and path in attempt.made:
+                return _answer(attempt.made[path])
+            answer = super().request(method, path, **options)
+            if _MANAGED in answer.body:
+                attempt.seen = path, answer.body
+            return self._unless_made(attempt, path, answer)
+        if _EVENTS.fullmatch(path):
+            return Response(_CREATED, Headers(_JSON), options.get("body") or b"{}")
+        if attempt.ended[0]:
+            raise attempt.end(*attempt.ended)
+        return self._write(attempt, method, path, options)
+
+    def _write(self, attempt: Attempt, method: str, path: str, options: dict[str, Any]) -> Response:
+        place = self._place(attempt, method, path)
+        if place.path in attempt.made:
+            return self._change_of_made(attempt, method, place, options)
+        if place.path in attempt.deleted and method != "DELETE":
+            raise attempt.end(MORE, f"{place.plural} {place.name} has to be gone first")
+        answer = self._send(method, path, options)
+        if answer.status >= _FAILED:
+            self._look_at_refusal(attempt, method, place, answer, options)
+            return answer
+        made = _decoded(answer.body)
+        is_new = answer.status == _CREATED and not place.subresource
+        before = self._before(attempt, place, made) if place.name and not is_new else {}
+        self._note(attempt, method, place, options, before=before, made=made, is_new=is_new)
+        return answer
+
+    def _before(self, attempt: Attempt, place: _Place, made: dict[str, Any]) -> dict[str, Any]:
+        """
+        The object as the server has it, with managedFields; {} without the right to read it.
+
+        Whoever applies has just read it, to see which fields are ours. A dry answer has the version of what
+        it was made of.
+        """
+        path, body = attempt.seen
+        if path == place.path and _version(found := _decoded(body)) == _version(made):
+            return found
+        scale = "/scale" if place.subresource == "scale" else ""
+        answer = super().request("GET", f"{place.path}{scale}", headers=_JSON)
+        return _decoded(answer.body) if answer.status < _FAILED else {}
+
+    def _place(self, attempt: Attempt, method: str, path: str) -> _Place:
+        """Raises: Cancelled for what cannot be dry."""
+        found = _PLACE.fullmatch(path)
+        subresource = unquote((found and found["subresource"]) or "")
+        if not found or subresource.partition("/")[0] in _ACTING:
+            why = "it is no write of an object"
+        elif not self._can_be_dry(found["group"] or "", found["version"]):
+            why = f"{found['group']}/{found['version']} is of a server that may write all the same"
+        else:
+            whole = path[: -len(found["subresource"]) - 1] if subresource else path
+            api_version = f"{found['group'] or ''}/{found['version']}".lstrip("/")
+            return _Place(whole, api_version, found["plural"], unquote(found["name"] or ""), subresource)
+        attempt.end(CANNOT_BE_DRY, f"{method} {path}: {why}")
+        raise Cancelled(f"not sent in a plan: {why}", host=self.host, request=f"{method} {path}")
+
+    def _can_be_dry(self, group: str, version: str) -> bool:
+        """
+        A server of its own behind the API server may publish dryRun, and write all the same.
+
+        The API server names itself in what it publishes of definitions.
+        """
+        if is_built_in(group):
+            return True
+        if (group, version) not in self._dry:
+            for _ in range(_TRIES):
+                answer = super().request("GET", f"/openapi/v3/apis/{group}/{version}", headers=_JSON)
+                self._dry[group, version] = answer.status < _FAILED and _OF_DEFINITIONS in answer.body
+                if answer.status != _NOT_FOUND:
+                    break
+                # a new definition is published a moment after it is served
+                self._clock.sleep(_PAUSE_SECONDS, threading.Event())
+        return self._dry[group, version]
+
+    def _send(self, method: str, path: str, options: dict[str, Any]) -> Response:
+        body = options.get("body")
+        if method == "DELETE" and body:
+            # a server reads a deletion's options from the body alone, if there is one
+            body = msgspec.json.encode({**msgspec.json.decode(body), "dryRun": ["All"]})
+        query = {**(options.get("query") or {}), "dryRun": "All"}
+        return super().request(method, path, **{**options, "query": query, "body": body})
+
+    def _unless_made(self, attempt: Attempt, path: str, answer: Response) -> Response:
+        """Raises: PlanEnds for what is not there as what was created is not, such as a namespace."""
+        if answer.status == _NOT_FOUND:
+            for made, obj in attempt.made.items():
+                if f"{path}/".startswith(f"{made}/"):
+                    raise attempt.end(MORE, f"{_words(obj)} has to be there first")
+        return answer
+
+    def _look_at_refusal(
+        self, attempt: Attempt, method: str, place: _Place, answer: Response, options: dict[str, Any]
+    ) -> None:
+        """Raises: PlanEnds where a run would have had another answer."""
+        if webhook := _NO_DRY_RUN.search(answer.body.decode(errors="replace")):
+            raise attempt.end(WEBHOOK, webhook[1])
+        self._unless_made(attempt, place.path, answer)
+        if answer.status == _CONFLICT and method == "POST":
+            name = _named(_decoded(options.get("body")))
+            if f"{place.path}/{name}" in attempt.deleted:
+                raise attempt.end(MORE, f"{place.plural} {name} has to be gone first")
+
+    def _change_of_made(
+        self, attempt: Attempt, method: str, place: _Place, options: dict[str, Any]
+    ) -> Response:
+        """
+        A change of what was created: a creation of both together.
+
+        Raises: PlanEnds for a change that only a server can make.
+        """
+        made, sent = attempt.made[place.path], _decoded(options.get("body"))
+        kind = (options.get("headers") or {}).get("Content-Type", "")
+        merges = kind == _MERGE or (kind == _STRATEGIC and _merges_maps_alone(sent))
+        if place.subresource or method == "DELETE" or (method == "PATCH" and not merges):
+            raise attempt.end(MORE, f"{_words(made)} is changed once it is there")
+        whole = merged(made, sent) if method == "PATCH" else sent
+        metadata = {key: value for key, value in whole["metadata"].items() if key not in SERVERS}
+        query = {key: value for key, value in (options.get("query") or {}).items() if key != "force"}
+        again = {
+            "query": query,
+            "headers": _JSON,
+            "body": msgspec.json.encode({**whole, "metadata": metadata}),
+        }
+        answer = self._send("POST", place.path.rpartition("/")[0], again)
+        now = _decoded(answer.body)
+        if answer.status >= _FAILED:
+            return answer
+        now["metadata"]["uid"] = made["metadata"].get("uid", "")
+        self._note(attempt, method, place, options, before=made, made=now, is_new=False)
+        attempt.made[place.path] = now
+        return _answer(now)
+
+    def _note(
+        self,
+        attempt: Attempt,
+        method: str,
+        place: _Place,
+        options: dict[str, Any],
+        *,
+        before: dict[str, Any],
+        made: dict[str, Any],
+        is_new: bool,
+    ) -> None:
+        """An accepted write, unless it changes nothing."""
+        verb = "create" if is_new else _VERBS[method]
+        sent = _decoded(options.get("body"))
+        name = place.name or _named(made) or "*"
+        fields: tuple[FieldChange, ...] = ()
+        if verb == "create":
+            attempt.made[place.path if place.name else f"{place.path}/{name}"] = made
+            fields = tuple(created_fields(sent, made))
+            if generate := sent.get("metadata", {}).get("generateName"):
+                name = f"{generate}*"  # another one at each try
+        elif verb == "delete":
+            attempt.deleted.add(place.path)
+        elif before.get("kind") == made.get("kind"):
+            # an earlier dry write of this reconcile has not changed what the server has
+            told = [each[:3] for write in attempt.of(place.path) for each in write.fields]
+            ours = (options.get("query") or {}).get("fieldManager", "")
+            # somebody may have written between the two
+            only = {} if _version(made) in ("", _version(before)) else sent
+            changed = changed_fields(before, made, ours=ours, only=only)
+            fields = tuple(each for each in changed if each[:3] not in told)
+            if not fields:
+                return
+        whole = before or ({} if verb == "delete" else made)
+        attempt.note(
+            place.path,
+            PlannedWrite(
+                verb,
+                whole.get("apiVersion", place.api_version),
+                whole.get("kind", place.plural),
+                unquote(namespace_in(place.path)),
+                name,
+                place.subresource,
+                attempt.owner,
+                tuple(sorted({each.restarts for each in fields} - {""})),
+                fields,
+            ),
+        )
+
+
+def merged(before: Any, patch: Any) -> Any:
+    """What a merge patch makes of a value. Follows: RFC 7386."""
+    if not isinstance(patch, dict):
+        return patch
+    there = before if isinstance(before, dict) else {}
+    both = {**there, **{key: merged(there.get(key), value) for key, value in patch.items()}}
+    return {key: value for key, value in both.items() if key not in patch or patch[key] is not None}
+
+
+def _merges_maps_alone(patch: Any) -> bool:
+    """Whether a strategic merge patch means the same as a merge patch: no list, and no directive."""
+    if isinstance(patch, dict):
+        return all(not key.startswith("$") and _merges_maps_alone(value) for key, value in patch.items())
+    return not isinstance(patch, list)
+
+
+def _words(obj: dict[str, Any]) -> str:
+    metadata = obj.get("metadata") or {}
+    return f"{obj.get('kind')} {metadata.get('namespace', '')}/{_named(obj)}".replace(" /", " ")
+
+
+def _decoded(body: bytes | None) -> dict[str, Any]:
+    """An object in JSON; {} for anything else."""
+    try:
+        found = msgspec.json.decode(body or b"{}")
+    except msgspec.DecodeError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _answer(obj: dict[str, Any]) -> Response:
+    return Response(200, Headers(_JSON), msgspec.json.encode(obj))
+
+
+def _named(obj: dict[str, Any]) -> str:
+    return str((obj.get("metadata") or {}).get("name", ""))
+
+
+def _version(obj: dict[str, Any]) -> str:
+    return str((obj.get("metadata") or {}).get("resourceVersion", ""))

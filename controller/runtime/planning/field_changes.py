@@ -1,0 +1,221 @@
+"""
+The fields that a write changes: what the server has, against what its dry answer has.
+
+Both are the server's own words, so defaults, pruned fields, spellings of quantities and what a webhook sets
+make no difference. Of an object that is created only the fields that were sent are shown: the server makes
+up others anew at each try.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import msgspec
+
+Way: TypeAlias = tuple[Any, ...]
+"""The steps to a value: a field's name, an index, or a Keyed."""
+
+TIME: Final = "<time>"
+"""In place of a point in time: it is another one at the next try."""
+HIDDEN: Final = "***"
+_BEFORE, _AFTER = "*** (before)", "*** (after)"  # as kubectl diff
+_RANDOM: Final = frozenset({"uid", "creationTimestamp"})
+SERVERS: Final = frozenset({"managedFields", "resourceVersion", "generation", "selfLink"}) | _RANDOM
+"""The metadata that the server writes."""
+_KEYS: Final = ("name", "type", "key", "mountPath", "containerPort", "port", "ip", "topologyKey", "uid")
+"""What may tell the elements of a list apart: the first that all have, each another."""
+_TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
+_PLAIN: Final = re.compile(r"[\w-]+")
+_LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+_POD: Final = ("spec", "template")
+_TEMPLATES: Final[Mapping[str, Way]] = {
+    **{f"apps/v1 {kind}": _POD for kind in ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet")},
+    "batch/v1 Job": _POD,
+    "batch/v1 CronJob": ("spec", "jobTemplate", *_POD),
+}
+_CONTAINERS: Final = frozenset({"containers", "initContainers"})
+
+
+NOTHING: Final[Mapping[str, Any]] = {}
+
+
+class Keyed(NamedTuple):
+    """A step to the element of a list by one of its fields."""
+
+    key: str
+    value: Any
+
+
+class FieldChange(NamedTuple):
+    """
+    One field; old or new None = it is not there.
+
+    manager had written the old one, "" = we, or nobody; restarts is a word for what of a pod's template it
+    is, such as image, "" = pods do not start anew.
+    """
+
+    path: str
+    old: Any
+    new: Any
+    manager: str = ""
+    restarts: str = ""
+
+
+def changed_fields(
+    before: Mapping[str, Any], after: Mapping[str, Any], *, ours: str = "", only: Mapping[str, Any] = NOTHING
+) -> Iterator[FieldChange]:
+    """
+    What differs between an object as the server has it, and as it would be.
+
+    Args: ours is the manager that writes; only = at the places of what was sent, nothing = everywhere.
+    """
+    kind = f"{after.get('apiVersion')} {after.get('kind')}"
+    template = _TEMPLATES.get(kind)
+    managed = before.get("metadata", {}).get("managedFields") or ()
+    one, other = (_own(_part(only, each) if only else each) for each in (before, after))
+    for way, old, new in _differences(one, other):
+        is_of_pods = template is not None and way[: len(template)] == template
+        reason = _reason(way[len(template or ()) :]) if is_of_pods else ""
+        manager = "" if old is None else ",".join(each for each in _managers(managed, way) if each != ours)
+        if (shown := _shown(kind, way, old, new)) is not None:
+            yield FieldChange(spelled(way), *shown, manager, reason)
+
+
+def created_fields(sent: Mapping[str, Any], made: Mapping[str, Any]) -> Iterator[FieldChange]:
+    """What a new object has of what was sent, in the server's words."""
+    kind = f"{made.get('apiVersion')} {made.get('kind')}"
+    for way, _, new in _differences({}, _own(_part(sent, made)) if sent else _own(made)):
+        if (shown := _shown(kind, way, None, new)) is not None:
+            yield FieldChange(spelled(way), *shown)
+
+
+def has_templates(api_version: str, kind: str) -> bool:
+    """Whether a change of an object of a kind may start pods anew."""
+    return f"{api_version} {kind}" in _TEMPLATES
+
+
+def _own(obj: Mapping[str, Any]) -> dict[str, Any]:
+    """Without the names of its type, and what the server writes."""
+    metadata = {key: value for key, value in (obj.get("metadata") or {}).items() if key not in SERVERS}
+    return {**{key: obj[key] for key in obj if key not in ("apiVersion", "kind")}, "metadata": metadata}
+
+
+def _part(sent: Any, made: Any) -> Any:
+    """The part of an object at the places of what was sent; of a list with other elements all."""
+    if isinstance(sent, dict) and isinstance(made, dict):
+        return {key: _part(value, made[key]) for key, value in sent.items() if key in made}
+    if isinstance(sent, list) and isinstance(made, list) and len(sent) == len(made):
+        return [_part(*pair) for pair in zip(sent, made, strict=True)]
+    return made
+
+
+def _differences(old: Any, new: Any, way: Way = ()) -> Iterator[tuple[Way, Any, Any]]:
+    """The outermost values that are no maps or lists, or are empty, and differ."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key in sorted(old.keys() | new.keys()):
+            yield from _beside(old.get(key), new.get(key), (*way, key))
+    elif isinstance(old, list) and isinstance(new, list):
+        yield from _of_lists(old, new, way)
+    elif type(old) is not type(new) or old != new:
+        yield way, old, new
+
+
+def _beside(old: Any, new: Any, way: Way) -> Iterator[tuple[Way, Any, Any]]:
+    """The same, where one of the two may not be there: of what comes or goes each value is shown."""
+    if old is None and isinstance(new, dict | list) and new:
+        old = type(new)()
+    elif new is None and isinstance(old, dict | list) and old:
+        new = type(old)()
+    yield from _differences(old, new, way)
+
+
+def _of_lists(old: list[Any], new: list[Any], way: Way) -> Iterator[tuple[Way, Any, Any]]:
+    key = next((key for key in _KEYS if _tells_apart(key, old) and _tells_apart(key, new)), "")
+    if not key:
+        if len(old) != len(new) and any(not isinstance(each, dict) for each in (*old, *new)):
+            yield way, old or None, new or None
+            return
+        for index in range(max(len(old), len(new))):
+            before, after = (each[index] if index < len(each) else None for each in (old, new))
+            yield from _beside(before, after, (*way, index))
+        return
+    olds, news = ({each[key]: each for each in elements} for elements in (old, new))
+    for value in sorted(olds.keys() | news.keys(), key=str):
+        yield from _beside(olds.get(value), news.get(value), (*way, Keyed(key, value)))
+    orders = [[value for value in each if value in olds and value in news] for each in (olds, news)]
+    if orders[0] != orders[1]:
+        yield (*way, "order"), orders[0], orders[1]
+
+
+def _tells_apart(key: str, elements: Sequence[Any]) -> bool:
+    values = [each.get(key) if isinstance(each, dict) else None for each in elements]
+    return all(isinstance(each, str | int) for each in values) and len(set(values)) == len(values)
+
+
+def spelled(way: Way) -> str:
+    """A path as it is printed: `spec.template.spec.containers[name=web].image`."""
+    return "".join(map(_step, way)).removeprefix(".")
+
+
+def _step(step: Any) -> str:
+    if isinstance(step, Keyed):
+        return f"[{step.key}={step.value}]"
+    if isinstance(step, int):
+        return f"[{step}]"
+    return f".{step}" if _PLAIN.fullmatch(step) else f"[{msgspec.json.encode(step).decode()}]"
+
+
+def _shown(kind: str, way: Way, old: Any, new: Any) -> tuple[Any, Any] | None:
+    """The values as they may be shown: no secrets, no times; None = not at all."""
+    is_told = way[:1] in (("data",), ("stringData",)) or way[-1:] == (_LAST_APPLIED,)
+    if kind == "v1 Secret" and is_told:
+        if old is None or new is None:
+            return (None if old is None else HIDDEN), (None if new is None else HIDDEN)
+        return _BEFORE, _AFTER
+    pair = _timeless(old), _timeless(new)
+    # of a condition that changes, its time says nothing more
+    return None if way[:1] == ("status",) and TIME in pair and {*pair} <= {TIME, None} else pair
+
+
+def _timeless(value: Any) -> Any:
+    return TIME if isinstance(value, str) and _TIME.fullmatch(value) else value
+
+
+def _reason(way: Way) -> str:
+    """What of a pod's template changes, in a word: image, env, labels."""
+    names = [step for step in way if isinstance(step, str)]
+    if names[:1] == ["spec"] and len(names) > 1:
+        del names[0]
+        if names[0] in _CONTAINERS and len(names) > 1:
+            del names[0]
+        return str(names[0])
+    return str(names[1] if names[:1] == ["metadata"] and len(names) > 1 else names[0])
+
+
+def _managers(managed: Sequence[Mapping[str, Any]], way: Way) -> Iterator[str]:
+    """Who has written a field, as the server knows it."""
+    for entry in managed:
+        if _owns(entry.get("fieldsV1") or {}, way):
+            yield str(entry.get("manager", ""))
+
+
+def _owns(owned: Mapping[str, Any], way: Way) -> bool:
+    for step in way:
+        if not owned:
+            return True  # what is replaced as a whole is named as a whole
+        below = _below(owned, step)
+        if below is None:
+            return False
+        owned = below
+    return True
+
+
+def _below(owned: Mapping[str, Any], step: Any) -> Mapping[str, Any] | None:
+    if not isinstance(step, Keyed):
+        return owned.get(f"f:{step}")
+    for name, below in owned.items():
+        if name.startswith("k:") and msgspec.json.decode(name[2:]).get(step.key) == step.value:
+            return dict(below)
+    return None
