@@ -44,6 +44,7 @@ from handloop.seams.locks import new_condition
 from handloop.seams.logs import get_logger
 from handloop.seams.seams import REAL_SEAMS, Seams
 from handloop.seams.step_trace import TRACE
+from handloop.seams.tracing import TRACING
 from handloop.workqueue.rate_limiters import TokenBucket
 
 log = get_logger("client")
@@ -263,6 +264,26 @@ class RESTClient:
         return stream
 
     def _attempt(self, call: Call) -> Response:
+        headers = self._headers_of(call)
+        response = self._traced(call, headers) if TRACING.on else self._exchange(call, headers)
+        if response.status >= _FAILED:
+            raise self._error(call, response)
+        return response
+
+    def _traced(self, call: Call, headers: dict[str, str]) -> Response:
+        """An attempt with a span of its own, where its thread is in one: lists of caches are in none."""
+        facts: dict[str, str | int] = {
+            "http.request.method": call.method,
+            "url.full": f"{getattr(self._transport, 'host', '')}{call.path}",
+            "server.address": self._host,
+        }
+        with TRACING.tracer.request(f"{call.verb} {call.resource}", facts, headers) as span:
+            response = self._exchange(call, headers)
+            failed = str(response.status) if response.status >= _FAILED else ""
+            span.tell({"http.response.status_code": response.status}, failed=failed)
+        return response
+
+    def _exchange(self, call: Call, headers: dict[str, str]) -> Response:
         started_at = self.clock.now()
         log_body("Request body", call.path, call.body or b"")
         try:
@@ -270,7 +291,7 @@ class RESTClient:
                 call.method,
                 call.path,
                 query=call.query,
-                headers=self._headers_of(call),
+                headers=headers,
                 body=call.body,
                 timeout_seconds=call.timeout_seconds,
             )
@@ -282,8 +303,6 @@ class RESTClient:
         self._metrics.response_size(verb=call.method, host=self._host, size=len(response.body))
         log_body("Response body", call.path, response.body)
         self._warnings.hear(response.headers, call.resource)
-        if response.status >= _FAILED:
-            raise self._error(call, response)
         return response
 
     def _headers_of(self, call: Call) -> dict[str, str]:

@@ -28,7 +28,7 @@ STACK: Final = {
     "sandbox/requirements.lock": ("sandbox", "tls"),
     "explore/requirements.lock": ("sandbox", "explore", "tls"),
     "learn/requirements.lock": ("sandbox", "explore", "learn", "tls"),
-    "requirements/dev.lock": ("sandbox", "explore", "learn", "tls", "dev"),
+    "requirements/dev.lock": ("sandbox", "explore", "learn", "tls", "otel", "dev"),
 }
 """From the ground up, with the extras that each holds."""
 _COMPILE: Final = (

@@ -51,7 +51,9 @@ MAX_TOLD: Final = 10
 _MAX_REMEMBERED: Final = 1000
 _MAX_CROWDS: Final = 100
 _TROUBLE: Final = frozenset({"err", "failures"})
-_OF_ONE_MOMENT: Final = frozenset({"causes", "reconcileID", "resourceVersion", "retryIn", "after", "stack"})
+_OF_ONE_MOMENT: Final = frozenset(
+    {"causes", "reconcileID", "traceID", "spanID", "resourceVersion", "retryIn", "after", "stack"}
+)
 _SEVERITY: Final = {"critical": "F", "error": "E", "warning": "W", "info": "I", "debug": "I"}
 _LEVELS: Final = {"F": "fatal", "E": "error", "W": "warning"}
 _COLOURS: Final = {"E": "\x1b[31m", "F": "\x1b[31m", "W": "\x1b[33m", "I": "\x1b[32m"}

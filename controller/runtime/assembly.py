@@ -6,7 +6,7 @@ A controller put together: its queue, caches, writes and watches, in the manager
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Any, Final
@@ -329,8 +329,13 @@ class Assembly:
             admitted=admitted,
             decisions=self._decisions,
             sources=[name for name, _ in spec.sources],
+            annotations=self._annotations,
             seams=manager.seams,
         )
+
+    def _annotations(self, name: ObjectName) -> Mapping[str, str]:
+        obj = self.informer.held(name)
+        return {} if obj is None else obj.metadata.annotations
 
     def _new_watch(self, asked: WatchSpec) -> InformerSource[Any]:
         replica = self._manager.replica

@@ -76,6 +76,7 @@ from handloop.informers.selection import Labels, selection_of
 from handloop.informers.shared_informer import SharedIndexInformer
 from handloop.seams.logs import get_logger
 from handloop.seams.seams import REAL_SEAMS, Seams
+from handloop.seams.tracer_provider import start_tracing
 
 log = get_logger("manager")
 
@@ -463,6 +464,7 @@ class Manager(Roster):
         and 6 s for the lease, caches and Events, at most.
         """
         raise_open_files()
+        start_tracing()
         with self._services or nullcontext():
             runnables = self._complete(watches=bool(self.informers()))
             self._first_reads.begin(stop)

@@ -36,12 +36,14 @@ from handloop.client.rest_client import (
 from handloop.client.transport import ForwardingTransport
 from handloop.seams.seams import Seams
 from handloop.seams.step_trace import TRACE
+from handloop.seams.tracing import TRACING, Work
 from handloop.testing.fake_clock import FakeClock
 from support.checks.captured_logs import captured_logs
 from support.checks.threads import Background
 from support.checks.told_steps import told_steps
 from support.doubles.recording_metrics import RecordingRequestMetrics
 from support.doubles.scripted_transport import ScriptedStream, ScriptedTransport, answer
+from support.rigs.traced import own, traced
 
 READ = Call("list", "GET", "/apis/g/v1/foos", resource="foos.g")
 WRITE = Call(
@@ -531,3 +533,26 @@ def test_all_who_wait_are_woken() -> None:
     rig.reachability.lost()
     rig.reachability.answered()
     assert [waiter.result() for waiter in (rig.waiter, *others)] == [True] * 4
+
+
+def test_each_attempt_of_a_reconcile_is_a_span_that_the_server_hears_of() -> None:
+    """With the status of its answer, or the kind of its failure; a watch has none, as it does not end."""
+    transport = ScriptedTransport([answer(429, b"", Retry_After="1"), answer(404)], [ScriptedStream([])])
+    client = RESTClient(transport, seams=Seams(clock=FakeClock(moves_itself=True)))
+    with traced() as spans, TRACING.tracer.reconcile(Work("reconcile a", {})):
+        with pytest.raises(APIError):
+            client.send(READ)
+        client.open(READ)
+    attempts = spans.named("list foos.g")
+    sent = [request.headers.get("traceparent", "") for request in transport.sent]
+    assert sent == [*(str(own(each)) for each in attempts), ""]
+    assert [each.attributes for each in attempts] == [
+        {
+            "http.request.method": "GET",
+            "url.full": "https://test:6443/apis/g/v1/foos",
+            "server.address": "test:6443",
+            "http.response.status_code": code,
+        }
+        for code in (429, 404)
+    ]
+    assert [each.status.description for each in attempts] == ["429", "404"]

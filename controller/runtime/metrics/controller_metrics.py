@@ -18,6 +18,7 @@ from prometheus_client.registry import Collector
 
 from handloop.controller.runtime.metrics.instruments import B_EXP, B_SMALL, Instruments
 from handloop.seams.locks import new_lock
+from handloop.seams.tracing import TRACING
 from handloop.workqueue.priority_queue import DEFAULT_PRIORITY, LOW_PRIORITY
 from handloop.workqueue.queue_metrics import QueueInstruments
 
@@ -87,7 +88,7 @@ class ControllerMetrics(NamedTuple):
     def observe(self, result: ReconcileResult, seconds: float) -> None:
         """A reconcile ended; an error counts in errors, too."""
         self.total[result].inc()
-        self.time.observe(seconds)
+        self.time.observe(seconds, TRACING.exemplar() if TRACING.on else None)
 
 
 class OwnWriteMetrics:

@@ -20,13 +20,16 @@ from prometheus_client import (
     disable_created_metrics,
     generate_latest,
 )
+from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
-from handloop.controller.runtime.serving.page_server import Page
+from handloop.controller.runtime.serving.page_server import ACCEPT, Page
 from handloop.seams.logs import get_logger, in_words
+from handloop.seams.tracing import TRACING
 
 log = get_logger("metrics")
 
+_OPEN_METRICS: Final = "application/openmetrics-text"
 _WHOLE_BOUND: Final = re.compile(rb'(?<=[{,])le="(\d+)\.0"')
 """prometheus_client writes le="1.0", the Go client le="1", which queries name."""
 
@@ -68,9 +71,17 @@ def new_registry() -> CollectorRegistry:
 
 
 def metrics_page(registry: CollectorRegistry) -> Page:
-    """`/metrics` in Prometheus' text format."""
+    """
+    `/metrics` in Prometheus' text format; in that of OpenMetrics for who asks for it, while we trace.
 
-    def page(_query: Mapping[str, list[str]]) -> tuple[int, str, bytes]:
+    Exemplars exist in that format alone. It writes le="1.0", so nobody gets it who gains nothing by it.
+    """
+
+    def page(query: Mapping[str, list[str]]) -> tuple[int, str, bytes]:
+        if TRACING.on:
+            encode, content_type = choose_encoder(",".join(query.get(ACCEPT, ())))
+            if content_type.startswith(_OPEN_METRICS):
+                return 200, content_type, encode(registry)
         return 200, CONTENT_TYPE_LATEST, _WHOLE_BOUND.sub(rb'le="\1"', generate_latest(registry))
 
     return page

@@ -9,6 +9,7 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from handloop.client.request_reports import RequestMetrics
 from handloop.controller.runtime.metrics.instruments import B_REST, B_SIZE, Instruments
+from handloop.seams.tracing import TRACING
 
 I = TypeVar("I", Counter, Histogram)  # noqa: E741 - an instrument
 
@@ -53,7 +54,7 @@ class ClientMetrics(RequestMetrics):
 
     def request_duration(self, *, verb: str, host: str, seconds: float) -> None:
         """How long an attempt took."""
-        _series(self._duration, verb, host).observe(seconds)
+        _series(self._duration, verb, host).observe(seconds, TRACING.exemplar() if TRACING.on else None)
 
     def request_size(self, *, verb: str, host: str, size: int) -> None:
         """Bytes sent."""

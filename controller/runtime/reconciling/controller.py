@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -49,6 +49,7 @@ from handloop.controller.runtime.reconciling.context import Context
 from handloop.controller.runtime.reconciling.explainer import Explainer, Explanation
 from handloop.controller.runtime.reconciling.reconciler import Reconciler
 from handloop.controller.runtime.reconciling.reporting import ReconcileReporter, is_expected, shown, where_is
+from handloop.controller.runtime.reconciling.traced import outcome_of, work_of
 from handloop.controller.runtime.sources.decisions import (
     FAILED,
     GAVE_UP,
@@ -57,14 +58,16 @@ from handloop.controller.runtime.sources.decisions import (
     SETTLED,
     TOLD,
     WAITS,
+    Decision,
     Decisions,
 )
-from handloop.controller.runtime.sources.reconcile_queue import Cause, ReconcileQueue
+from handloop.controller.runtime.sources.reconcile_queue import Cause, ReconcileQueue, Taken
 from handloop.informers.keys import ObjectName
 from handloop.seams.locks import new_lock
 from handloop.seams.logs import get_logger, in_words
 from handloop.seams.seams import REAL_SEAMS, Seams
 from handloop.seams.threads import Joinable, outliving
+from handloop.seams.tracing import TRACING
 from handloop.workqueue.queue import ShutDown
 from handloop.workqueue.rate_limiters import RateLimiter
 
@@ -203,12 +206,13 @@ class Controller:
         admitted: Admitted = admit_all,
         decisions: Decisions | None = None,
         sources: Sequence[str] = (),
+        annotations: Callable[[ObjectName], Mapping[str, str]] = lambda _name: {},
         seams: Seams = REAL_SEAMS,
     ) -> None:
         """
         Args: kind is that of the objects; new_context is Context, with the parts that all reconciles of the
         controller share. admitted is entered for each reconcile, and raises as Admitted. decisions record
-        how reconciles end, and why they wait.
+        how reconciles end, and why they wait. annotations are those of an object, as the cache has it.
         """
         self.name = name
         self.needs_leader_election = options.needs_leader_election
@@ -227,6 +231,7 @@ class Controller:
         self._new_id = new_id
         self._admitted = admitted
         self.decisions = Decisions(seams.clock) if decisions is None else decisions
+        self._annotations = annotations
         self._clock = seams.clock
         self._spawn = seams.spawn
         self._log = get_logger(name)
@@ -458,21 +463,21 @@ class Controller:
         return True
 
     def _work_on(self, name: ObjectName) -> None:
-        causes = self.queue.take(name)
-        if not causes:
+        taken = self.queue.taken(name)
+        if not taken.causes:
             return
         try:
             with self._admitted(name):
-                self._work_on_ours(name, causes)
+                self._work_on_ours(name, taken)
         except NotYetAdmittedError as opening:
-            self._park(name, causes, opening.retry_seconds, "the caches do not have all of its slot yet")
+            self._park(name, taken, opening.retry_seconds, "the caches do not have all of its slot yet")
         except NotAdmittedError:
             # not drop: what has come meanwhile stays, as the object may be here by now
             self.queue.settle(name)
 
-    def _work_on_ours(self, name: ObjectName, causes: tuple[Cause, ...]) -> None:
+    def _work_on_ours(self, name: ObjectName, taken: Taken) -> None:
         try:
-            context = self._context(name, causes)
+            context = self._context(name, taken.causes)
             seconds, why = self._writes.to_wait(name)
         except BaseException as error:  # noqa: BLE001 - the name comes back, whatever it was
             self.queue.retry(name, "own write check")
@@ -481,17 +486,27 @@ class Controller:
             )
             return
         if seconds > 0:
-            self._park(name, causes, seconds, why)
+            self._park(name, taken, seconds, why)
             return
-        for cause in causes:
+        for cause in taken.causes:
             self._own_metrics.caused_by(cause.label)
-        self._reconcile(name, causes, context)
+        if TRACING.on:
+            self._reconcile_traced(name, taken, context)
+        else:
+            self._reconcile(name, taken.causes, context)
 
-    def _park(self, name: ObjectName, causes: tuple[Cause, ...], seconds: float, why: str) -> None:
-        self.queue.park(name, causes, seconds)
+    def _park(self, name: ObjectName, taken: Taken, seconds: float, why: str) -> None:
+        self.queue.park(name, taken.causes, seconds, why, taken.marks)
         self.decisions.note(name, PARKED, why, seconds=seconds)
 
-    def _reconcile(self, name: ObjectName, causes: tuple[Cause, ...], context: Context) -> None:
+    def _reconcile_traced(self, name: ObjectName, taken: Taken, context: Context) -> None:
+        work = work_of(context, self.kind, taken, self._annotations(name), now=self._clock.now())
+        with TRACING.tracer.reconcile(work) as span, structlog.contextvars.bound_contextvars(**TRACING.ids()):
+            line = self._reconcile(name, taken.causes, context)
+            facts, failed = outcome_of(line)
+            span.tell(facts, failed=failed)
+
+    def _reconcile(self, name: ObjectName, causes: tuple[Cause, ...], context: Context) -> Decision:
         began_at, what, text = self._clock.now(), SETTLED, ""
         try:
             self._watch_over(_Running(name, context, began_at, threading.get_ident()))
@@ -523,7 +538,7 @@ class Controller:
             if changes:
                 context.log.info("Wrote", changes=changes)
             self._faults.reconciled(name, context.causes, wrote=bool(changes))
-            self.decisions.reconciled(
+            line = self.decisions.reconciled(
                 name, what, text, causes=context.causes, began_at=began_at, changes=changes
             )
             with self._lock:
@@ -532,6 +547,7 @@ class Controller:
         if context.deadline.passed():
             self._metrics.timeouts.inc()
             self._reports.timed_out(context, self._clock.now() - began_at)
+        return line
 
     def _context(self, name: ObjectName, causes: tuple[Cause, ...], *, dry_run: bool = False) -> Context:
         identity = self._new_id()

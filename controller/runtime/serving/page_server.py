@@ -34,8 +34,9 @@ log = get_logger("health")
 Page = Callable[[Mapping[str, list[str]]], tuple[int, str, bytes]]
 """
 A page: query -> (status, content type, body). The page of a path that ends in `/*` finds the rest of the
-request's path as `*` in its query.
+request's path as `*` in its query. It finds the headers Accept, if there are any, as ACCEPT.
 """
+ACCEPT: Final = "Accept"
 
 Post = Callable[[bytes], tuple[int, str, bytes]]
 """What answers to a body that is sent, as JSON is."""
@@ -245,6 +246,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(403, TEXT, b"only loopback names are served here: ask for http://127.0.0.1\n")
             return
         path, query = url.path.rstrip("/") or "/", parse_qs(url.query, keep_blank_values=True)
+        if accepts := self.headers.get_all(ACCEPT):
+            query[ACCEPT] = accepts
         page = self.pages.get(path)
         if page is None:
             folder, _, name = path.rpartition("/")

@@ -88,15 +88,17 @@ class Decisions:
         causes: tuple[str, ...],
         began_at: float,
         changes: str,
-    ) -> None:
-        """A reconcile has ended; text is its error, or what it waits for."""
+    ) -> Decision:
+        """A reconcile has ended; text is its error, or what it waits for. Returns: its line."""
         now = self._clock.now()
         cause = causes[0] if causes else ""
         if len(causes) > 1:
             cause = f"{cause} and {len(causes) - 1} more"
         if len(text) + len(changes) > LONGEST:
             text, changes = _cut(text), _cut(changes)
-        self._add(name, Decision(now, what, text, "", cause, int((now - began_at) * 1000), changes))
+        line = Decision(now, what, text, "", cause, int((now - began_at) * 1000), changes)
+        self._add(name, line)
+        return line
 
     def _add(self, name: ObjectName, line: Decision) -> None:
         """A line like the last one is counted there."""

@@ -37,6 +37,7 @@ from handloop.informers.keys import (
     object_name,
 )
 from handloop.seams.logs import get_logger, in_words
+from handloop.seams.tracing import TRACING, SpanContext, annotated
 from handloop.workqueue.priority_queue import DEFAULT_PRIORITY, LOW_PRIORITY
 
 log = get_logger("source")
@@ -218,11 +219,20 @@ class InformerSource(Generic[T]):
             self._add(name, DELETED, name)
 
     def _enqueue(self, verb: str, event_of: ObjectName, *states: T, version: str = "") -> None:
+        trace = _brought(verb, states) if TRACING.on else None
         for name in dict.fromkeys(name for state in states for name in self._names(event_of, state)):
-            self._add(name, verb, event_of, version=version)
+            self._add(name, verb, event_of, version=version, trace=trace)
 
-    def _add(self, name: ObjectName, verb: str, event_of: ObjectName, *, version: str = "") -> None:
-        cause = Cause(self.kind.resource.kind, verb, str(event_of), is_resync=verb == RESYNCED)
+    def _add(
+        self,
+        name: ObjectName,
+        verb: str,
+        event_of: ObjectName,
+        *,
+        version: str = "",
+        trace: SpanContext | None = None,
+    ) -> None:
+        cause = Cause(self.kind.resource.kind, verb, str(event_of), verb == RESYNCED, trace)
         priority = LOW_PRIORITY if verb in (LISTED, RESYNCED) else DEFAULT_PRIORITY
         self._sink.add(name, cause, priority=priority, version=version)
 
@@ -269,6 +279,14 @@ def _concerns(predicate: Predicate, old: Kind, new: Kind) -> bool:
     if old.metadata.uid != new.metadata.uid:
         return predicate.delete(old) or predicate.create(new)
     return predicate.update(old, new)
+
+
+def _brought(verb: str, states: Sequence[Kind]) -> SpanContext | None:
+    """The trace that came with this very event: the annotation stays, and later events bring none."""
+    if verb in (LISTED, RESYNCED, DELETED):
+        return None
+    old, new = (annotated(state.metadata.annotations) for state in (states[0], states[-1]))
+    return None if len(states) > 1 and old == new else new
 
 
 def _has_only_another_status(old: Kind, new: Kind) -> bool:

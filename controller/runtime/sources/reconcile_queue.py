@@ -16,11 +16,13 @@ from handloop.controller.runtime.sources.decisions import IGNORED, Decisions
 from handloop.informers.keys import ObjectName
 from handloop.seams.locks import new_lock
 from handloop.seams.step_trace import TRACE, handled_error
+from handloop.seams.tracing import TRACING, SpanContext
 from handloop.workqueue.priority_queue import DEFAULT_PRIORITY, PriorityQueue
 from handloop.workqueue.queue import QueueOptions, QueueStatistics
 from handloop.workqueue.rate_limiters import ItemExponentialFailureRateLimiter, RateLimiter
 
 RETRY: Final = "retry"
+QUEUED: Final = "queue"
 MAX_CAUSES: Final = 10
 """How many causes of one name are kept; further ones are counted."""
 
@@ -28,19 +30,24 @@ MAX_CAUSES: Final = 10
 NONE: Final[frozenset[str]] = frozenset()
 """No versions."""
 
+Marks = tuple[tuple[float, str], ...]
+"""When each wait of a name began, and for what, oldest first; () while nothing is traced."""
+
 
 class Cause(NamedTuple):
     """
     One reason to reconcile.
 
     subject and verb make the label, of which there are few: `Deployment updated`, `requeue`. detail is an
-    object's name, or `after 30s`. is_resync: nothing has changed.
+    object's name, or `after 30s`. is_resync: nothing has changed. trace is the span whose write a watch event
+    has brought, or that of the reconcile before, None = none is known.
     """
 
     subject: str
     verb: str = ""
     detail: str = ""
     is_resync: bool = False
+    trace: SpanContext | None = None
 
     @property
     def label(self) -> str:
@@ -56,6 +63,7 @@ class Taken(NamedTuple):
 
     causes: tuple[Cause, ...]
     due_at: float | None = None
+    marks: Marks = ()
 
 
 class Causes:
@@ -65,9 +73,9 @@ class Causes:
     State, under _lock: _pending = name -> its causes in order, each with the versions of the object that it
     is about, or None if it counts in any case; _more = how many more there were than are kept; _scheduled =
     name -> when it is due, as the clock counts, and why; _own = name -> the versions that its last reconcile,
-    which failed, has made. A name with pending causes is in the queue or about to be added. A name with a
-    scheduled cause is in the queue by the time it is due, or about to be added, or a worker is about to take
-    it.
+    which failed, has made; _marks = name with pending causes -> since when they wait. A name with pending
+    causes is in the queue or about to be added. A name with a scheduled cause is in the queue by the time it
+    is due, or about to be added, or a worker is about to take it.
     Threads: any.
     """
 
@@ -77,8 +85,9 @@ class Causes:
         self._own: dict[ObjectName, frozenset[str]] = {}
         self._more: dict[ObjectName, int] = {}
         self._scheduled: dict[ObjectName, tuple[float, Cause]] = {}
+        self._marks: dict[ObjectName, Marks] = {}
 
-    def add(self, name: ObjectName, causes: Iterable[Cause], *, version: str = "") -> bool:
+    def add(self, name: ObjectName, causes: Iterable[Cause], *, version: str = "", marks: Marks = ()) -> bool:
         """
         Call before the name is added to the queue, so that the worker that gets it finds the causes.
 
@@ -92,6 +101,8 @@ class Causes:
             if self._backs_off_locked(name) and not (causes := _news(causes)):
                 return False
             kept = self._pending.setdefault(name, {})
+            if marks:
+                self._marks[name] = min(marks, self._marks.get(name, marks))
             for cause in causes:
                 if cause not in kept and len(kept) >= MAX_CAUSES:
                     self._more[name] = self._more.get(name, 0) + 1
@@ -116,6 +127,7 @@ class Causes:
                 del kept[cause]
             if not kept and name not in self._more:
                 self._pending.pop(name, None)
+                self._marks.pop(name, None)
 
     def settled(self, name: ObjectName) -> None:
         """A reconcile succeeded."""
@@ -128,8 +140,8 @@ class Causes:
             self._scheduled[name] = (due_at, cause)
             # a resync that came during the reconcile is no reason to repeat at once what has just failed
             if self._backs_off_locked(name) and not _news(self._pending.get(name, ())):
-                self._pending.pop(name, None)
-                self._more.pop(name, None)
+                for each in (self._pending, self._more, self._marks):
+                    each.pop(name, None)
 
     def _backs_off_locked(self, name: ObjectName) -> bool:
         scheduled = self._scheduled.get(name)
@@ -163,7 +175,7 @@ class Causes:
     def drop(self, name: ObjectName) -> None:
         """Forget a name; while it is in the queue, its worker finds nothing to do."""
         with self._lock:
-            for each in (self._pending, self._more, self._scheduled, self._own):
+            for each in (self._pending, self._more, self._scheduled, self._own, self._marks):
                 each.pop(name, None)
 
     def take(self, name: ObjectName, now: float) -> Taken:
@@ -175,14 +187,17 @@ class Causes:
         with self._lock:
             pending = tuple(self._pending.pop(name, ()))
             more = self._more.pop(name, 0)
+            marks = self._marks.pop(name, ())
             scheduled = self._scheduled.get(name)
             if scheduled is None:
-                return Taken(_with_rest(pending, more))
+                return Taken(_with_rest(pending, more), None, marks)
             due_at, cause = scheduled
             if not pending and now < due_at:
                 return Taken((), due_at)
             del self._scheduled[name]
-            return Taken(_with_rest(pending + ((cause,) if due_at <= now else ()), more))
+            if TRACING.on and not marks:
+                marks = ((due_at, QUEUED),)
+            return Taken(_with_rest(pending + ((cause,) if due_at <= now else ()), more), None, marks)
 
 
 def _news(causes: Iterable[Cause]) -> tuple[Cause, ...]:
@@ -191,6 +206,11 @@ def _news(causes: Iterable[Cause]) -> tuple[Cause, ...]:
 
 def _with_rest(causes: tuple[Cause, ...], more: int) -> tuple[Cause, ...]:
     return (*causes, Cause("and", "more", f"{more}")) if more else causes
+
+
+def _follows(subject: str, detail: str) -> Cause:
+    """What leads from the reconcile under way to the next one."""
+    return Cause(subject, detail=detail, trace=TRACING.sampled() if TRACING.on else None)
 
 
 def default_rate_limiter() -> RateLimiter[ObjectName]:
@@ -248,7 +268,7 @@ class ReconcileQueue:
         """
         if self._is_idle_resync(name, cause):
             return
-        if self._causes.add(name, (cause,), version=version):
+        if self._causes.add(name, (cause,), version=version, marks=self._marks()):
             self._queue.add(name, priority=priority)
         elif self._decisions is not None and not cause.is_resync:
             self._decisions.note(name, IGNORED, cause.label, by="its own last reconcile wrote it")
@@ -280,6 +300,10 @@ class ReconcileQueue:
 
     def take(self, name: ObjectName) -> tuple[Cause, ...]:
         """The causes of a name that was got; () when an earlier reconcile has dealt with them."""
+        return self.taken(name).causes
+
+    def taken(self, name: ObjectName) -> Taken:
+        """As take, with the waits of the name."""
         taken = self._causes.take(name, self._clock.now())
         if taken.due_at is not None:
             # a needless wake took the place of the delayed add: the scheduled reconcile is still due
@@ -287,13 +311,20 @@ class ReconcileQueue:
             if TRACE.on:
                 self._tell_wait(name, seconds, "it is due later")
             self._queue.add_after(name, seconds)
-        return taken.causes
+        return taken
 
-    def park(self, name: ObjectName, causes: tuple[Cause, ...], seconds: float) -> None:
-        """A cache lacks a name's own writes: put it aside with its causes, until wake or so many seconds."""
+    def park(
+        self, name: ObjectName, causes: tuple[Cause, ...], seconds: float, why: str = "", marks: Marks = ()
+    ) -> None:
+        """
+        A cache lacks a name's own writes: put it aside with its causes, until wake or so many seconds.
+
+        Args: marks as they were taken: the wait that begins here, for why, follows them.
+        """
         if TRACE.on:
             self._tell_wait(name, seconds, "a cache lacks what its last sync wrote")
-        self._causes.add(name, causes)
+        is_other = not marks or marks[-1][1] != why
+        self._causes.add(name, causes, marks=marks + self._marks(why) if is_other else marks)
         self._queue.add_after(name, seconds)
 
     def settle(self, name: ObjectName) -> None:
@@ -313,7 +344,7 @@ class ReconcileQueue:
         self.settle(name)
         if TRACE.on:
             self._tell_wait(name, seconds, handled_error())
-        self._later(name, seconds, Cause(why, detail=f"after {seconds:g}s"), priority)
+        self._later(name, seconds, _follows(why, f"after {seconds:g}s"), priority)
 
     def retry(
         self, name: ObjectName, reason: str, *, at_least_seconds: float = 0.0, own: frozenset[str] = NONE
@@ -330,7 +361,7 @@ class ReconcileQueue:
         self._set_given_up(name, given_up=False)
         self._causes.failed(name, own)
         detail = f"{self._queue.num_requeues(name)} after {reason}"
-        self._later(name, delay, Cause(RETRY, detail=detail))
+        self._later(name, delay, _follows(RETRY, detail))
         return delay
 
     def give_up(self, name: ObjectName, *, own: frozenset[str] = NONE) -> None:
@@ -395,6 +426,9 @@ class ReconcileQueue:
     def _later(self, name: ObjectName, seconds: float, cause: Cause, priority: int | None = None) -> None:
         self._causes.schedule(name, self._clock.now() + seconds, cause)
         self._queue.add_after(name, seconds, priority=priority)
+
+    def _marks(self, what: str = QUEUED) -> Marks:
+        return ((self._clock.now(), what),) if TRACING.on else ()
 
     def _tell_wait(self, name: ObjectName, seconds: float, why: str) -> None:
         failures = self._queue.num_requeues(name)

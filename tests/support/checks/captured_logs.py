@@ -7,15 +7,16 @@ from contextlib import contextmanager
 from typing import Any
 
 import structlog
+from structlog.typing import Processor
 
 
 @contextmanager
-def captured_logs() -> Iterator[list[MutableMapping[str, Any]]]:
+def captured_logs(*processors: Processor) -> Iterator[list[MutableMapping[str, Any]]]:
     """Collect log entries of every level as dicts: `event` is the message, `log_level` the method."""
     before = structlog.get_config()
     structlog.reset_defaults()
     try:
-        with structlog.testing.capture_logs() as entries:
+        with structlog.testing.capture_logs(processors) as entries:
             yield entries
     finally:
         structlog.configure(**before)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from prometheus_client import CollectorRegistry, Gauge
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Gauge
 
 from handloop.apis.apps_v1 import Deployment
 from handloop.controller.runtime.election.election_metrics import LeaderElectionMetrics
@@ -25,11 +25,13 @@ from handloop.controller.runtime.serving.certificate_watcher import CertificateM
 from handloop.controller.runtime.sharding.shard_metrics import ShardMetrics
 from handloop.informers.sharding.held_slots import HeldSlots
 from handloop.informers.shared_informer import SharedIndexInformer
+from handloop.seams.tracing import TRACING, Work
 from handloop.testing.fake_clock import FakeClock
 from support.checks.captured_logs import captured_logs
 from support.checks.metric_table import PROCESS, TABLE, Row, exposed, text_of
 from support.doubles.fake_lister_watcher import FakeListerWatcher
 from support.doubles.unspeakable import UNSPEAKABLE
+from support.rigs.traced import own, traced
 
 OF_THE_PROCESS = ("process_", "python_")
 
@@ -130,3 +132,26 @@ def test_an_authors_metric_that_fails_takes_no_other_with_it(error: BaseExceptio
         "Metrics failed: the page lacks them",
         True,
     )
+
+
+OPEN_METRICS = "application/openmetrics-text;version=1.0.0;q=0.5, text/plain;version=0.0.4;q=0.2"
+
+
+def test_exemplars_are_for_who_asks_for_open_metrics_while_we_trace() -> None:
+    """Others get the page as it ever was, and so does everybody while nothing is traced."""
+    registry = new_registry()
+    client = ClientMetrics(registry)
+    page, asked = metrics_page(registry), {"Accept": [OPEN_METRICS]}
+    with traced() as spans:
+        with TRACING.tracer.reconcile(Work("reconcile a", {})):
+            client.request_duration(verb="GET", host="h:1", seconds=1)
+        (made,) = spans.named("reconcile")
+        _, kind, body = page(asked)
+        assert kind.startswith("application/openmetrics-text; version=1.0.0")
+        assert f'# {{span_id="{own(made).span_id}",trace_id="{own(made).trace_id}"}} 1.0' in body.decode()
+        assert body.endswith(b"# EOF\n")
+        plain = page({"Accept": ["*/*"]})
+        assert plain[1] == page({})[1] == CONTENT_TYPE_LATEST
+    assert page(asked)[1] == CONTENT_TYPE_LATEST
+    assert b'le="1"' in plain[2]
+    assert b"trace_id" not in plain[2]

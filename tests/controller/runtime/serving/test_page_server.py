@@ -411,3 +411,12 @@ def test_without_a_certificate_a_connection_is_closed_at_once() -> None:
                 assert answer.read() == b"x"
     finally:
         server.stop()
+
+
+def test_a_page_sees_what_its_reader_accepts() -> None:
+    """All headers of that name, and nothing that a query says in their place."""
+    with serving({"/p": lambda query: (200, TEXT, repr(query["Accept"]).encode())}) as url:
+        connection = HTTPConnection(url.removeprefix("http://"))
+        connection.request("GET", "/p?Accept=c", headers={"Accept": "a, b"})
+        assert connection.getresponse().read() == b"['a, b']"
+        connection.close()

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from handloop.apis.apps_v1 import Deployment
-from handloop.apis.meta import Kind, ObjectMeta, OwnerReference
+from handloop.apis.meta import FrozenMap, Kind, ObjectMeta, OwnerReference
 from handloop.controller.foo.types import Foo, FooSpec
 from handloop.controller.runtime.caching.multi_namespace_informer import MultiNamespaceInformer
 from handloop.controller.runtime.children.owner_references import with_owner
@@ -29,6 +29,7 @@ from support.checks.captured_logs import captured_logs
 from support.doubles.fake_lister_watcher import FakeListerWatcher
 from support.doubles.unspeakable import UNSPEAKABLE
 from support.rigs.reconcile_rig import FakeMirror
+from support.rigs.traced import OTHERS, THEIRS, traced
 
 A = ObjectName("default", "a")
 
@@ -312,3 +313,26 @@ def test_dropped_events_are_counted_and_logged() -> None:
     ]
     queue.source().on_add(old, False)
     assert (len(queue.dropped), queue.names()) == (5, [A])
+
+
+def test_an_event_brings_the_trace_that_it_put_on_the_object() -> None:
+    """Once: a list, a resync, a later change and a deletion find it there, and tell of no writer."""
+
+    def written_in(trace: object, rv: int) -> Deployment:
+        obj, marks = deployment("a", rv), FrozenMap({"traceparent": str(trace)})
+        return replace(obj, metadata=replace(obj.metadata, annotations=marks))
+
+    queue = Queue()
+    source = queue.source()
+    first, second = written_in(THEIRS, 1), written_in(THEIRS, 2)
+    with traced():
+        source.on_add(first, False)
+        source.on_update(first, second)
+        source.on_update(second, second)
+        source.on_update(second, written_in(OTHERS, 3))
+        source.on_update(written_in(OTHERS, 3), written_in("rubbish", 4))
+        source.on_delete(second)
+        source.on_add(first, True)
+    source.on_add(first, False)
+    traces = [cause.trace for _, cause, _ in queue.added]
+    assert traces == [THEIRS, None, None, OTHERS, None, None, None, None]

@@ -11,6 +11,7 @@ from handloop.controller.runtime.sources.reconcile_queue import (
     Cause,
     Causes,
     ReconcileQueue,
+    Taken,
     default_rate_limiter,
 )
 from handloop.informers.keys import ObjectName
@@ -283,9 +284,9 @@ def test_what_is_scheduled_waits_for_its_time() -> None:
     """Too early there is nothing to do, and the time is returned; when it is due it is the cause."""
     causes = Causes()
     causes.schedule(NAME, 10, LATER)
-    assert causes.take(NAME, 9) == ((), 10)
-    assert causes.take(NAME, 10) == ((LATER,), None)
-    assert causes.take(NAME, 10) == ((), None)
+    assert causes.take(NAME, 9) == Taken((), 10)
+    assert causes.take(NAME, 10) == Taken((LATER,))
+    assert causes.take(NAME, 10) == Taken(())
 
 
 def test_another_cause_takes_the_plan_with_it() -> None:
@@ -293,8 +294,8 @@ def test_another_cause_takes_the_plan_with_it() -> None:
     causes = Causes()
     causes.schedule(NAME, 10, LATER)
     causes.add(NAME, (UPDATED,))
-    assert causes.take(NAME, 9) == ((UPDATED,), None)
-    assert causes.take(NAME, 99) == ((), None)
+    assert causes.take(NAME, 9) == Taken((UPDATED,))
+    assert causes.take(NAME, 99) == Taken(())
 
 
 def test_causes_that_fall_together_are_all_passed_on() -> None:

@@ -1,0 +1,46 @@
+"""A reconcile as a span: what its queue and its context know of it, and what the record of decisions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from handloop.controller.runtime.reconciling.context import Context
+from handloop.controller.runtime.sources.decisions import FAILED, GAVE_UP, Decision
+from handloop.controller.runtime.sources.reconcile_queue import Taken
+from handloop.seams.tracing import SpanContext, Wait, Work, annotated
+
+
+def work_of(context: Context, kind: str, taken: Taken, annotations: Mapping[str, str], *, now: float) -> Work:
+    """
+    A reconcile that begins now, as the clock counts.
+
+    It goes on with a trace that a watch event has just brought, if that is the only one. All others are
+    links: those of several events, that of the reconcile before, and that which stands on the object since
+    long ago. So a trace ends, and a loop of reconciles is not one without an end.
+    """
+    brought = dict.fromkeys(each.trace for each in taken.causes if each.trace and each.verb)
+    parent = next(iter(brought)) if len(brought) == 1 else None
+    others = [*brought, *(each.trace for each in taken.causes), annotated(annotations)]
+    links: dict[SpanContext, None] = dict.fromkeys(each for each in others if each and each != parent)
+    ends = [at for at, _ in taken.marks[1:]] + [now]
+    return Work(
+        f"reconcile {context.controller}",
+        {
+            "controller": context.controller,
+            "kind": kind,
+            "namespace": context.name.namespace,
+            "name": context.name.name,
+            "reconcileID": context.id,
+        },
+        context.causes,
+        parent,
+        tuple(links),
+        tuple(Wait(what, now - at, now - end) for (at, what), end in zip(taken.marks, ends, strict=False)),
+    )
+
+
+def outcome_of(line: Decision) -> tuple[dict[str, str | int], str]:
+    """What a span is told at its end: attributes, and why it failed."""
+    failed = line.text if line.what in (FAILED, GAVE_UP) else ""
+    facts = {"changes": line.changes, "error": failed, "waitsFor": "" if failed else line.text}
+    return {"result": line.what, **{key: text for key, text in facts.items() if text}}, failed

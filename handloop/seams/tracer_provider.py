@@ -1,0 +1,44 @@
+"""Whether OpenTelemetry is set up in this process: then it traces."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from typing import Final
+
+from handloop.seams.logs import get_logger
+from handloop.seams.tracing import TRACING
+
+log = get_logger("tracing")
+
+_ASKED: Final = (
+    "OTEL_TRACES_EXPORTER",
+    "OTEL_EXPORTER_OTLP_ENDPOINT",
+    "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+    "OTEL_PYTHON_TRACER_PROVIDER",
+)
+
+
+def start_tracing(environment: Mapping[str, str] = os.environ) -> None:
+    """
+    Trace from now on, if OpenTelemetry has a tracer provider in this process. Call it when a manager runs.
+
+    Without a provider, and without variables that ask for one, nothing is imported. Variables without a
+    provider, or without the package, are a warning: spans would go nowhere.
+    """
+    asked = next((name for name in _ASKED if environment.get(name, "none") != "none"), "")
+    if environment.get("OTEL_SDK_DISABLED", "").lower() == "true":
+        return
+    if not asked and "opentelemetry.trace" not in sys.modules:
+        return
+    try:
+        from handloop.seams.otel_tracer import new_tracer  # noqa: PLC0415 - an extra, which few have
+    except ImportError as error:
+        log.warning("Traces nothing: pip install 'handloop[otel]'", asked=asked, err=str(error))
+        return
+    tracer = new_tracer()
+    if tracer is not None:
+        TRACING.start(tracer)
+    elif asked:
+        log.warning("Traces nothing: opentelemetry-instrument sets a tracer provider", asked=asked)

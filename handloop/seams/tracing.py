@@ -1,0 +1,165 @@
+"""
+Traces: what led to a reconcile, what it waited for and what it asked of the server, as spans.
+
+Code asks `TRACING.on` first: one attribute test is all that a process without a tracer pays. Our one tracer,
+handloop/seams/otel_tracer.py, hands all to OpenTelemetry. It is imported only where that is set up.
+Decision: ARCHITECTURE, Who sets OpenTelemetry up has traces.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
+from typing import Final, NamedTuple, Protocol
+
+ANNOTATIONS: Final = ("tracing.k8s.io/traceparent", "traceparent")
+"""Where a writer of an object leaves its trace: KEP-5915's name, and the one that is seen most."""
+
+_TRACEPARENT: Final = re.compile(
+    r"(?!ff)([0-9a-f]{2})-((?!0{32})[0-9a-f]{32})-((?!0{16})[0-9a-f]{16})-([0-9a-f]{2})(-.*)?", re.DOTALL
+)
+_VERSION: Final = "00"
+_LONGEST: Final = 512
+
+
+class SpanContext(NamedTuple):
+    """Names a span, by 32 and 16 hexadecimal digits. Its text is a traceparent."""
+
+    trace_id: str
+    span_id: str
+    sampled: bool
+
+    def __str__(self) -> str:
+        return f"{_VERSION}-{self.trace_id}-{self.span_id}-{self.sampled:02x}"
+
+
+def parse_traceparent(text: str) -> SpanContext | None:
+    """
+    The context in a traceparent of anybody's, None if it is not exactly one.
+
+    Follows: W3C Trace Context: lower case alone, no ids of zeros; of versions to come the known part counts.
+    """
+    found = _TRACEPARENT.fullmatch(text) if len(text) <= _LONGEST else None
+    if found is None:
+        return None
+    version, trace_id, span_id, flags, more = found.groups()
+    if version == _VERSION and more is not None:
+        return None
+    return SpanContext(trace_id, span_id, bool(int(flags, 16) & 1))
+
+
+def annotated(annotations: Mapping[str, str]) -> SpanContext | None:
+    """The context that a writer left on an object."""
+    return next(
+        (found for key in ANNOTATIONS if (found := parse_traceparent(annotations.get(key, "")))), None
+    )
+
+
+class Wait(NamedTuple):
+    """What a name waited for before its reconcile; both times in seconds before the reconcile began."""
+
+    what: str
+    began: float
+    ended: float
+
+
+class Work(NamedTuple):
+    """
+    A reconcile that begins.
+
+    Fields: facts are its attributes; causes are texts, of those that led to it; parent = the span whose write
+    it follows, at once; links = spans that it follows otherwise; waits, oldest first.
+    """
+
+    name: str
+    facts: Mapping[str, str]
+    causes: tuple[str, ...] = ()
+    parent: SpanContext | None = None
+    links: tuple[SpanContext, ...] = ()
+    waits: tuple[Wait, ...] = ()
+
+
+class Span(Protocol):
+    """A span under way: that of its thread until the end of its block."""
+
+    def tell(self, facts: Mapping[str, str | int], *, failed: str = "") -> None:
+        """What is known at its end. Args: failed = why it has, "" = it has not."""
+
+
+class Tracer(Protocol):
+    """Makes spans. Threads: any. It raises nothing, and does not block."""
+
+    def reconcile(self, work: Work) -> AbstractContextManager[Span]:
+        """A span of a reconcile."""
+
+    def request(
+        self, name: str, facts: Mapping[str, str | int], headers: dict[str, str]
+    ) -> AbstractContextManager[Span]:
+        """A span of a request, if this thread has a span. Args: headers get those that carry it on."""
+
+    def current(self) -> SpanContext | None:
+        """The span of this thread."""
+
+
+class NoTracer:
+    """Makes none: for a thread that looked at `on` just before the end of the tracing."""
+
+    def reconcile(self, _work: Work) -> AbstractContextManager[Span]:
+        """See Tracer."""
+        return nullcontext(self)
+
+    def request(
+        self, _name: str, _facts: Mapping[str, str | int], _headers: dict[str, str]
+    ) -> AbstractContextManager[Span]:
+        """See Tracer."""
+        return nullcontext(self)
+
+    def current(self) -> SpanContext | None:
+        """See Tracer."""
+        return None
+
+    def tell(self, facts: Mapping[str, str | int], *, failed: str = "") -> None:
+        """See Span."""
+
+
+NO_TRACER: Final = NoTracer()
+
+
+class Tracing:
+    """The tracer of this process. State: on, True while there is one; tracer. Threads: any reads."""
+
+    __slots__ = ("on", "tracer")
+
+    def __init__(self) -> None:
+        self.on = False
+        self.tracer: Tracer = NO_TRACER
+
+    def start(self, tracer: Tracer) -> None:
+        """Trace from now on."""
+        self.tracer = tracer
+        self.on = True
+
+    def stop(self) -> None:
+        """Trace nothing any more."""
+        self.on = False
+        self.tracer = NO_TRACER
+
+    def sampled(self) -> SpanContext | None:
+        """The span of this thread, if it is kept: only then its ids lead somewhere."""
+        found = self.tracer.current()
+        return found if found is not None and found.sampled else None
+
+    def ids(self) -> dict[str, str]:
+        """What names it in log lines."""
+        found = self.sampled()
+        return {} if found is None else {"traceID": found.trace_id, "spanID": found.span_id}
+
+    def exemplar(self) -> dict[str, str] | None:
+        """What names it in a metric."""
+        found = self.sampled()
+        return None if found is None else {"trace_id": found.trace_id, "span_id": found.span_id}
+
+
+TRACING: Final = Tracing()
+"""The process's only one, as its tracer provider is."""
