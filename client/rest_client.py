@@ -17,6 +17,7 @@ from contextlib import closing
 from copy import copy
 from functools import cache
 from typing import Final, NamedTuple, Self, TypeVar
+from urllib.parse import urlsplit
 
 from handloop.client.errors import (
     MAX_WAIT_SECONDS,
@@ -272,10 +273,11 @@ class RESTClient:
 
     def _traced(self, call: Call, headers: dict[str, str]) -> Response:
         """An attempt with a span of its own, where its thread is in one: lists of caches are in none."""
+        server = urlsplit(str(getattr(self._transport, "host", "")))
         facts: dict[str, str | int] = {
             "http.request.method": call.method,
-            "url.full": f"{getattr(self._transport, 'host', '')}{call.path}",
-            "server.address": self._host,
+            "url.full": f"{server.geturl()}{call.path}",
+            "server.address": server.hostname or "",
         }
         with TRACING.tracer.request(f"{call.verb} {call.resource}", facts, headers) as span:
             response = self._exchange(call, headers)

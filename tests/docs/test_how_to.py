@@ -56,6 +56,7 @@ from handloop.kinds.core_v1 import (
 )
 from handloop.kinds.meta_v1 import LabelSelector
 from handloop.kinds.networking_v1 import NetworkPolicy, NetworkPolicySpec
+from handloop.seams.tracing import TRACING
 from handloop.testing import FakeClock, RecordedWrites, caches
 from handloop.testing.eventually import eventually
 from handloop.testing.running_operator import running_operator
@@ -67,6 +68,7 @@ from support.checks.metric_table import TABLE
 from support.checks.signals import terminate
 from support.checks.threads import Background
 from support.rigs.managed_sandbox import ManagedSandbox, post
+from support.rigs.traced import THEIRS, own, parent, traced
 from support.servers.cluster import CRDS
 
 Load = Callable[[str, str], ModuleType]
@@ -510,6 +512,24 @@ def test_metrics_of_an_author_are_served_with_the_others(load: Load) -> None:
             lambda: program.cluster.metric("greeter_greeted_total", namespace="default") >= 1, "counted"
         )
         assert program.cluster.metric("greeter_greetings") == 1
+
+
+def test_a_users_trace_goes_on_to_the_requests_and_the_authors_spans(load: Load) -> None:
+    """Of the span that wrote the object, the reconcile is a child; of that, its author's and the write."""
+    module = load("traces", "traced.py")
+    assert callable(load("traces", "in_code.py").send_spans)
+    with traced() as spans, running(module) as program:
+        module.tracer = TRACING.tracer._tracer  # type: ignore[attr-defined] # that of the SDK
+        eventually(lambda: all(each.workers for each in program.counts()), "the first list handed over")
+        marks = FrozenMap({"traceparent": str(THEIRS)})
+        metadata = ObjectMeta(name="world", namespace="default", annotations=marks)
+        spec = module.GreetingSpec(name="World")
+        program.of(module.Greeting).create(module.Greeting(metadata=metadata, spec=spec))
+        eventually(lambda: spans.named("reconcile"), "reconciled")
+    made = spans.named("reconcile greeter")[0]
+    assert (own(made).trace_id, parent(made)) == THEIRS[:2]
+    inside = [each.name for each in spans.named("") if parent(each) == own(made).span_id]
+    assert inside == ["queue", "find the words", "patch configmaps"]
 
 
 def test_a_replica_leads_and_works_and_releases_its_lease(
