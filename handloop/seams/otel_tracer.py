@@ -16,7 +16,7 @@ from opentelemetry.context import Context
 
 from handloop.seams.clock import REAL_CLOCK, Clock
 from handloop.seams.logs import get_logger, in_words
-from handloop.seams.tracing import NO_TRACER, Span, SpanContext, Wait, Work
+from handloop.seams.tracing import NO_TRACER, Span, SpanContext, Work
 
 log = get_logger("tracing")
 
@@ -95,12 +95,9 @@ class OTelTracer:
         for cause in work.causes:
             span.add_event("cause", {"cause": cause}, now)
         inside = trace.set_span_in_context(span)
-        for wait in work.waits:
-            self._wait(wait, inside, now)
-
-    def _wait(self, wait: Wait, inside: Context, now: int) -> None:
-        began, ended = (now - int(seconds * _NANOSECONDS) for seconds in (wait.began, wait.ended))
-        self._tracer.start_span(wait.what, inside, start_time=began).end(ended)
+        for what, *times in work.waits:
+            began, ended = (now - int(seconds * _NANOSECONDS) for seconds in times)
+            self._tracer.start_span(what, inside, start_time=began).end(ended)
 
 
 class _Told:

@@ -14,17 +14,6 @@ from support.rigs.traced import OTHERS, THEIRS, links, own, parent, seconds, tra
 WORK = Work("reconcile myapp", {"name": "a"})
 
 
-def test_a_reconcile_is_a_span_with_what_led_to_it_and_how_it_ended() -> None:
-    """Attributes, causes as events, and the error as its status."""
-    with traced() as spans, TRACING.tracer.reconcile(WORK._replace(causes=("retry", "poked"))) as span:
-        span.tell({"result": "failed"}, failed="no quota")
-    (made,) = spans.named("reconcile")
-    assert made.kind is SpanKind.CONSUMER
-    assert made.attributes == {"name": "a", "result": "failed"}
-    assert [each.attributes for each in made.events] == [{"cause": "retry"}, {"cause": "poked"}]
-    assert (made.status.status_code, made.status.description) == (StatusCode.ERROR, "no quota")
-
-
 def test_waits_are_children_with_the_times_that_they_had() -> None:
     """They are over when the reconcile begins, so they come before it, and do not make it longer."""
     waits = (Wait("queue", 5.0, 3.0), Wait("own write", 3.0, 0.0))
@@ -50,15 +39,6 @@ def test_it_goes_on_with_a_trace_as_that_is_sampled(sampled: bool) -> None:
     assert [(own(each).trace_id, parent(each), links(each)) for each in made] == [
         (THEIRS.trace_id, THEIRS.span_id, [OTHERS.span_id])
     ] * sampled
-
-
-def test_a_link_begins_a_trace() -> None:
-    """Whether it is kept is decided here."""
-    with traced() as spans, TRACING.tracer.reconcile(WORK._replace(links=(THEIRS._replace(sampled=False),))):
-        pass
-    (made,) = spans.named("reconcile")
-    assert own(made).trace_id != THEIRS.trace_id
-    assert (parent(made), links(made)) == ("", [THEIRS.span_id])
 
 
 def test_a_request_is_a_span_in_that_of_its_thread_alone() -> None:

@@ -187,7 +187,7 @@ class Causes:
         with self._lock:
             pending = tuple(self._pending.pop(name, ()))
             more = self._more.pop(name, 0)
-            marks = self._marks.pop(name, ())
+            marks = self._marks.pop(name, ()) if self._marks else ()
             scheduled = self._scheduled.get(name)
             if scheduled is None:
                 return Taken(_with_rest(pending, more), None, marks)
@@ -268,7 +268,7 @@ class ReconcileQueue:
         """
         if self._is_idle_resync(name, cause):
             return
-        if self._causes.add(name, (cause,), version=version, marks=self._marks()):
+        if self._causes.add(name, (cause,), version=version, marks=self._marks() if TRACING.on else ()):
             self._queue.add(name, priority=priority)
         elif self._decisions is not None and not cause.is_resync:
             self._decisions.note(name, IGNORED, cause.label, by="its own last reconcile wrote it")
@@ -323,8 +323,9 @@ class ReconcileQueue:
         """
         if TRACE.on:
             self._tell_wait(name, seconds, "a cache lacks what its last sync wrote")
-        is_other = not marks or marks[-1][1] != why
-        self._causes.add(name, causes, marks=marks + self._marks(why) if is_other else marks)
+        if TRACING.on and (not marks or marks[-1][1] != why):
+            marks += self._marks(why)
+        self._causes.add(name, causes, marks=marks)
         self._queue.add_after(name, seconds)
 
     def settle(self, name: ObjectName) -> None:
@@ -428,7 +429,7 @@ class ReconcileQueue:
         self._queue.add_after(name, seconds, priority=priority)
 
     def _marks(self, what: str = QUEUED) -> Marks:
-        return ((self._clock.now(), what),) if TRACING.on else ()
+        return ((self._clock.now(), what),)
 
     def _tell_wait(self, name: ObjectName, seconds: float, why: str) -> None:
         failures = self._queue.num_requeues(name)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import structlog
+from opentelemetry.trace import SpanKind
 
 from handloop.apis.apps_v1 import Deployment
 from handloop.controller.runtime.reconcile import ReconcileError, Result, TerminalError, WaitError
@@ -15,12 +16,25 @@ from handloop.informers.keys import ObjectName
 from handloop.seams.tracing import SpanContext
 from support.builders.deployments import deployment
 from support.checks.captured_logs import captured_logs
-from support.rigs.reconcile_rig import NAME, UPDATED, ReconcileRig
+from support.rigs.reconcile_rig import NAME, UPDATED, ReconcileRig, Script
 from support.rigs.traced import OTHERS, THEIRS, links, own, parent, seconds, traced
 
 BROUGHT = UPDATED._replace(trace=THEIRS)
 MORE = Cause("Service", "added", "default/a", trace=OTHERS)
 BEFORE = Cause("requeue", trace=OTHERS)
+
+
+def ending(end: Any) -> Script:
+    """A reconcile that returns or raises this once, and then settles."""
+    ends = [end]
+
+    def script(_name: ObjectName, _context: Context) -> Any:
+        now = ends.pop() if ends else None
+        if isinstance(now, Exception):
+            raise now
+        return now
+
+    return script
 
 
 @pytest.mark.parametrize(
@@ -63,16 +77,11 @@ def test_its_attributes_are_those_of_the_log_and_the_record(
     end: Any, facts: dict[str, str], why: str
 ) -> None:
     """The span says of a reconcile what the log and the record of decisions do, in the same words."""
-
-    def script(_name: ObjectName, _context: Context) -> Any:
-        if isinstance(end, Exception):
-            raise end
-        return end
-
-    rig = ReconcileRig(script)
+    rig = ReconcileRig(ending(end))
     with traced() as spans:
         rig.change()
     (made,) = spans.named("reconcile rig")
+    assert made.kind is SpanKind.CONSUMER
     assert made.attributes == {
         "controller": "rig",
         "kind": "Foo",
@@ -88,15 +97,7 @@ def test_its_attributes_are_those_of_the_log_and_the_record(
 @pytest.mark.parametrize(("end", "pause"), [(Result(requeue_after=5), 5), (ReconcileError("no"), 0.005)])
 def test_a_requeue_and_a_retry_follow_the_reconcile_before(end: Any, pause: float) -> None:
     """By a link: nobody's trace grows with it."""
-    ends = [end]
-
-    def script(_name: ObjectName, _context: Context) -> Any:
-        now = ends.pop() if ends else None
-        if isinstance(now, Exception):
-            raise now
-        return now
-
-    rig = ReconcileRig(script)
+    rig = ReconcileRig(ending(end))
     with traced() as spans:
         rig.queue.add(NAME, BROUGHT)
         rig.work()
@@ -131,8 +132,7 @@ def test_its_waits_are_those_of_the_queue_and_for_its_own_write() -> None:
 
 def test_a_name_that_is_due_waits_from_then_on() -> None:
     """A back-off is no wait of the queue."""
-    ends = [Result(requeue_after=5)]
-    rig = ReconcileRig(lambda _name, _context: ends.pop() if ends else None)
+    rig = ReconcileRig(ending(Result(requeue_after=5)))
     with traced() as spans:
         rig.change()
         rig.clock.advance(6)
@@ -173,16 +173,9 @@ def test_its_time_is_measured_with_an_exemplar() -> None:
 
 def test_without_a_tracer_nothing_is_kept_for_one() -> None:
     """Neither since when a name waits, nor what it follows."""
-    ends: list[Exception] = [ReconcileError("no")]
-
-    def script(_name: ObjectName, _context: Context) -> None:
-        if ends:
-            raise ends.pop()
-
-    rig = ReconcileRig(script)
-    rig.queue.add(NAME, UPDATED)
-    assert rig.queue.taken(NAME).marks == ()
+    rig = ReconcileRig(lambda _name, _context: Result(requeue_after=5))
     rig.change()
     scheduled = rig.queue.standing(NAME).due
-    assert scheduled is not None
-    assert scheduled.trace is None
+    assert scheduled == Cause("requeue", detail="after 5s")
+    rig.queue.add(NAME, UPDATED)
+    assert rig.queue.taken(NAME).marks == ()
