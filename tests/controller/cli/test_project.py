@@ -152,7 +152,7 @@ def test_its_manifests_belong_together(project: Project) -> None:
         reference, (subject,) = binding["roleRef"], binding["subjects"]
         assert (reference["kind"], reference["name"], binding["metadata"].get("namespace")) in names
         assert (subject["kind"], subject["name"], subject["namespace"]) in names
-    assert len(bindings) == 3
+    assert len(bindings) == 4
     kinds = {each["kind"] for each in objects}
     assert {"PodDisruptionBudget", "Service", "ServiceAccount"} <= kinds
     people = {
