@@ -402,6 +402,13 @@ class Manager(Roster):
         explanations = [each for each in found if each is not None]
         knowing = [each for each in explanations if each.known] or explanations
         process, elsewhere, holder = self._who_works_on(name)
+        if (
+            self.replica is not None
+            and self.replica.kinds is not None
+            and any(each.known for each in found if each)
+        ):
+            # by UID a name has a slot by its object, and our caches hold those of our slots
+            elsewhere = holder = ""
         return Why(process=process, elsewhere=elsewhere, holder=holder, explanations=tuple(knowing))
 
     def why_page(self) -> Page:

@@ -189,6 +189,27 @@ def test_references_of_a_slot_that_left_are_watched_no_longer(cluster: ManagedSa
         eventually(lambda: 0 < watches(second) == len(NAMESPACES) - watches(first), "shared")
 
 
+@pytest.mark.parametrize("by", ["namespace", "uid"])
+def test_who_is_asked_why_names_the_replica_that_works_on_it(cluster: ManagedSandbox, by: Any) -> None:
+    """By namespace each knows who holds the slot; by UID the other one names who may."""
+    make_foos(cluster, "f")
+    with captured_logs(), sharing(cluster, Copier().add, by=by) as replicas:
+        replicas.start("a")
+        replicas.start("b")
+        replicas.wait_for(4, 4)
+        managers = list(replicas.managers.values())
+
+        def answers(namespace: str) -> list[Any]:
+            return [manager.why(ObjectName(namespace, "f")) for manager in managers]
+
+        def is_told(namespace: str) -> bool:
+            ours, other = sorted(answers(namespace), key=lambda why: bool(why.elsewhere))
+            names = ours.process in f"{other.elsewhere}{other.holder}"
+            return not ours.elsewhere and ours.explanations[0].known and names
+
+        eventually(lambda: all(map(is_told, NAMESPACES)), "told")
+
+
 def test_outside_of_its_slots_a_replica_writes_nothing(cluster: ManagedSandbox) -> None:
     """Neither before it holds any, nor in another's namespace; what the fence refuses is said in words."""
     make_foos(cluster, "f")
