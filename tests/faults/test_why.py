@@ -88,6 +88,19 @@ def another_deployment(scene: Scene) -> None:
     add_foo(scene.manager, workers=1)
 
 
+def made_again(scene: Scene) -> None:
+    """A Deployment of an earlier MyApp of the name, which is not collected yet."""
+    owner = {"apiVersion": "example.com/v1", "kind": "MyApp", "name": "a", "uid": "gone", "controller": True}
+    labels = {"app": "a"}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "x"}]}}
+    spec = {"selector": {"matchLabels": labels}, "template": template}
+    scene.cluster.post(
+        "/apis/apps/v1/namespaces/default/deployments",
+        {"metadata": {"name": "a", "ownerReferences": [owner]}, "spec": spec},
+    )
+    scene.myapp()
+
+
 def without_a_name(scene: Scene) -> None:
     """That of its Deployment is empty."""
     add_foo(scene.manager, workers=1)
@@ -147,6 +160,10 @@ ROWS: Final[dict[str, tuple[Callable[[Scene], None], str]]] = {
     "P19": (changed_meanwhile, "is reconciled once more afterwards, for Foo default/a updated"),
     "P21": (blocks, r"is being reconciled for .* in .*threading.py:\d+ in wait"),
     "A01": (with_fault(lambda faults: faults.conflict(**DEPLOYMENTS)), f"{RETRY}has been modified"),
+    "A02": (
+        with_fault(lambda faults: faults.conflict(resources=["myapps/status"])),
+        f"{RETRY}Operation cannot be fulfilled on myapps",
+    ),
     "A09": (another_service, r'waits .*the last: Service "a" already exists and has no owner'),
     "A12": (another_deployment, "backs off after .*already exists and is not managed by Foo"),
     "A15": (held_child, r'its status says Ready=False .*Deployment "a" is not gone yet'),
@@ -154,6 +171,7 @@ ROWS: Final[dict[str, tuple[Callable[[Scene], None], str]]] = {
     "A19": (with_fault(lambda faults: faults.deny(**DEPLOYMENTS)), f"{RETRY}is forbidden"),
     "A20": (refused(400, HOOK), f"{RETRY}{HOOK}"),
     "A24": (listing("myapps", 404), r"waits for the caches: myapps\.example\.com: .*404"),
+    "A11": (made_again, r"its status says Ready=False .*is not gone yet"),
     "D05": (without_a_name, r"nothing to do: .*; the user was told: .*spec\.deploymentName is empty"),
 }
 
