@@ -27,7 +27,9 @@ function drawQueues(view, state) {
   const paused = new Set((state?.queues || []).filter((row) => row.paused).map((row) => row.name));
   $("queues").replaceChildren(...[...view.queues].filter(([name]) => isOurs(name)).map(([name, queue]) => {
     const box = make("div"), columns = make("div", undefined, "columns");
-    const waiting = [...queue.waiting].map(([key, one]) => `${key}, ${milliseconds(one.seconds)}, failures ${one.failures}`);
+    const waiting = [...queue.waiting].map(
+      ([key, one]) => `${key}, ${milliseconds(one.seconds)}, failures ${one.failures}${one.says ? `: ${one.says}` : ""}`,
+    );
     columns.append(chips("dirty", [...queue.dirty], queue.dirty.size), chips("processing", [...queue.processing], queue.processing.size),
       chips("queue", queue.queued, queue.length), chips("waiting", waiting, waiting.length));
     box.dataset.queue = name;

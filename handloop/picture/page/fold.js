@@ -87,7 +87,7 @@ function emptyView(state) {
       queue.length = row.counts.queued;
       queue.dirty = new Set(row.dirty);
       queue.processing = new Set(row.processing);
-      queue.waiting = new Map(row.delayed.map((one) => [one.key, { seconds: one.seconds, failures: one.failures }]));
+      queue.waiting = new Map(row.delayed.map((one) => [one.key, one]));
     }
     for (const one of state.workers) view.workers.set(one.name, one.key ? { key: one.key } : null);
   }
