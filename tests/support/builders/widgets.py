@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any
 
 from support.servers.api_server import Answer, APIServer, Object
@@ -65,7 +66,10 @@ def defined(server: APIServer, document: Object) -> Iterator[None]:
         wait_until_served(server, spec["group"], spec["names"]["plural"], spec["versions"][0]["name"])
         yield
     finally:
-        server.delete(f"{CRDS}/{document['metadata']['name']}")
+        # until it is gone, the next one of its name is refused
+        path = f"{CRDS}/{document['metadata']['name']}"
+        server.delete(path)
+        server.eventually(path, lambda answer: answer.status == HTTPStatus.NOT_FOUND)
 
 
 def definition(group: str, plural: str, kind: str, **spec: Any) -> Object:
