@@ -26,8 +26,8 @@ class NamespaceAnnotations:
     """
     The annotations of all namespaces.
 
-    State, under _lock: _informer, None before start, and without room for a thread; _started; _told, whether
-    the missing right was logged. _readers grows before start alone.
+    State, under _lock: _informer, written once, and read without it; None before start, and without room for
+    a thread; _started; _told, whether the missing right was logged. _readers grows before start alone.
     Threads: any reads; the listener of the namespaces calls the readers.
     """
 

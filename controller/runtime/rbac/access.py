@@ -76,13 +76,13 @@ def merged(access: Iterable[Access]) -> tuple[Access, ...]:
     """
     The union of declarations: each verb on a resource once, in the order of first mention.
 
-    A verb on some objects is left out where it is declared for all.
+    A verb on some objects, or one that the program does without, is left out where it is declared for all.
     """
     found: dict[Access, set[str]] = {}
     for entry in access:
         found.setdefault(replace(entry, verbs=()), set()).update(entry.verbs)
     for entry, verbs in found.items():
-        whole = replace(entry, names=(), by_name=False)
+        whole = replace(entry, names=(), by_name=False, optional=False)
         if whole != entry:
             verbs.difference_update(found.get(whole, ()))
     return tuple(replace(entry, verbs=tuple(sorted(verbs))) for entry, verbs in found.items() if verbs)

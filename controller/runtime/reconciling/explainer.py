@@ -90,10 +90,10 @@ class Explainer:
     def explain(self, name: ObjectName) -> Explanation:
         """What is known of a name. Never waits for a cache."""
         kind = self._informer.kind.resource
-        if not (self._informer.watches(name.namespace) and kind.namespaced == bool(name.namespace)):
-            unlike = "has a namespace" if kind.namespaced and not name.namespace else "has no namespace"
-            says = f"a {kind.kind} {unlike}" if kind.namespaced != bool(name.namespace) else NOT_WATCHED
-            return self._unknown(name, says)
+        if kind.namespaced != bool(name.namespace):
+            return self._unknown(name, f"a {kind.kind} has {'a' if kind.namespaced else 'no'} namespace")
+        if not self._informer.watches(name.namespace):
+            return self._unknown(name, NOT_WATCHED)
         decisions = self._decisions.of(name)
         obj = self._informer.get_by_key(str(name))
         now = Now(

@@ -8,6 +8,7 @@ from ipaddress import ip_address
 from typing import Final
 
 MAX_PORT: Final = 65535
+LOOPBACK_NAMES: Final = ("127.0.0.1", "localhost", "[::1]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +34,17 @@ class BindAddress:
         On loopback a web page could point a name of its own here. Elsewhere the names are unknown: a kubelet
         uses the pod's address, Prometheus that or a Service.
         """
-        try:
-            loopback = ip_address(self.host).is_loopback
-        except ValueError:
-            loopback = self.host == "localhost"
-        return ("127.0.0.1", "localhost", "[::1]", self.host) if loopback else None
+        return (*LOOPBACK_NAMES, self.host) if is_loopback(self.host) else None
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address, or the name localhost, is this machine alone."""
+    try:
+        address = ip_address(host.partition("%")[0])
+    except ValueError:
+        return host == "localhost"
+    # an IPv6 socket shows 127.0.0.1 so; before Python 3.13 that counts as no loopback
+    return (getattr(address, "ipv4_mapped", None) or address).is_loopback
 
 
 def parse_bind_address(text: str) -> BindAddress | None:

@@ -19,10 +19,10 @@ from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from ipaddress import ip_address
 from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
 
+from handloop.controller.runtime.serving.bind_address import LOOPBACK_NAMES, is_loopback
 from handloop.controller.runtime.serving.connection_limit import ConnectionLimit
 from handloop.controller.runtime.serving.listening import listen_error
 from handloop.controller.runtime.serving.open_files import SpareDescriptor
@@ -307,13 +307,16 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.flush()
 
     def _is_local(self) -> bool:
-        """Whether the client is on this machine, or in this pod, as one behind `kubectl port-forward` is."""
-        return ip_address(str(self.client_address[0]).partition("%")[0]).is_loopback
+        """
+        Whether the client is on this machine, or in this pod, as one behind `kubectl port-forward` is.
+
+        It has to name a loopback host, too: a web page may point a name of its own at a forwarded port.
+        """
+        is_named = _host_in(self.headers.get("Host", "")) in LOOPBACK_NAMES
+        return is_named and is_loopback(str(self.client_address[0]))
 
     def _answers_for(self, authority: str) -> bool:
-        host, _, port = authority.lower().rpartition(":")
-        name = host if port.isdigit() else authority.lower()
-        return self.names is None or name in self.names
+        return self.names is None or _host_in(authority) in self.names
 
     def _answer(self, status: int, content_type: str, body: bytes) -> None:
         self.send_response(status)
@@ -328,3 +331,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, *_: object) -> None:
         """Log nothing: probes come every few seconds."""
+
+
+def _host_in(authority: str) -> str:
+    """The host of `host:port`, in lower case."""
+    host, _, port = authority.lower().rpartition(":")
+    return host if port.isdigit() else authority.lower()

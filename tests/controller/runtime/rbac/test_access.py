@@ -7,7 +7,13 @@ from dataclasses import replace
 from handloop.apis.apps_v1 import Deployment
 from handloop.apis.coordination_v1 import Lease
 from handloop.controller.foo.access import FOO_ACCESS
-from handloop.controller.runtime.rbac.access import Access, merged
+from handloop.controller.runtime.rbac.access import (
+    FOLLOWING_NAMESPACES,
+    LISTING_NAMESPACES,
+    PAUSING_NAMESPACES,
+    Access,
+    merged,
+)
 
 
 def test_foo_never_asks_for_what_could_destroy() -> None:
@@ -45,3 +51,9 @@ def test_what_is_allowed_for_all_needs_no_rule_for_some() -> None:
     known = Access(resource=Lease.resource, verbs=("list", "watch"), by_name=True)
     all_of_them = Access(resource=Lease.resource, verbs=("list", "watch"))
     assert merged([some, known, all_of_them]) == (replace(some, verbs=("get",)), all_of_them)
+
+
+def test_what_one_needs_is_not_optional_beside_it() -> None:
+    """A program whose namespaces come and go watches them anyway: its role has one rule for them."""
+    assert merged([PAUSING_NAMESPACES, FOLLOWING_NAMESPACES]) == (FOLLOWING_NAMESPACES,)
+    assert merged([PAUSING_NAMESPACES, LISTING_NAMESPACES])[0].verbs == ("watch",)

@@ -20,6 +20,7 @@ from typing import NoReturn
 import pytest
 
 from handloop.controller.runtime.serving import page_server
+from handloop.controller.runtime.serving.bind_address import is_loopback
 from handloop.controller.runtime.serving.health import health_page
 from handloop.controller.runtime.serving.key_pairs import new_pair
 from handloop.controller.runtime.serving.listening import ListenError, PortInUseError
@@ -74,6 +75,35 @@ def test_on_loopback_other_names_are_refused(head: str, status: int) -> None:
     try:
         assert int(ask(server, head).split()[1]) == status
         assert asked == (["/p"] if status == 200 else [])
+    finally:
+        server.stop()
+
+
+@pytest.mark.parametrize(
+    ("host", "client", "status"),
+    [
+        ("127.0.0.1:8080", "127.0.0.1", 200),
+        ("localhost:8080", "::ffff:127.0.0.1", 200),
+        ("[::1]:8080", "::1", 200),
+        ("evil.example:8080", "127.0.0.1", 403),
+        ("", "127.0.0.1", 403),
+        ("127.0.0.1:8080", "10.1.2.3", 403),
+        ("127.0.0.1:8080", "::ffff:10.1.2.3", 403),
+        ("127.0.0.1:8080", "fe80::1%eth0", 403),
+    ],
+)
+def test_a_private_page_is_for_this_machine(
+    host: str, client: str, status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a guard, on all interfaces: by the client's address, and by the name that it asks for."""
+    module = "handloop.controller.runtime.serving.page_server"
+    monkeypatch.setattr(f"{module}.is_loopback", lambda _address: is_loopback(client))
+    pages = {"/p": lambda _: (200, TEXT, b"seen"), "/open": lambda _: (200, TEXT, b"seen")}
+    server = PageServer("127.0.0.1", 0, pages, purpose="metrics", private=("/p",))
+    server.start()
+    try:
+        assert int(ask(server, f"GET /p HTTP/1.1\r\nHost: {host}").split()[1]) == status
+        assert int(ask(server, f"GET /open HTTP/1.1\r\nHost: {host}").split()[1]) == 200
     finally:
         server.stop()
 
