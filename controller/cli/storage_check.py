@@ -78,25 +78,25 @@ def _loses(
 
 
 def _unknown(own: Resource, version: str) -> Problem:
-    return Problem(
-        code="E21",
-        exit_code=EXIT_OK,
-        severity="warning",
-        what=_stored_as(own, version),
-        causes=(f"each write erases what {own.version} lacks: what that is, the server does not say",),
-        fixes=(f"run the release whose newest version is {version}",),
-    )
+    cause = f"each write erases what {own.version} lacks: what that is, the server does not say"
+    return _warning(own, version, cause, f"run the release whose newest version is {version}")
 
 
 def _needs_webhook(own: Resource, version: str) -> Problem:
+    cause = f"this program does not convert {version}: the release that does has to run"
     alone = "with the Service of the webhook leading to it alone"
+    fix = f"leave a replica of the release whose newest version is {version} running, {alone}"
+    return _warning(own, version, cause, fix)
+
+
+def _warning(own: Resource, version: str, cause: str, fix: str) -> Problem:
     return Problem(
         code="E21",
         exit_code=EXIT_OK,
         severity="warning",
         what=_stored_as(own, version),
-        causes=(f"this program does not convert {version}: the release that does has to run",),
-        fixes=(f"leave a replica of the release whose newest version is {version} running, {alone}",),
+        causes=(cause,),
+        fixes=(fix,),
     )
 
 
