@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from handloop.apis.class_attributes import has_status_subresource
@@ -35,7 +36,9 @@ def grouped(
     if isinstance(namespaces, str):
         raise TypeError(f"namespaces is a sequence of names, such as ({namespaces!r},), and not a str")
     places: dict[RolePlace, list[Access]] = {}
-    for entry in sorted(merged(access), key=lambda entry: (entry.purpose, entry.resource.namespaced)):
+    # a role knows no optional verb: one rule has it beside those that must be
+    granted = merged(replace(entry, by_name=False, optional=False) for entry in access)
+    for entry in sorted(granted, key=lambda entry: (entry.purpose, entry.resource.namespaced)):
         full_name = f"{name}-{entry.purpose}" if entry.purpose else name
         for namespace in _namespaces(entry, namespaces):
             places.setdefault(RolePlace(full_name, namespace), []).append(entry)

@@ -10,7 +10,7 @@ from handloop.apis.apps_v1 import Deployment
 from handloop.apis.coordination_v1 import Lease
 from handloop.apis.resource import Resource
 from handloop.controller.foo.access import FOO_ACCESS
-from handloop.controller.runtime.rbac.access import Access
+from handloop.controller.runtime.rbac.access import LISTING_NAMESPACES, PAUSING_NAMESPACES, Access
 from handloop.controller.runtime.rbac.roles import roles
 
 NODES = Resource("", "v1", "nodes", "Node", namespaced=False)
@@ -39,6 +39,14 @@ def test_a_cluster_role_lists_exactly_what_was_declared() -> None:
     assert made["metadata"] == {"name": "x"}
     assert made["rules"] == [
         {"apiGroups": ["apps"], "resources": ["deployments/scale"], "verbs": ["list", "patch"]}
+    ]
+
+
+def test_a_verb_that_must_be_and_one_that_may_be_are_one_rule() -> None:
+    """A reader of a role sees each resource once: the program's need is no matter of RBAC."""
+    (role,) = roles((LISTING_NAMESPACES, PAUSING_NAMESPACES))
+    assert [(rule["resources"], rule["verbs"]) for rule in role["rules"]] == [
+        (["namespaces"], ["list", "watch"])
     ]
 
 
