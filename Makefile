@@ -12,7 +12,7 @@ LOCKS := requirements/program.lock $(NEIGHBOURS:=/requirements.lock)
 
 .DEFAULT_GOAL := help
 .PHONY: help venv install-dev run walkthrough sandbox test test-nightly explore show coverage compile-tests pictures recordings docs lint format bench manifests lock audit distributions size clean
-.PHONY: bundle image build-installer install uninstall deploy undeploy e2e e2e-local e2e-examples soak soak-shards
+.PHONY: bundle chart image build-installer install uninstall deploy undeploy e2e e2e-local e2e-examples soak soak-shards
 
 help: ## print this menu
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -86,6 +86,9 @@ manifests: venv ## write the generated manifests from the types and the declared
 	$(BIN)/python -m controller manifests rbac $(RBAC_FLAGS:--leader-elect=--shards=16) > manifests/shards/role.yaml
 # the flags of the Deployment
 RBAC_FLAGS := --leader-elect --metrics-auth --leader-elect-resource-namespace=handloop-system
+
+chart: venv ## write manifests/charts, for helm: the program and its CRDs
+	$(BIN)/python -m controller chart --image $(IMG)
 
 bundle: venv ## write manifests/bundle, for the Operator Lifecycle Manager; REPLACES= names the version before
 	$(BIN)/python -m controller bundle --image $(IMG) $(if $(REPLACES),--replaces $(REPLACES))

@@ -19,6 +19,7 @@ NOT_OURS: Final = {"build", "CHANGELOG.md"}
 """Made; and the history, which may name what is gone."""
 OF_USERS: Final = {
     *("as-greeter.yaml", "crd.yaml", "foo.py", "k.yaml", "rbac.yaml", "monitoring.yaml"),
+    *("Chart.yaml", "values.yaml", "values.schema.json", "manifests/charts"),
     *("manifests/GROUP_PLURAL.yaml", "manifests/NAME_KIND.yaml", "metadata/properties.yaml"),
     *("report.html", "runs/index.html", "fixtures.yaml", "types_v1beta1.py"),
     *("views/certificate.py", "my_operator/views/certificate.py"),

@@ -14,41 +14,38 @@ import shlex
 import sys
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import redirect_stdout
 from dataclasses import replace
-from io import StringIO
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
-import msgspec
 import yaml
 
-from handloop.apis.decoders import converted
-from handloop.apis.grammar.yaml_text import from_yaml, to_yaml
-from handloop.apis.meta import decode_hook
+from handloop.apis.grammar.yaml_text import to_yaml
 from handloop.controller.cli.cluster_service_version import (
     OLM_CERTIFICATES,
-    ProjectTable,
     Release,
     cluster_service_version,
     namespaces_variable,
     olm_service,
 )
 from handloop.controller.cli.declarations import declared_kinds
-from handloop.controller.cli.flags import COMMANDS, UsageError, parse_options
+from handloop.controller.cli.flags import COMMANDS, UsageError
 from handloop.controller.cli.operator import Operator
 from handloop.controller.cli.options import Options, spelling
 from handloop.controller.cli.problems import EXIT_FATAL, EXIT_OK, EXIT_USAGE
+from handloop.controller.cli.project_files import (
+    SOMEWHERE,
+    container_options,
+    fitting,
+    project_table,
+    read_deployment,
+    read_documents,
+)
 from handloop.controller.cli.terminal import printable, show
 from handloop.controller.cli.webhook import any_is_converted, definition_of, webhook_service
-from handloop.kinds.apps_v1 import Deployment
-
-T = TypeVar("T")
 
 _HEADER: Final = "# made by `{name} bundle`; do not edit\n"
 _LABELS: Final = "operators.operatorframework.io.bundle."
-_DEFAULT_CONTAINER: Final = "kubectl.kubernetes.io/default-container"
-_SOMEWHERE: Final = "olm-chooses"
 _VERSION: Final = re.compile(
     r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9a-z-]+(\.[0-9a-z-]+)*)?", re.ASCII
 )
@@ -57,21 +54,6 @@ _OPTIONAL: Final = "monitoring.coreos.com"
 """The API group of the Prometheus operator. A cluster without it must take the rest of the bundle."""
 _CHANNEL: Final = re.compile("[A-Za-z0-9][-._A-Za-z0-9]*", re.ASCII)
 _MAX_NAME: Final = 63
-
-
-class _HandloopTable(msgspec.Struct, frozen=True):
-    name: str = ""
-
-
-class _ToolTable(msgspec.Struct, frozen=True):
-    handloop: _HandloopTable = _HandloopTable()
-
-
-class _Document(msgspec.Struct, frozen=True):
-    """A pyproject.toml, as far as it is read."""
-
-    project: ProjectTable = ProjectTable()
-    tool: _ToolTable = _ToolTable()
 
 
 def run_bundle(operator: Operator, arguments: Sequence[str]) -> int:
@@ -136,23 +118,14 @@ def _parser(operator: Operator) -> argparse.ArgumentParser:
 
 def _release(operator: Operator, given: argparse.Namespace) -> Release:
     """Raises: UsageError, OSError, and the parsers' errors."""
-    path = Path("pyproject.toml")
-    text = path.read_text(encoding="utf-8") if path.exists() else ""
-    document = _fitting(path, tomllib.loads(text), _Document)
-    scaffolded = document.tool.handloop.name or operator.name
-    if scaffolded != operator.name:
-        package = scaffolded.replace("-", "_")
-        raise UsageError(
-            f"this is the project of {scaffolded}, and the program is {operator.name}",
-            fix=f"python -m {package} bundle --image IMG",
-        )
-    deployment = _deployment(Path(given.deployment))
+    project = project_table(operator, "bundle --image IMG")
+    deployment = read_deployment(Path(given.deployment))
     options = _with_webhook_of_olm(
         _options(operator, deployment["spec"]["template"]["spec"]["containers"][0]),
         deployment["metadata"]["name"],
     )
     # OLM takes none of what a build of a checkout adds to it
-    version = given.version or operator.version().partition("+")[0] or document.project.version
+    version = given.version or operator.version().partition("+")[0] or project.version
     kinds = {(kind.resource.api_version, kind.resource.kind): kind for kind in declared_kinds(options)}
     return Release(
         options=options,
@@ -160,71 +133,26 @@ def _release(operator: Operator, given: argparse.Namespace) -> Release:
         image=given.image,
         version=_checked(operator.name, "--version", version),
         replaces=_replaced(operator.name, given.replaces, version),
-        project=document.project,
+        project=project,
         samples=[
             document
             for path in sorted(Path(given.samples).glob("*.yaml"))
-            for document in _documents(path)
+            for document in read_documents(path)
             if (kind := kinds.get((str(document.get("apiVersion")), str(document.get("kind")))))
-            and _fitting(path, document, kind)
+            and fitting(path, document, kind)
         ],
     )
 
 
-def _fitting(path: Path, document: object, kind: type[T]) -> T:
-    """A document as an object of its kind. Raises: UsageError with the place that does not fit."""
-    try:
-        return converted(document, kind, decode_hook)
-    except msgspec.ValidationError as error:
-        raise UsageError(
-            f"{path} does not fit: {error}", fix="mend it: the message names the field"
-        ) from None
-
-
-def _documents(path: Path) -> list[dict[str, Any]]:
-    text = path.read_text(encoding="utf-8")
-    return [found for found in from_yaml(text) if isinstance(found, dict)]
-
-
-def _deployment(path: Path) -> dict[str, Any]:
-    found = [document for document in _documents(path) if document.get("kind") == "Deployment"]
-    if len(found) != 1:
-        raise UsageError(f"{path} has {len(found)} Deployments", fix="--deployment with a file that has one")
-    deployment = _fitting(path, found[0], Deployment)
-    if not deployment.metadata.name:
-        raise UsageError(f"{path} has a Deployment without a name", fix="give it metadata.name")
-    pod = deployment.spec.template
-    containers = pod.spec.containers
-    named = [one for one in containers[:1] if pod.metadata.annotations.get(_DEFAULT_CONTAINER) == one.name]
-    if len(containers) != 1 and not named:
-        raise UsageError(
-            f"{path} has {len(containers)} containers, and does not say which one is the operator",
-            fix=f"put the operator's container first, and its name into the annotation {_DEFAULT_CONTAINER}",
-        )
-    return found[0]
-
-
 def _options(operator: Operator, container: Mapping[str, Any]) -> Options:
-    """
-    The options of a container, as the program reads them in any namespace.
-
-    Raises: UsageError for arguments that it would refuse, or that keep it from following OLM's choice.
-    """
-    variables = {entry["name"]: entry["value"] for entry in container.get("env") or () if "value" in entry}
-    variables["POD_NAMESPACE"] = _SOMEWHERE
-    try:
-        with redirect_stdout(StringIO()):
-            options = parse_options(container.get("args") or [], variables, operator=operator)
-    except SystemExit:
-        raise UsageError("the Deployment's args ask for help", "remove --help from its args") from None
-    except UsageError as error:
-        raise UsageError(f"the program would refuse the Deployment's args: {error}", error.fix) from None
+    """The options of the Deployment's container. Raises: UsageError for what keeps it from OLM's choice."""
+    options = container_options(operator, container)
     if options.namespace:
         raise UsageError(
             "the Deployment names the namespaces to watch, and OLM chooses them",
             fix=f"remove --namespace from its args; the bundle sets ${namespaces_variable(operator)}",
         )
-    if options.leader_elect_resource_namespace not in ("", _SOMEWHERE):
+    if options.leader_elect_resource_namespace not in ("", SOMEWHERE):
         raise UsageError(
             f'the Deployment puts the lease into "{options.leader_elect_resource_namespace}", '
             "and OLM chooses where the operator runs",
@@ -278,7 +206,7 @@ def _files(release: Release, given: argparse.Namespace) -> dict[str, str]:
     """The files of a bundle by path. Raises: UsageError, OSError, YAMLError for the base."""
     manifest = cluster_service_version(release)
     if given.base:
-        for document in _documents(Path(given.base)):
+        for document in read_documents(Path(given.base)):
             manifest = _merged(manifest, document)
     channel = given.channel or ("candidate" if release.maturity == "alpha" else "stable")
     if not _CHANNEL.fullmatch(channel):
@@ -317,7 +245,7 @@ def _beside(release: Release, folder: Path) -> Iterator[dict[str, Any]]:
     """The objects that OLM installs with the Deployment, in its namespace; but for the webhook's Service."""
     webhook = webhook_service(replace(release.options, webhook_service="")).name
     for path in sorted(folder.glob("*/*.yaml")):
-        for document in _documents(path):
+        for document in read_documents(path):
             given = (document.get("kind"), (document.get("metadata") or {}).get("name"))
             if given[0] in _BESIDE and given != ("Service", webhook):
                 metadata = {k: v for k, v in (document.get("metadata") or {}).items() if k != "namespace"}

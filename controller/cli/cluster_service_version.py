@@ -14,8 +14,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from msgspec import Struct
-
 from handloop.apis.core_v1 import Event
 from handloop.apis.crd import CONVERT_PATH, custom_resource_definition
 from handloop.apis.declaration import is_built_in
@@ -24,6 +22,7 @@ from handloop.controller.cli.declarations import declared_access, declared_kinds
 from handloop.controller.cli.operator import Operator, Setup
 from handloop.controller.cli.options import FLAGS, Options
 from handloop.controller.cli.problems import OLDEST
+from handloop.controller.cli.project_files import ProjectTable
 from handloop.controller.cli.webhook import IN_CLUSTER, any_is_converted
 from handloop.controller.runtime.rbac.roles import roles
 
@@ -33,17 +32,6 @@ _TARGETS: Final = "metadata.annotations['olm.targetNamespaces']"
 OLM_CERTIFICATES: Final = "/tmp/k8s-webhook-server/serving-certs"  # noqa: S108 - where OLM mounts them
 _WEBHOOK_PORT: Final = 443
 _SOME_NAMESPACES: Final = ("OwnNamespace", "SingleNamespace", "MultiNamespace")
-
-
-class ProjectTable(Struct, frozen=True, kw_only=True):
-    """The fields of a table [project] that a bundle repeats."""
-
-    version: str = ""
-    description: str = ""
-    keywords: tuple[str, ...] = ()
-    urls: dict[str, str] = {}
-    authors: tuple[dict[str, str], ...] = ()
-    maintainers: tuple[dict[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -54,6 +54,7 @@ COMMANDS: Final = {
     "monitoring": "print what Prometheus and Grafana need: Service, ServiceMonitor, alerts, dashboard",
     "manifests": "the same, as `manifests crd` and so on",
     "bundle": "write what the Operator Lifecycle Manager (OLM) installs, to be made an image",
+    "chart": "write Helm charts of the operator and of its CRDs",
     "migrate-storage": "store all objects of the controllers' kinds in their newest versions",
     "why": "say why an object does not move: why [CONTROLLER] NAMESPACE/NAME",
     "version": "print the version",

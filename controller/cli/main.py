@@ -103,9 +103,9 @@ def run_command(operator: Operator, argv: Sequence[str] | None = None) -> int:
 
 
 def _words_of_this_process() -> list[str]:
-    """As `kubectl-greeter-why`, a plugin of kubectl, the program is its own command why."""
-    is_plugin = re.fullmatch(r"kubectl-.+-why", Path(sys.argv[0]).stem)
-    return ["why", *sys.argv[1:]] if is_plugin else sys.argv[1:]
+    """Under the name of a plugin of kubectl, `kubectl-greeter-why`, the program is its own command."""
+    plugin = re.fullmatch(r"kubectl-.+-(doctor|plan|why)", Path(sys.argv[0]).stem)
+    return [plugin[1], *sys.argv[1:]] if plugin else sys.argv[1:]
 
 
 _Command: TypeAlias = Callable[[Operator, Sequence[str]], int]
@@ -116,6 +116,8 @@ def _with_arguments(words: list[str]) -> tuple[_Command | None, list[str]]:
     match words:
         case ["bundle", *rest]:
             from handloop.controller.cli.bundle_command import run_bundle as run  # noqa: PLC0415
+        case ["chart", *rest]:
+            from handloop.controller.cli.chart_command import run_chart as run  # noqa: PLC0415
         case ["migrate-storage", *rest]:
             from handloop.controller.cli.migrate_storage_command import run_migrate_storage as run  # noqa: PLC0415
         case ["why", *rest]:

@@ -1,5 +1,5 @@
 """
-Commands of `handloop` itself, which users' programs lack: walkthrough, top, errors, init, create.
+Commands of `handloop` itself, which users' programs lack: walkthrough, top, errors, init, create, update.
 
 They read their own arguments, and some are extensions: each is imported when it is run.
 """
@@ -21,12 +21,13 @@ OWN_COMMANDS: Final = {
     "errors": "explain an error of any operator: handloop errors E12",
     "init": "make the project of an operator of your own: handloop init my-operator --domain example.com",
     "create": "add to it: a kind, a controller, a view of a foreign kind: handloop create --help",
+    "update": "bring what this handloop's scaffold has anew into the project, merged with your changes",
 }
 
 
 def run_own_command(name: str, arguments: Sequence[str]) -> int:
     """Run one of the commands. Returns: the exit code."""
-    if name in ("init", "create"):
+    if name in ("init", "create", "update"):
         from handloop.controller.cli.scaffold_command import run_scaffold  # noqa: PLC0415 - tomllib, argparse
 
         return run_scaffold(name, arguments)

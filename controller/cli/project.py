@@ -13,7 +13,7 @@ import string
 import sys
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from importlib import import_module
 from importlib.util import find_spec
@@ -25,7 +25,7 @@ from handloop.apis.grammar.yaml_text import from_yaml, scalar, to_yaml
 from handloop.controller.cli.own_wheel import neighbour_wheels, own_wheel
 from handloop.controller.cli.shipped_manifests import shipped_manifests
 
-_TEMPLATES: Final = Path(__file__).parent / "templates"
+TEMPLATES: Final = Path(__file__).parent / "templates"
 _SUFFIX: Final = ".tmpl"
 _LABEL: Final = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 # the longest name made of it is that of the role for the lease, beside a namespace of 63 characters
@@ -48,7 +48,7 @@ _SHADOWED: Final = ("controllers", "object", "tuple")
 """No names of a kind's module: controllers.py and its own names."""
 _NEAR: Final = 0.9
 """How like two names are of which one is a slip of the other."""
-_NAMESPACED: Final = "Namespaced"
+NAMESPACED: Final = "Namespaced"
 _ENVELOPE: Final = ("apiVersion", "kind")
 _THIS_BUILD: Final = """\
 note: the wheels are the handloop that runs now, and its neighbours; make and the image install them by their
@@ -112,6 +112,7 @@ class Project:
     folder: Path
     name: str
     domain: str
+    templates: Path = field(default=TEMPLATES, compare=False)
 
     def __post_init__(self) -> None:
         """Raises: ProjectError for names that no server or Python takes; paths and code are made of them."""
@@ -159,19 +160,29 @@ class Project:
 
     def write(self) -> Iterator[str]:
         """Write what every operator has. Raises: OSError; NotInstalledError without what its tests need."""
-        own, neighbours = own_wheel(), neighbour_wheels()
-        wheels = own, *neighbours.values()
-        paths = {"wheel": f"./wheels/{own[0]}", "extras": ",".join(neighbours)}
-        paths["neighbours"] = "\n".join(f"./wheels/{name}" for name, _ in neighbours.values())
-        yield from self._fill("project", paths)
-        for place, text in shipped_manifests(self.name):
-            yield from _write(self.folder / "manifests" / place, text.encode())
-        if other := self._other_build(dict(wheels)):
+        own = own_wheel()
+        wheels = {"": own, **neighbour_wheels()}
+        yield from self.write_scaffold({neighbour: name for neighbour, (name, _) in wheels.items()})
+        if other := self._other_build(dict(wheels.values())):
             yield _OTHER_BUILD.format(other=other, own=own[0], folder=self.folder, domain=self.domain)
             return
-        for name, wheel in wheels:
+        for name, wheel in wheels.values():
             yield from _write(self.folder / "wheels" / name, wheel)
         yield _THIS_BUILD
+
+    def write_scaffold(self, wheels: Mapping[str, str]) -> Iterator[str]:
+        """
+        Write what every operator has, but for the wheels.
+
+        Args: wheels are their names by neighbour, "" = handloop's own. Raises: OSError.
+        """
+        own = wheels.get("", "")
+        neighbours = {extra: name for extra, name in wheels.items() if extra}
+        names = {"wheel": f"./wheels/{own}", "scaffold": own, "extras": ",".join(neighbours)}
+        names["neighbours"] = "\n".join(f"./wheels/{name}" for name in neighbours.values())
+        yield from self._fill("project", names)
+        for place, text in shipped_manifests(self.name, self.templates / "manifests"):
+            yield from _write(self.folder / "manifests" / place, text.encode())
 
     def _other_build(self, wheels: Mapping[str, bytes]) -> str:
         """The wheels of handloop that the project names and that are not these, "" = none."""
@@ -182,7 +193,7 @@ class Project:
         # one that is gone is written again, if it is this build's
         return ", ".join(name for name in named if there.get(name, wheels.get(name)) != wheels.get(name, b""))
 
-    def add_api(self, *, group: str, version: str, kind: str, scope: str = _NAMESPACED) -> Iterator[str]:
+    def add_api(self, *, group: str, version: str, kind: str, scope: str = NAMESPACED) -> Iterator[str]:
         """
         Add a kind: types, reconciler, test, sample, and the lines that register its controller.
 
@@ -194,9 +205,9 @@ class Project:
         group = f"{group}.{self.domain}"
         self._check_unlike(module_of(kind), kind, f'group="{group}", version="{version}"')
         names = {"group": group, "version": version, "scope": ""}
-        if scope != _NAMESPACED:
+        if scope != NAMESPACED:
             names["scope"] = f', scope="{scope}"'
-        yield from self._add("api", kind, namespaced=scope == _NAMESPACED, names=names)
+        yield from self._add("api", kind, namespaced=scope == NAMESPACED, names=names)
 
     def add_controller(self, api_version: str, kind: str) -> Iterator[str]:
         """
@@ -204,7 +215,7 @@ class Project:
 
         Raises: ProjectError for a kind without a sample in templates/; OSError.
         """
-        text = (_TEMPLATES / "objects.yaml").read_text(encoding="utf-8")
+        text = (TEMPLATES / "objects.yaml").read_text(encoding="utf-8")
         known = {(each["apiVersion"], each["kind"]): each for each in from_yaml(text)}
         if (api_version, kind) not in known:
             raise self._unknown(api_version, kind, ["/".join(each) for each in known])
@@ -342,7 +353,7 @@ class Project:
     def _fill(self, templates: str, names: Mapping[str, str]) -> Iterator[str]:
         """Write the templates of a folder, each with the names filled in."""
         values = {"name": self.name, "package": self.package, "domain": self.domain, **names}
-        root = _TEMPLATES / templates
+        root = self.templates / templates
         for path in sorted(path for path in root.rglob(f"*{_SUFFIX}") if path.is_file()):
             place = str(path.relative_to(root)).removesuffix(_SUFFIX)
             for word, name in (("PACKAGE", self.package), ("MODULE", names.get("module", "")), ("DOT", ".")):

@@ -1,4 +1,7 @@
-"""`init` and `create`: make the project of an operator, and add a kind, a controller or a view to it."""
+"""
+`init`, `create` and `update`: make the project of an operator, add a kind, a controller or a view to it, and
+bring what a newer handloop has.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +25,7 @@ from handloop.controller.cli.definition_source import DEFINITIONS_PATH
 from handloop.controller.cli.extensions import NotInstalledError
 from handloop.controller.cli.problems import EXIT_FATAL, EXIT_OK, EXIT_USAGE
 from handloop.controller.cli.project import Project, ProjectError, module_of
+from handloop.controller.cli.project_update import update
 from handloop.controller.cli.terminal import printable, show
 from handloop.controller.cli.view import ViewError, class_of, view_of
 
@@ -29,6 +33,11 @@ _NEXT_OF_INIT = """\
 next:
   cd {folder}
   handloop create api --group web --version v1 --kind Site
+"""
+_NEXT_OF_UPDATE = """\
+next:
+  git diff{conflicts}{lock}
+  make lint && make test && make manifests
 """
 _NEXT_OF_VIEW = """\
 next:
@@ -55,15 +64,18 @@ next:
 
 def run_scaffold(command: str, arguments: Sequence[str]) -> int:
     """
-    Run `init` or `create`, in the working directory.
+    Run `init`, `create` or `update`, in the working directory.
 
-    Returns: the exit code. Raises: SystemExit of argparse, after its help or its words on bad arguments.
+    Returns: the exit code; 1 for an update with conflicts. Raises: SystemExit of argparse, after its help or
+    its words on bad arguments.
     """
     given = _parser(command).parse_args(arguments)
     try:
         if command == "init":
             folder = Path(given.name)
             _say(Project.new(folder, given.domain).write(), _NEXT_OF_INIT.format(folder=folder), sys.stdout)
+        elif command == "update":
+            return _update(Project.at(Path()))
         else:
             _create(Project.at(Path()), given)
     except NotInstalledError as error:
@@ -101,6 +113,21 @@ def _create(project: Project, given: argparse.Namespace) -> None:
         api_version, _, kind = given.of.rpartition("/")
         added = project.add_controller(api_version, kind)
         _say(added, _NEXT_OF_API.format(module=module_of(kind)), sys.stdout)
+
+
+def _update(project: Project) -> int:
+    """Bring what is new, and say what to do about it. Raises: as run_scaffold handles."""
+    changes = update(project)
+    if not changes.lines:
+        show("nothing to do: this handloop writes nothing that the project lacks\n", sys.stdout)
+        return EXIT_OK
+    conflicts = "".join(
+        f"\n  resolve the {f'{n} conflicts' if n > 1 else 'conflict'} in {place}"
+        for place, n in changes.conflicts.items()
+    )
+    lock = "\n  make lock" if list(project.folder.glob("*.lock")) else ""
+    _say(iter(changes.lines), _NEXT_OF_UPDATE.format(conflicts=conflicts, lock=lock), sys.stdout)
+    return EXIT_FATAL if changes.conflicts else EXIT_OK
 
 
 def _add_view(project: Project, given: argparse.Namespace) -> str:
@@ -155,6 +182,12 @@ def _parser(command: str) -> argparse.ArgumentParser:
         parser.description = "Make the project of an operator. A file that exists is kept."
         parser.add_argument("name", help="its folder, named as the operator: my-operator")
         parser.add_argument("--domain", required=True, help="the end of its kinds' groups: example.com")
+        return parser
+    if command == "update":
+        parser.description = (
+            "Bring what is new in the scaffold into the project in this folder. Your changes stay; what both "
+            "changed stands there as git shows a conflict, and the exit code is 1."
+        )
         return parser
     parser.description = "Add to the project in this folder. A file that exists is kept."
     what = parser.add_subparsers(dest="what", required=True)

@@ -20,13 +20,13 @@ _NAME: Final = re.compile(r"\bhandloop\b(?!\.dev)")
 """Not handloop_hot_loops_total and other metrics, nor handloop.dev/shards: all operators have those."""
 _WHOLE: Final = re.compile(r"(?<=[:-] )handloop$", re.MULTILINE)
 _MADE: Final = "# made by "
-_OF_OURS: Final = ("bundle", "samples", "install.yaml")
+_OF_OURS: Final = ("bundle", "charts", "samples", "install.yaml")
 
 
-def shipped_manifests(name: str) -> Iterator[tuple[str, str]]:
+def shipped_manifests(name: str, folder: Path = _FOLDER) -> Iterator[tuple[str, str]]:
     """The path and the text of each that is written by hand. Kinds and roles are made of the code."""
-    for path in sorted(path for path in _FOLDER.rglob("*") if path.is_file()):
-        place = path.relative_to(_FOLDER)
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        place = path.relative_to(folder)
         text = path.read_text(encoding="utf-8")
         if place.parts[0] not in _OF_OURS and not text.startswith(_MADE):
             yield str(place), _renamed(text, name)

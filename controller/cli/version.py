@@ -21,8 +21,8 @@ from handloop.controller.cli.operator import Operator
 DISTRIBUTION: Final = "handloop"
 _GIVEN: Final = "HANDLOOP_LOCAL_VERSION"
 """The variable by which a release, and the build of an image, which is without git, are told."""
-_NOT_SHIPPED: Final = ("__pycache__", "bundle")
-"""What Python compiles, and manifests/bundle, which is made."""
+_NOT_SHIPPED: Final = ("__pycache__", "bundle", "charts")
+"""What Python compiles, and the folders of manifests that are made."""
 
 
 def exact_version() -> str:

@@ -20,9 +20,9 @@ from support.builders.options import parse_options
 
 MANIFESTS = Path(__file__).parents[2] / "manifests"
 OPERATING = (MANIFESTS.parent / "docs/how-to/operating.md").read_text(encoding="utf-8")
-BUNDLE = MANIFESTS / "bundle"
-"""Applied by the Operator Lifecycle Manager, and not by kustomize."""
-FILES = sorted(path for path in MANIFESTS.glob("*/**/*.yaml") if BUNDLE not in path.parents)
+MADE = (MANIFESTS / "bundle", MANIFESTS / "charts")
+"""Applied by the Operator Lifecycle Manager and by helm, and not by kustomize."""
+FILES = sorted(path for path in MANIFESTS.glob("*/**/*.yaml") if not {*MADE} & {*path.parents})
 """Without install.yaml, which is made of them."""
 OBJECTS = [path for path in FILES if path.name != "kustomization.yaml" and not path.stem.endswith("_patch")]
 END_SECONDS = 8.0

@@ -14,10 +14,11 @@ import yaml
 
 from handloop.apis.core_v1 import Event, Service
 from handloop.apis.meta import Kind
-from handloop.controller.cli.cluster_service_version import ProjectTable, Release, cluster_service_version
+from handloop.controller.cli.cluster_service_version import Release, cluster_service_version
 from handloop.controller.cli.declarations import declared_access
 from handloop.controller.cli.operator import Operator, Setup
 from handloop.controller.cli.options import Options
+from handloop.controller.cli.project_files import ProjectTable
 from handloop.controller.myapp.types import MyApp
 from handloop.controller.runtime.rbac.access import Access
 from handloop.testing.eventually import eventually as until

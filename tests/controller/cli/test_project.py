@@ -130,7 +130,7 @@ def test_it_has_the_manifests_of_the_repository(project: Project) -> None:
         {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
         for folder in (project.folder / "manifests", ROOT / "manifests")
     )
-    ours = {path for path in ours if not path.startswith(("samples", "bundle", "install.yaml"))}
+    ours = {path for path in ours if not path.startswith(("samples", "bundle", "charts", "install.yaml"))}
     assert {path for path in made if not path.startswith("samples")} == ours
     for path in ours:
         text = (ROOT / "manifests" / path).read_text(encoding="utf-8")
@@ -200,6 +200,22 @@ def test_its_bundle_is_of_its_own_files(project: Project) -> None:
     assert {each["kind"] for each in examples} == {each["kind"] for each in owned} == kinds
     (image,) = made["spec"]["relatedImages"]
     assert image["image"] == "example.org/my-operator:1"
+
+
+def test_its_charts_and_plugins_are_of_its_own_files(project: Project, tmp_path: Path) -> None:
+    """`make chart` has both kinds; `make plugins` gives kubectl three commands that run this program."""
+    ran(project, *MAKE, "chart", "IMG=example.org/my-operator:1")
+    (values,) = manifests_of(project, "charts/my-operator/values.yaml")
+    assert values["image"]["repository"] == "example.org/my-operator"
+    kinds = {path.stem for path in (project.folder / "manifests/charts/my-operator-crds/templates").iterdir()}
+    assert kinds == {"web.example.com_sites", "web.example.com_httproutepolicies"}
+    ran(project, *MAKE, "plugins", f"PLUGINS={tmp_path / 'plugins'}")
+    assert {path.name for path in (tmp_path / "plugins").iterdir()} == {
+        f"kubectl-my_operator-{word}" for word in ("doctor", "plan", "why")
+    }
+    assert "my_operator plan [-h]" in ran(
+        project, str(tmp_path / "plugins/kubectl-my_operator-plan"), "--help"
+    )
 
 
 def test_its_program_runs_on_the_sandbox(project: Project) -> None:

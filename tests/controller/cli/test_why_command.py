@@ -69,3 +69,14 @@ def test_under_its_name_as_a_plugin_it_is_the_command(
     monkeypatch.setattr("sys.argv", ["/home/u/bin/kubectl-greeter-why", "n/a", address])
     assert run_command(PROGRAM) == 0
     assert capsys.readouterr().out.startswith("foo: Foo n/a")
+
+
+@pytest.mark.parametrize("word", ["doctor", "plan"])
+def test_so_are_its_other_plugins(
+    word: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each shows the help of its own command."""
+    monkeypatch.setattr("sys.argv", [f"/home/u/bin/kubectl-greeter-{word}", "--help"])
+    with pytest.raises(SystemExit):
+        run_command(PROGRAM)
+    assert f"{word} [-h]" in capsys.readouterr().out

@@ -1,0 +1,246 @@
+"""
+`chart`: a Helm chart of an operator, and one of its CRDs, from the types, the declared access and the files
+of `manifests`. The same input gives the same bytes.
+
+Each choice of kustomize's overlays is a value, and a file below `manifests` becomes the template of its name.
+
+Follows: charts of apiVersion v2. Helm installs what is in a folder crds/ and never upgrades it, so the
+definitions are templates of a chart of their own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shlex
+import sys
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from handloop.apis.grammar.yaml_text import from_yaml, to_yaml
+from handloop.controller.cli.chart_templates import (
+    FOLDERS,
+    ChartSource,
+    definition_templates,
+    operator_templates,
+)
+from handloop.controller.cli.chart_values import (
+    Value,
+    definitions_values,
+    values_file,
+    values_of,
+    values_schema,
+)
+from handloop.controller.cli.declarations import declared_kinds
+from handloop.controller.cli.flags import COMMANDS, UsageError
+from handloop.controller.cli.operator import Operator
+from handloop.controller.cli.problems import EXIT_FATAL, EXIT_OK, EXIT_USAGE, OLDEST
+from handloop.controller.cli.project_files import (
+    container_options,
+    project_table,
+    read_deployment,
+    read_documents,
+)
+from handloop.controller.cli.terminal import printable, show
+
+_HEADER: Final = "# made by `{name} chart`; do not edit\n"
+_VERSION: Final = re.compile(r"\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?", re.ASCII)
+_PLAIN: Final = (".json", ".tpl", ".txt", "values.yaml")
+
+
+def run_chart(operator: Operator, arguments: Sequence[str]) -> int:
+    """
+    Write the charts of an operator, by the files of the working directory.
+
+    Returns: the exit code. Raises: SystemExit of argparse, after its help or its words on bad arguments;
+    SetUpError.
+    """
+    given = _parser(operator).parse_args(arguments)
+    try:
+        folder = Path(given.output)
+        files = _files(_read(operator, given))
+        for path in _outdated(folder, operator.name, files):
+            path.unlink()
+            show(f"removed: {path}\n", sys.stdout)
+        for name, text in files.items():
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+            show(f"wrote: {path}\n", sys.stdout)
+    except UsageError as error:
+        fix = error.fix or f"{operator.command} chart --help"
+        show(f"error: {printable(str(error))}\n  fix: {printable(fix)}\n", sys.stderr)
+        return EXIT_USAGE
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, tomllib.TOMLDecodeError) as error:
+        show(f"error: {printable(str(error))}\n", sys.stderr)
+        return EXIT_FATAL
+    name, place = operator.name, f"--namespace {operator.name}-system --create-namespace --wait"
+    for chart in (f"{name}-crds", name):
+        command = f"helm upgrade --install {chart} {shlex.quote(str(folder / chart))} {place}"
+        show(f"{'next:' if chart != name else ''}\n  {command}".lstrip("\n") + "\n", sys.stdout)
+    return EXIT_OK
+
+
+def _parser(operator: Operator) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=f"{operator.command} chart", description=COMMANDS["chart"], allow_abbrev=False
+    )
+    add = parser.add_argument
+    add("--image", metavar="IMG", help="the operator's image, by default the Deployment's", default="")
+    add("--version", metavar="V", help="of the charts; by default the program's", default="")
+    add("--manifests", metavar="DIR", help="the folder to read; by default manifests", default="manifests")
+    add(
+        "--output",
+        metavar="DIR",
+        help="the folder to write to; by default manifests/charts",
+        default="manifests/charts",
+    )
+    return parser
+
+
+def _read(operator: Operator, given: argparse.Namespace) -> ChartSource:
+    """Raises: UsageError, OSError, and the parsers' errors."""
+    folder = Path(given.manifests)
+    project = project_table(operator, "chart")
+    deployment = read_deployment(folder / "manager/deployment.yaml")
+    container = deployment["spec"]["template"]["spec"]["containers"][0]
+    version = given.version or operator.version().partition("+")[0] or project.version
+    if not _VERSION.fullmatch(version):
+        problem = f'"{version}" is not a semantic version' if version else "no version is known"
+        raise UsageError(problem, fix="--version 1.2.3")
+    dashboard = folder / "prometheus/dashboard.json"
+    paths = [path for name in FOLDERS for path in sorted((folder / name).glob("*.yaml"))]
+    patches = {place: folder / place for place in ("webhook", "metrics-cert")}
+    return ChartSource(
+        options=container_options(operator, container),
+        deployment=deployment,
+        project=project,
+        image=given.image or str(container.get("image") or operator.name),
+        version=version,
+        objects={str(path.relative_to(folder)): read_documents(path) for path in paths},
+        patches={place: _patch(path / "deployment_patch.yaml") for place, path in patches.items()},
+        dashboard=dashboard.read_text(encoding="utf-8") if dashboard.exists() else "",
+    )
+
+
+def _patch(path: Path) -> list[dict[str, Any]]:
+    """The operations of a JSON patch that add something; none without the file."""
+    found = from_yaml(path.read_text(encoding="utf-8"))[0] if path.exists() else []
+    return [one for one in found if isinstance(one, dict) and one.get("op") == "add"]
+
+
+def _files(source: ChartSource) -> dict[str, str]:
+    """The files of both charts, by path."""
+    header, name = _HEADER.format(name=source.name), source.name
+    definitions = f"{name}-crds"
+    files = {
+        f"{name}/Chart.yaml": _head(source, name, source.project.description or f"The operator {name}"),
+        f"{name}/templates/_names.tpl": _names(name),
+        f"{name}/templates/NOTES.txt": _notes(source),
+        **{f"{name}/templates/{file}": text for file, text in operator_templates(source)},
+        **_values_files(name, _values(source), header),
+        f"{definitions}/Chart.yaml": _head(source, definitions, f"The CRDs of {name}"),
+        **{f"{definitions}/templates/{file}": text for file, text in definition_templates(source)},
+        **_values_files(definitions, definitions_values(name), header),
+    }
+    return {path: text if path.endswith(_PLAIN) else header + text for path, text in files.items()}
+
+
+def _values_files(chart: str, values: Mapping[str, Value], header: str) -> dict[str, str]:
+    return {
+        f"{chart}/values.yaml": values_file(values, header),
+        f"{chart}/values.schema.json": values_schema(values),
+    }
+
+
+def _values(source: ChartSource) -> dict[str, Value]:
+    """Those of the choices that this operator has."""
+    options = source.options
+    choices = {
+        "podDisruptionBudget": any(
+            one.get("kind") == "PodDisruptionBudget" for each in source.objects.values() for one in each
+        ),
+        "networkPolicy": any(place.startswith("network-policy/") for place in source.objects),
+        "monitoring": any(place.startswith("prometheus/") for place in source.objects),
+        "userRoles": bool(declared_kinds(options)),
+        "metrics": options.metrics_auth,
+        "webhook": source.converts,
+    }
+    defaults = {
+        "replicas": source.deployment["spec"].get("replicas", 1),
+        "leaderElection": options.leader_elect,
+        "shards": options.shards,
+        "namespaces": list(options.namespaces),
+        "repository": _repository(source.image),
+    }
+    return values_of(source.pod, defaults, [name for name, has in choices.items() if has])
+
+
+def _repository(image: str) -> str:
+    """An image without its tag and digest: a port belongs to the registry."""
+    name = image.partition("@")[0]
+    head, colon, tag = name.rpartition(":")
+    return head if colon and "/" not in tag else name
+
+
+def _head(source: ChartSource, name: str, description: str) -> str:
+    """`Chart.yaml`."""
+    project = source.project
+    people = project.maintainers or project.authors
+    head = {
+        "apiVersion": "v2",
+        "name": name,
+        "description": description,
+        "type": "application",
+        "version": source.version,
+        "appVersion": source.version,
+        # also a server that calls itself v1.36.3-gke.100
+        "kubeVersion": ">= {}.{}.0-0".format(*OLDEST),
+        "keywords": list(project.keywords),
+        "home": project.urls.get("Homepage", ""),
+        "maintainers": [person for person in people if "name" in person],
+    }
+    return to_yaml({key: value for key, value in head.items() if value}, in_ascii=False)
+
+
+def _names(name: str) -> str:
+    """The templates that name things. A longer name would not leave room for `-leader-election`."""
+    return f"""\
+{{{{- define "{name}.fullname" -}}}}
+{{{{ .Values.fullnameOverride | default .Release.Name | trunc 42 | trimSuffix "-" }}}}
+{{{{- end }}}}
+{{{{- define "{name}.labels" -}}}}
+helm.sh/chart: {{{{ printf "%s-%s" .Chart.Name .Chart.Version | trunc 63 | trimSuffix "-" | quote }}}}
+app.kubernetes.io/instance: {{{{ .Release.Name | quote }}}}
+app.kubernetes.io/managed-by: {{{{ .Release.Service | quote }}}}
+{{{{- end }}}}
+"""
+
+
+def _notes(source: ChartSource) -> str:
+    """What helm prints after an installation."""
+    kinds = ", ".join(kind.resource.kind for kind in declared_kinds(source.options))
+    name, command = source.name, source.options.operator.command
+    return f"""\
+{name} works on {kinds or "its objects"}. The chart {name}-crds has the CRDs: upgrade it before this one.
+
+  kubectl -n {{{{ .Release.Namespace }}}} rollout status deployment/{{{{ include "{name}.fullname" . }}}}
+  {command} doctor                 # what is missing
+  {command} why NAMESPACE/NAME     # why an object does not move
+"""
+
+
+def _outdated(folder: Path, name: str, files: Iterable[str]) -> list[Path]:
+    """The templates of an earlier run that are gone: helm would install them."""
+    current, header = {folder / path for path in files}, _HEADER.format(name=name)
+    charts = (name, f"{name}-crds")
+    return [
+        path
+        for chart in charts
+        for path in sorted((folder / chart / "templates").glob("*.yaml"))
+        if path not in current and path.read_text(encoding="utf-8").startswith(header)
+    ]

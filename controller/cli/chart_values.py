@@ -1,0 +1,144 @@
+"""The values of an operator's chart: each with its default, what people read about it, and what it may be."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from handloop.apis.grammar.yaml_text import to_yaml
+
+_DNS: Final = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
+_TEXT: Final = {"type": "string"}
+_NAME_OR_NONE: Final = {"type": "string", "pattern": f"{_DNS}|^$", "maxLength": 63}
+_OBJECT: Final = {"type": "object"}
+_OBJECTS: Final = {"type": "array", "items": _OBJECT}
+_ENABLED: Final = {"type": "boolean"}
+
+
+class Value(NamedTuple):
+    """One value. Args: schema is JSON Schema; parts are the values of an object, by name."""
+
+    default: Any
+    told: str
+    schema: Mapping[str, Any] = {}
+    parts: Mapping[str, Value] = {}
+
+
+def values_of(pod: Mapping[str, Any], defaults: Mapping[str, Any], parts: Sequence[str]) -> dict[str, Value]:
+    """
+    The values of a chart, their defaults as a Deployment has them.
+
+    Args: pod is its pod's spec; defaults are those of replicas, leaderElection, shards, namespaces and
+    repository; parts are the choices that this operator has, of webhook, monitoring and others.
+    """
+    container = pod["containers"][0]
+    text = {"type": "string"}
+    image = {
+        "repository": Value(defaults["repository"], "where the image is", text),
+        "tag": Value("", "the appVersion of the chart if empty", {"type": ["string", "integer"]}),
+        "digest": Value("", "sha256:...; with it, the tag does not matter", text),
+        "pullPolicy": Value(
+            container.get("imagePullPolicy", "IfNotPresent"),
+            "Always, IfNotPresent or Never",
+            {"enum": ["Always", "IfNotPresent", "Never"]},
+        ),
+    }
+    certificate = "the TLS Secret with the certificate of {}; the program makes its own if empty"
+    choices = {
+        "podDisruptionBudget": _switch("a node that is drained takes one pod at a time", default=True),
+        "networkPolicy": _switch("only the ports of the program, and its way to the API server"),
+        "monitoring": _switch("ServiceMonitor, alerts and dashboard; needs Prometheus' operator"),
+        "userRoles": _switch("roles for people, which join the cluster's view, edit and admin", default=True),
+        "metrics": _parts(certificateSecret=Value("", certificate.format("/metrics"), _NAME_OR_NONE)),
+        "webhook": _parts(certificateSecret=Value("", certificate.format("the webhook"), _NAME_OR_NONE)),
+    }
+    return {
+        "fullnameOverride": Value(
+            "", "the name of all objects; that of the release if empty", {**_NAME_OR_NONE, "maxLength": 42}
+        ),
+        "replicas": Value(defaults["replicas"], "pods: one works, or they share the shards", _at_least(0)),
+        "image": _parts(**image),
+        "imagePullSecrets": Value(pod.get("imagePullSecrets", []), "as in a pod", _OBJECTS),
+        "leaderElection": Value(
+            defaults["leaderElection"], "one pod at a time works; shards do without", _ENABLED
+        ),
+        "shards": Value(
+            defaults["shards"], "parts of the work that the pods share, such as 16; 0 = none", _at_least(0)
+        ),
+        "namespaces": Value(
+            defaults["namespaces"],
+            "to watch, with Roles in them alone; all if empty",
+            {"type": "array", "items": {"type": "string", "pattern": _DNS, "maxLength": 63}},
+        ),
+        "args": Value([], "more flags of the program", {"type": "array", "items": _TEXT}),
+        "env": Value([], "more environment variables, as in a container", _OBJECTS),
+        "resources": Value(container.get("resources", {}), "as in a container", _OBJECT),
+        "podAnnotations": Value({}, "of the pods", _OBJECT),
+        "podLabels": Value({}, "of the pods", _OBJECT),
+        "serviceAccount": _parts(annotations=Value({}, "such as those of a cloud's identity", _OBJECT)),
+        "priorityClassName": Value(pod.get("priorityClassName", ""), "of the pods", _NAME_OR_NONE),
+        "topologySpreadConstraints": Value(
+            [_without_selector(each) for each in pod.get("topologySpreadConstraints", [])],
+            "as in a pod; the labelSelector is the pods' own if there is none",
+            _OBJECTS,
+        ),
+        "nodeSelector": Value(pod.get("nodeSelector", {}), "as in a pod", _OBJECT),
+        "tolerations": Value(pod.get("tolerations", []), "as in a pod", _OBJECTS),
+        "affinity": Value(pod.get("affinity", {}), "as in a pod", _OBJECT),
+        **{name: value for name, value in choices.items() if name in parts},
+    }
+
+
+def definitions_values(name: str) -> dict[str, Value]:
+    """The values of the chart of an operator's CRDs."""
+    return {
+        "keep": Value(True, "the CRDs, and with them all objects, outlive helm uninstall", _ENABLED),
+        "operator": _parts(
+            name=Value(name, "the release of the operator, whose webhook converts", _NAME_OR_NONE),
+            namespace=Value("", "its namespace; that of this release if empty", _NAME_OR_NONE),
+        ),
+    }
+
+
+def values_file(values: Mapping[str, Value], header: str) -> str:
+    """`values.yaml`: the defaults, each below what is told of it."""
+    return header + "\n".join(_told(name, value) for name, value in values.items())
+
+
+def values_schema(values: Mapping[str, Value]) -> str:
+    """`values.schema.json`: an unknown value is an error, but for `global`, which is every chart's."""
+    schema = _schema(Value(None, "", {}, values))
+    schema["properties"]["global"] = _OBJECT
+    return json.dumps({"$schema": "http://json-schema.org/draft-07/schema#", **schema}, indent=2) + "\n"
+
+
+def _told(name: str, value: Value) -> str:
+    if not value.parts:
+        return f"# {value.told}\n{to_yaml({name: value.default}, in_ascii=False)}"
+    inner = "".join(_told(each, part) for each, part in value.parts.items())
+    return f"{name}:\n" + "".join(f"  {line}\n" for line in inner.splitlines())
+
+
+def _schema(value: Value) -> dict[str, Any]:
+    if not value.parts:
+        return {"description": value.told, **value.schema}
+    properties = {name: _schema(part) for name, part in value.parts.items()}
+    return {"type": "object", "additionalProperties": False, "properties": properties}
+
+
+def _parts(**parts: Value) -> Value:
+    return Value(None, "", {}, parts)
+
+
+def _switch(told: str, *, default: bool = False) -> Value:
+    return _parts(enabled=Value(default, told, _ENABLED))
+
+
+def _at_least(minimum: int) -> dict[str, Any]:
+    return {"type": "integer", "minimum": minimum}
+
+
+def _without_selector(constraint: Mapping[str, Any]) -> dict[str, Any]:
+    """A constraint whose pods are those of the Deployment: the chart knows their labels."""
+    return {name: value for name, value in constraint.items() if name != "labelSelector"}

@@ -1,0 +1,105 @@
+"""
+A manifest as a template of Helm: YAML in which some places are expressions.
+
+What a manifest says is text, also where it looks like an expression: `{{ $labels.name }}` of an alert.
+
+Follows: helm.sh/helm/v4 pkg/engine, text/template.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+from handloop.apis.grammar.yaml_text import to_yaml
+
+_MARK: Final = "HELM"
+
+
+class HelmTemplate:
+    """
+    Makes templates. A mark stands for an expression until a document is text.
+
+    Args: text is all that the documents say, so that no mark occurs in it.
+    """
+
+    def __init__(self, text: str) -> None:
+        mark = _MARK
+        while mark in text:
+            mark += "X"
+        self._marks: dict[str, str] = {}
+        self._mark = mark
+        self._values: set[str] = set()
+        self._found = re.compile(rf"{mark}[0-9]{{4}}E")
+        self._indent = re.compile(rf"{mark}([0-9])I")
+
+    def inline(self, expression: str) -> str:
+        """An expression in a scalar, such as `.Release.Namespace`."""
+        return self._marked("{{ " + expression + " }}")
+
+    def lines(self, text: str) -> str:
+        """The value of a field, as lines below it."""
+        mark = self._marked(text)
+        self._values.add(mark)
+        return mark
+
+    def fields(self, text: str) -> dict[str, None]:
+        """Fields of a mapping as lines, or lines that make some."""
+        return {self._marked(text): None}
+
+    def rendered(self, document: Any) -> str:
+        """The document as a template."""
+        text = to_yaml(document, in_ascii=False).replace("{{", '{{ "{{" }}')
+        lines = [each for line in text.splitlines() for each in self._expanded(line)]
+        return "".join(f"{line}\n" for line in lines)
+
+    def nindent(self, expression: str, deeper: int = 0) -> str:
+        """A line that is all lines of an expression, as deep as its place or some columns deeper."""
+        return f"{{{{- {expression} | nindent {self._mark}{deeper}I }}}}"
+
+    def item(self, value: Any) -> str:
+        """An item of a list, as lines."""
+        if isinstance(value, str):
+            return "- " + self.rendered({"a": value}).removeprefix("a: ")
+        return self.rendered([value])
+
+    def _marked(self, text: str) -> str:
+        mark = f"{self._mark}{len(self._marks):04}E"
+        self._marks[mark] = text
+        return mark
+
+    def _expanded(self, line: str) -> Iterable[str]:
+        """A line with its expressions; several lines where a mark is all of a value or of a field."""
+        whole = re.fullmatch(rf"( *(?:- )*)(?:([^\s].*): )?({self._found.pattern})(: null)?", line)
+        if whole is None or not (whole[4] or whole[3] in self._values):
+            return [self._found.sub(self._expression, line)]
+        indent = " " * len(whole[1])
+        text = self._marks[whole[3]]
+        if whole[2] is None:
+            return self._block(text, indent)
+        return [f"{whole[1]}{whole[2]}:", *self._block(text, f"{indent}  ")]
+
+    def _block(self, text: str, indent: str) -> list[str]:
+        text = self._indent.sub(lambda found: str(len(indent) + int(found[1])), text)
+        return [self._found.sub(self._expression, indent + line) for line in text.splitlines()]
+
+    def _expression(self, match: re.Match[str]) -> str:
+        return self._marks[match[0]]
+
+
+def where(condition: str, text: str) -> str:
+    """Lines that are there under a condition. Args: condition "" = always."""
+    return f"{{{{- if {condition} }}}}\n{text.rstrip()}\n{{{{- end }}}}\n" if condition else text
+
+
+def changed(document: Any, change: Callable[[tuple[str, ...], str], str], path: tuple[str, ...] = ()) -> Any:
+    """A document with its texts changed. Args: change gets the fields down to a text, and the text."""
+    match document:
+        case Mapping():
+            return {name: changed(value, change, (*path, str(name))) for name, value in document.items()}
+        case list():
+            return [changed(value, change, path) for value in document]
+        case str():
+            return change(path, document)
+    return document

@@ -1,0 +1,128 @@
+"""The files of an operator's project, from which `bundle` and `chart` are made."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from contextlib import redirect_stdout
+from io import StringIO
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from handloop.apis.decoders import converted
+from handloop.apis.grammar.yaml_text import from_yaml
+from handloop.apis.meta import decode_hook
+from handloop.controller.cli.flags import UsageError, parse_options
+from handloop.controller.cli.operator import Operator
+from handloop.controller.cli.options import Options
+from handloop.kinds.apps_v1 import Deployment
+
+T = TypeVar("T")
+
+SOMEWHERE: Final = "some-namespace"
+"""The namespace of a pod, as long as it is not known."""
+_DEFAULT_CONTAINER: Final = "kubectl.kubernetes.io/default-container"
+
+
+class ProjectTable(msgspec.Struct, frozen=True, kw_only=True):
+    """The fields of a table [project] that bundle and chart repeat."""
+
+    version: str = ""
+    description: str = ""
+    keywords: tuple[str, ...] = ()
+    urls: dict[str, str] = {}
+    authors: tuple[dict[str, str], ...] = ()
+    maintainers: tuple[dict[str, str], ...] = ()
+
+
+class _HandloopTable(msgspec.Struct, frozen=True):
+    name: str = ""
+
+
+class _ToolTable(msgspec.Struct, frozen=True):
+    handloop: _HandloopTable = _HandloopTable()
+
+
+class _Document(msgspec.Struct, frozen=True):
+    """A pyproject.toml, as far as it is read."""
+
+    project: ProjectTable = ProjectTable()
+    tool: _ToolTable = _ToolTable()
+
+
+def project_table(operator: Operator, words: str) -> ProjectTable:
+    """
+    The table [project] of the working directory; an empty one without a pyproject.toml.
+
+    Args: words are those of the command, for the fix. Raises: UsageError in the project of another operator;
+    OSError, UnicodeDecodeError, tomllib.TOMLDecodeError.
+    """
+    path = Path("pyproject.toml")
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    document = fitting(path, tomllib.loads(text), _Document)
+    scaffolded = document.tool.handloop.name or operator.name
+    if scaffolded != operator.name:
+        package = scaffolded.replace("-", "_")
+        raise UsageError(
+            f"this is the project of {scaffolded}, and the program is {operator.name}",
+            fix=f"python -m {package} {words}",
+        )
+    return document.project
+
+
+def fitting(path: Path, document: object, kind: type[T]) -> T:
+    """A document as an object of its kind. Raises: UsageError with the place that does not fit."""
+    try:
+        return converted(document, kind, decode_hook)
+    except msgspec.ValidationError as error:
+        raise UsageError(
+            f"{path} does not fit: {error}", fix="mend it: the message names the field"
+        ) from None
+
+
+def read_documents(path: Path) -> list[dict[str, Any]]:
+    """The manifests of a file. Raises: OSError, UnicodeDecodeError, yaml.YAMLError."""
+    text = path.read_text(encoding="utf-8")
+    return [found for found in from_yaml(text) if isinstance(found, dict)]
+
+
+def read_deployment(path: Path) -> dict[str, Any]:
+    """
+    The Deployment of a file, the operator's container first.
+
+    Raises: UsageError for another number of them, or a container that is not known; as read_documents.
+    """
+    found = [document for document in read_documents(path) if document.get("kind") == "Deployment"]
+    if len(found) != 1:
+        raise UsageError(f"{path} has {len(found)} Deployments", fix="--deployment with a file that has one")
+    deployment = fitting(path, found[0], Deployment)
+    if not deployment.metadata.name:
+        raise UsageError(f"{path} has a Deployment without a name", fix="give it metadata.name")
+    pod = deployment.spec.template
+    containers = pod.spec.containers
+    named = [one for one in containers[:1] if pod.metadata.annotations.get(_DEFAULT_CONTAINER) == one.name]
+    if len(containers) != 1 and not named:
+        raise UsageError(
+            f"{path} has {len(containers)} containers, and does not say which one is the operator",
+            fix=f"put the operator's container first, and its name into the annotation {_DEFAULT_CONTAINER}",
+        )
+    return found[0]
+
+
+def container_options(operator: Operator, container: Mapping[str, Any]) -> Options:
+    """
+    The options of a container, as the program reads them in any namespace.
+
+    Raises: UsageError for arguments that it would refuse.
+    """
+    variables = {entry["name"]: entry["value"] for entry in container.get("env") or () if "value" in entry}
+    variables["POD_NAMESPACE"] = SOMEWHERE
+    try:
+        with redirect_stdout(StringIO()):
+            return parse_options(container.get("args") or [], variables, operator=operator)
+    except SystemExit:
+        raise UsageError("the Deployment's args ask for help", "remove --help from its args") from None
+    except UsageError as error:
+        raise UsageError(f"the program would refuse the Deployment's args: {error}", error.fix) from None

@@ -1,0 +1,189 @@
+"""
+`update`: what a newer scaffold brings into a project, merged with what its people made of the older one.
+
+Three ways: what the older handloop wrote, what stands there now, and what this one would write. The first is
+made anew of the templates in the wheel that the project has, or of those in templates/older for a project of
+before there were wheels.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import tomllib
+import zipfile
+from collections import deque
+from dataclasses import dataclass, field, replace
+from importlib import import_module
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from handloop.controller.cli.extensions import NEIGHBOURS
+from handloop.controller.cli.project import NAMESPACED, TEMPLATES, Project, ProjectError, module_of
+
+_IN_WHEEL: Final = "handloop/controller/cli/templates/"
+_OLDEST: Final = TEMPLATES / "older/9f8d0d3d"
+_WHEEL: Final = re.compile(r"(handloop(?:_(\w+))?)-([^-]+)-.*\.whl")
+_KIND: Final = re.compile(
+    r'^class (\w+)\(Kind, group="([^"]+)", version="([^"]+)"(?:, scope="(\w+)")?', re.MULTILINE
+)
+_FOR: Final = re.compile(r"\.for_\((\w+)\)")
+_KINDS: Final = re.compile(r"^from (handloop\.kinds\.\w+) import ", re.MULTILINE)
+_MOST_CONFLICTS: Final = 127
+"""git's exit code for as many or more; above are its errors."""
+
+
+@dataclass(slots=True)
+class Changes:
+    """What an update did: a line for people per file, and the number of conflicts of each that has some."""
+
+    lines: list[str] = field(default_factory=list)
+    conflicts: dict[str, int] = field(default_factory=dict)
+
+
+def update(project: Project) -> Changes:
+    """
+    Bring what is new into the files of a project.
+
+    Raises: ProjectError for a project that is not known well enough, or has changes that are not committed;
+    OSError; NotInstalledError without what its tests need.
+    """
+    _refuse_uncommitted(project.folder)
+    changes = Changes()
+    with TemporaryDirectory() as folder:
+        before = replace(_older(project, Path(folder, "templates")), folder=Path(folder, "before"))
+        after = replace(project, folder=Path(folder, "after"))
+        deque(before.write_scaffold(_wheels(project.folder)), maxlen=0)
+        deque(after.write(), maxlen=0)
+        _add_kinds(project, before)
+        _add_kinds(project, after)
+        _merge(project.folder, before.folder, after.folder, changes)
+        _renew_wheels(project.folder, after.folder / "wheels", changes)
+    return changes
+
+
+def _wheels(folder: Path) -> dict[str, str]:
+    """The wheels of handloop that a project has, "" = its own, and its neighbours' in the order of `init`."""
+    names = sorted(path.name for path in folder.glob("wheels/*.whl"))
+    wheels = {found[2] or "": name for name in names if (found := _WHEEL.fullmatch(name))}
+    return {extra: wheels[extra] for extra in ("", *NEIGHBOURS) if extra in wheels}
+
+
+def _refuse_uncommitted(folder: Path) -> None:
+    """The merge must be a change that git can show, and undo. A folder without git is its people's choice."""
+    if shutil.which("git") is None:
+        raise ProjectError("git is not installed, and it does the merge")
+    status = _git(folder, "status", "--porcelain", "--", ".")
+    if status.returncode == 0 and status.stdout:
+        raise ProjectError("the project has changes that are not committed", "git commit, or git stash")
+
+
+def _git(folder: Path, *words: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(["git", *words], cwd=folder, capture_output=True, check=False)  # noqa: S603, S607
+
+
+def _older(project: Project, folder: Path) -> Project:
+    """The project with the templates that wrote it. Raises: ProjectError."""
+    own = _wheels(project.folder).get("", "")
+    document = tomllib.loads((project.folder / "pyproject.toml").read_text(encoding="utf-8"))
+    written = document["tool"]["handloop"].get("scaffold", "")
+    if not own and not written:
+        return replace(project, templates=_OLDEST)
+    if written not in ("", own):
+        problem = f"{written} wrote this project, and wheels has {own or 'no handloop'}"
+        raise ProjectError(problem, "put the older wheel back: the update brings the newer one")
+    try:
+        with zipfile.ZipFile(project.folder / "wheels" / own) as archive:
+            archive.extractall(folder, [name for name in archive.namelist() if name.startswith(_IN_WHEEL)])
+    except zipfile.BadZipFile:
+        raise ProjectError(f"wheels/{own} is no wheel", f"git checkout wheels/{own}") from None
+    return replace(project, templates=folder / _IN_WHEEL)
+
+
+def _add_kinds(project: Project, made: Project) -> None:
+    """Add the kinds of a project to one that was made anew, as `create` did."""
+    for types in sorted((project.folder / project.package).glob("*/types.py")):
+        for kind, group, version, scope in _KIND.findall(types.read_text(encoding="utf-8")):
+            if module_of(kind) == types.parent.name and group.endswith(f".{project.domain}"):
+                first = group.removesuffix(f".{project.domain}")
+                added = made.add_api(group=first, version=version, kind=kind, scope=scope or NAMESPACED)
+                deque(added, maxlen=0)
+    for reconciler in sorted((project.folder / project.package).glob("*/reconciler.py")):
+        text = reconciler.read_text(encoding="utf-8")
+        if reconciler.with_name("types.py").exists() or not (found := _FOR.search(text)):
+            continue
+        for module in _KINDS.findall(text):
+            kind = getattr(import_module(module), found[1], None)
+            if kind is not None and module_of(found[1]) == reconciler.parent.name:
+                deque(made.add_controller(kind.resource.api_version, found[1]), maxlen=0)
+
+
+def _merge(folder: Path, before: Path, after: Path, changes: Changes) -> None:
+    """Bring each file of after into the project, where it differs from that of before."""
+    places = sorted(_files(before) | _files(after))
+    for place in places:
+        if (folder / place).is_symlink():
+            raise ProjectError(f"{place} is a link: its target would be changed", f"rm {place}")
+    for place in places:
+        older, newer, own = before / place, after / place, folder / place
+        if _content(older) == _content(newer) or _content(own) == _content(newer):
+            continue
+        if not own.exists():
+            if older.exists():
+                changes.lines.append(f"kept deleted: {place}")
+            else:
+                own.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(newer, own)
+                changes.lines.append(f"new: {place}")
+        elif not newer.exists():
+            if _content(own) == _content(older):
+                own.unlink()
+                changes.lines.append(f"deleted: {place}")
+            else:
+                changes.lines.append(f"kept: {place}, which is yours now: handloop writes it no more")
+        else:
+            _merge_file(own, older, newer, place, changes)
+
+
+def _merge_file(own: Path, older: Path, newer: Path, place: str, changes: Changes) -> None:
+    """Both changed it, or only handloop did. What both changed alike is no conflict."""
+    if not older.exists():
+        older.parent.mkdir(parents=True, exist_ok=True)
+        older.touch()
+    labels = [word for label in ("yours", "before", "handloop") for word in ("-L", label)]
+    merged = _git(own.parent, "merge-file", "-p", *labels, *map(str, (own.resolve(), older, newer)))
+    if not 0 <= merged.returncode <= _MOST_CONFLICTS:
+        raise ProjectError(f"git cannot merge {place}: {merged.stderr.decode(errors='replace').strip()}")
+    own.write_bytes(merged.stdout)
+    if merged.returncode:
+        changes.conflicts[place] = merged.returncode
+        places = f"{merged.returncode} place{'s' if merged.returncode > 1 else ''}"
+        changes.lines.append(f"conflict: {place}, in {places}")
+    else:
+        changes.lines.append(f"updated: {place}")
+
+
+def _files(folder: Path) -> set[str]:
+    """The places of the files of a scaffold, but for the wheels."""
+    found = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+    return {place for place in found if not place.startswith("wheels/")}
+
+
+def _content(path: Path) -> bytes | None:
+    return path.read_bytes() if path.exists() else None
+
+
+def _renew_wheels(folder: Path, wheels: Path, changes: Changes) -> None:
+    """The wheels of this handloop in place of those of the older one."""
+    for path in sorted(wheels.glob("*.whl")):
+        target = folder / "wheels" / path.name
+        if _content(target) != path.read_bytes():
+            target.parent.mkdir(exist_ok=True)
+            shutil.copy(path, target)
+            changes.lines.append(f"new: wheels/{path.name}")
+    for path in sorted(folder.glob("wheels/*.whl")):
+        if _WHEEL.fullmatch(path.name) and not (wheels / path.name).exists():
+            path.unlink()
+            changes.lines.append(f"deleted: wheels/{path.name}")
