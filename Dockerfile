@@ -1,7 +1,7 @@
 # syntax=docker/dockerfile:1
 # Builder and runtime have the same base, so the interpreter path of the virtual environment is right in both.
-# The tag names a patch release. A release build can pin its digest: --build-arg PYTHON_IMAGE=python@sha256:...
-ARG PYTHON_IMAGE=python:3.12.11-slim-bookworm
+# The digest is of all platforms; .github/workflows/locks.yaml renews it every week.
+ARG PYTHON_IMAGE=python:3.12.11-slim-bookworm@sha256:519591d6871b7bc437060736b9f7456b8731f1499a57e22e6c285135ae657bf7
 
 FROM ${PYTHON_IMAGE} AS build
 ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore

@@ -156,6 +156,8 @@ audit: ## look for known vulnerabilities in the locked packages
 ifneq ($(VERSION),)
 distributions: export HANDLOOP_LOCAL_VERSION := # of a release: the plain version
 endif
+# the same commit gives the same wheels
+distributions: export SOURCE_DATE_EPOCH := $(shell git log -1 --format=%ct 2>/dev/null || echo 315532800)
 distributions: install-dev ## build/distributions: sdist and wheel of each project; VERSION= refuses any other version
 	@for folder in . $(NEIGHBOURS); do \
 		test -z "$(VERSION)" || grep -qx 'version = "$(VERSION)"' $$folder/pyproject.toml || \

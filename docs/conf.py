@@ -21,7 +21,7 @@ project = "handloop"
 release = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
 
 extensions = ["myst_parser", "sphinx.ext.autodoc"]
-extensions += [f"docs.extensions.{name}" for name in ("face", "flags", "live_page", "metrics")]
+extensions += [f"docs.extensions.{name}" for name in ("face", "flags", "live_page", "llms", "metrics")]
 myst_heading_anchors = 4
 myst_url_schemes = {"http": None, "https": None, live_page.SCHEME: {"url": "{{path}}#{{fragment}}"}}
 smartquotes = False  # a docstring's "" is two quotes

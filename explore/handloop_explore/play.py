@@ -275,11 +275,14 @@ class _Run:
         number, began = len(self._states) + 1, self.threads.now
         if self.plan.starts_at == number:
             self._start()
-        if len(self._waiting) == len(self._processes):
+        if self._is_down():
             self.threads.run_for(self._workload.settle_seconds)
+        else:
+            self._rest()
+        # a watch that was blind until now leads to a write that late: the process may have ended only then
+        if self._is_down():
             self._states.append(State({}, [], is_down=True, reconciled_at={}))
             return
-        self._rest()
         if self._strike_at_rest(number):
             self._rest()
         self._broken += [words for one in expect if (words := broken(one, self.cluster))]
@@ -295,6 +298,9 @@ class _Run:
         left = [self.cluster.find(rival.target) for rival in self.journal.rivals]
         failing, heard = self._failing_since(began, objects), dict(self.journal.reconciled_at)
         self._states.append(State(objects, left, failing, at=self.threads.now, reconciled_at=heard))
+
+    def _is_down(self) -> bool:
+        return len(self._waiting) == len(self._processes)
 
     def _rest(self) -> None:
         quiet = min(QUIET_SECONDS, self._workload.settle_seconds / 4)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from pathlib import Path
 
 import yaml
@@ -107,6 +108,52 @@ def test_every_action_is_a_commit_and_an_image_has_its_parts_list() -> None:
     used = re.findall(r"uses: +(\S+)", "\n".join(texts))
     assert used
     assert [one for one in used if not re.search(r"^\./|@[0-9a-f]{40}$", one)] == []
-    pushed = [text for text in texts if "buildx build --push" in text]
-    assert pushed
-    assert all("--sbom=true --provenance=mode=max" in text for text in pushed)
+
+
+SCAFFOLDED = ROOT / "controller/cli/templates/project/DOTgithub/workflows/release.yaml.tmpl"
+
+
+def test_an_image_has_two_platforms_a_parts_list_and_a_signature() -> None:
+    """By its digest: a tag may move. Ours, and that of a project."""
+    texts = [SCAFFOLDED.read_text(encoding="utf-8"), str(WORKFLOWS["publish"]["jobs"]["images"])]
+    for text in texts:
+        built = re.search(
+            r"docker buildx build .*--platform linux/amd64,linux/arm64 .*cosign sign --yes \S+@",
+            text,
+            re.DOTALL,
+        )
+        assert built
+        assert "--sbom=true --provenance=mode=max" in built[0]
+
+
+def test_a_dry_release_does_all_but_sign_and_push() -> None:
+    """Each step that writes elsewhere says when; CI calls the same workflow without that."""
+    jobs = WORKFLOWS["publish"]["jobs"]
+    steps = [step for job in jobs.values() for step in job["steps"]]
+    writing = [
+        one for one in steps if re.search("cosign sign|login|helm push|--push", str(one.get("run", "")))
+    ]
+    guarded = [one for one in writing if one.get("if") == "inputs.push"]
+    (image,) = (one for one in writing if one not in guarded)
+    assert image["env"]["PUSH"] == "${{ inputs.push && '--push' || '' }}"
+    assert 'test -z "$PUSH" || cosign sign' in image["run"]
+    assert len(guarded) == 3
+    called = {name: flow["jobs"] for name, flow in WORKFLOWS.items()}
+    assert "with" not in called["ci"]["dry-release"]
+    assert called["release"]["publish"]["with"]["push"] is True
+    assert called["release"]["publish"]["needs"] == ["ci", "version"]
+    assert called["release"]["pypi"]["needs"] == "publish"
+
+
+def test_its_pages_name_what_there_is() -> None:
+    """The workflow whose identity signs, the targets of make, and the four projects."""
+    verify, releasing = (ROOT / name for name in ("docs/how-to/verify.md", "RELEASING.md"))
+    assert verify.read_text(encoding="utf-8").count("/.github/workflows/publish.yaml@refs/tags/v") == 2
+    text = releasing.read_text(encoding="utf-8")
+    targets = re.findall(r"`make ([a-z ]+)", text)
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert {word for words in targets for word in words.split()} == {"test", "lint", "distributions"}
+    assert all(f"\n{word}:" in makefile for words in targets for word in words.split())
+    projects = [ROOT, *(ROOT / name for name in ("sandbox", "explore", "learn"))]
+    documents = [tomllib.loads((path / "pyproject.toml").read_text(encoding="utf-8")) for path in projects]
+    assert all(f"`{one['project']['name']}`" in text for one in documents)

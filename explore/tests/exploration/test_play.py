@@ -148,6 +148,13 @@ def test_what_is_done_at_rest_is_made_up_for(line: str) -> None:
         assert words.index("the operator starts") > words.index("the user: delete Foo a")
 
 
+def test_a_process_that_ends_late_is_down_at_rest() -> None:
+    """A watch that was blind leads to the write at which it ends: nothing is judged until another starts."""
+    steps = (applied(FOO), settled(), deleted(FOO), settled())
+    words = told(foo_workload(*steps), "s1:missed,1:crash-down")
+    assert words.index("the operator starts") > words.index("the user: delete Foo a")
+
+
 def test_a_write_that_is_under_way_comes_when_the_next_process_writes() -> None:
     """It is told then; a name that is fixed is taken."""
     words = told(foo_workload(applied(FOO), settled()), "1:crash-sent")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -216,6 +217,23 @@ def test_its_charts_and_plugins_are_of_its_own_files(project: Project, tmp_path:
     assert "my_operator plan [-h]" in ran(
         project, str(tmp_path / "plugins/kubectl-my_operator-plan"), "--help"
     )
+
+
+def test_what_it_tells_assistants_works(project: Project) -> None:
+    """Each command of AGENTS.md; lint and test are test_its_own_checks_pass."""
+    text = (project.folder / "AGENTS.md").read_text(encoding="utf-8").replace("KIND", "site")
+    commands = [
+        line
+        for block in re.findall(r"^```sh\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+        for line in block.splitlines()
+    ]
+    assert commands[:2] == ["make lint", "make test"]
+    for command in commands[2:]:
+        first, *rest = shlex.split(command)
+        ran(project, *(MAKE if first == "make" else (sys.executable, "-m", "handloop")), *rest)
+    paths = re.findall(r"`(my_operator/[^`]+|tests|wheels|manifests/[^`]+)`", text)
+    missing = {path for path in paths if not (project.folder / path).exists()}
+    assert missing <= {"manifests/bundle", "wheels"}
 
 
 def test_its_program_runs_on_the_sandbox(project: Project) -> None:
