@@ -211,6 +211,14 @@ class Options:
         short="o",
         env="",
     )
+    production: bool = _option(
+        False,
+        boolean,
+        "BOOL",
+        "check the Deployment that runs in the cluster, too: replicas, probes, resources and others",
+        ("doctor",),
+        env="",
+    )
     only_restarts: bool = _option(
         False, boolean, "BOOL", "show only writes that start pods anew", ("plan",), env=""
     )

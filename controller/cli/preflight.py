@@ -412,6 +412,8 @@ def _examine(options: Options, stop: threading.Event, seams: Seams) -> Report:
         with closing(HTTPTransport(config, request_seconds=REQUEST_SECONDS, seams=seams)) as transport:
             client = Client(transport, user_agent=options.operator.user_agent, seams=seams, stop=stop)
             report = Preflight(client, config, options, seams).check(stop)
+            if options.production and report.server_version:
+                report = _with_production(report, client, options, seams, shown_server(config.host))
     except ConfigError as error:
         problem = config_problem(error, options.operator.command)
         finding = Finding(check="configuration", subject=problem.what, ok=False, code=problem.code)
@@ -421,6 +423,25 @@ def _examine(options: Options, stop: threading.Event, seams: Seams) -> Report:
     return replace(
         report, findings=(Finding(check="configuration", subject=shown, ok=True), *report.findings)
     )
+
+
+def _with_production(report: Report, client: Client, options: Options, seams: Seams, host: str) -> Report:
+    from handloop.controller.cli.production_check import (  # noqa: PLC0415 - on request
+        production_lines,
+        production_problem,
+    )
+
+    try:
+        lines = production_lines(client, options, seams.clock)
+        problem = production_problem(lines)
+    except ClientError as error:
+        lines, problem = [], server_problem(error, host=host)
+    found = [
+        Finding(check="production", subject=line.subject, ok=line.ok, code="" if line.ok else "E22")
+        for line in lines
+    ]
+    problems = (*report.problems, *([problem] if problem else []))
+    return replace(report, problems=problems, findings=(*report.findings, *found))
 
 
 def _table(report: Report) -> str:

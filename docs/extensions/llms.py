@@ -52,7 +52,7 @@ def _about(app: Sphinx, name: str) -> str:
     """The first sentence of a page."""
     for paragraph in app.env.get_doctree(name).findall(nodes.paragraph):
         return re.split(r"(?<=[.:!?])\s", " ".join(paragraph.astext().split()))[0]
-    return app.env.titles[name].astext()
+    return str(app.env.titles[name].astext())
 
 
 def _text(app: Sphinx, name: str) -> str:

@@ -748,6 +748,17 @@ def test_the_page_on_operating_names_what_there_is() -> None:
     assert alerts <= {rule["alert"] for rule in group["rules"]}
 
 
+def test_the_page_on_verifying_names_who_signs() -> None:
+    """The workflow in which the signing steps stand: its identity is what cosign compares."""
+    page = (DOCS / "how-to/verify.md").read_text(encoding="utf-8")
+    workflows = DOCS.parent / ".github/workflows"
+    signing = [
+        path.name for path in workflows.glob("*.yaml") if "cosign sign" in path.read_text(encoding="utf-8")
+    ]
+    assert signing == ["publish.yaml"]
+    assert page.count("/.github/workflows/publish.yaml@refs/tags/v'") == 2
+
+
 def test_the_page_on_changing_a_kind_shows_what_is_printed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -16,8 +16,8 @@ def test_without_a_code_it_prints_the_page(capsys: pytest.CaptureFixture[str]) -
     """Exit codes and all."""
     assert run_errors([]) == 0
     said = capsys.readouterr().out
-    assert said.startswith("# Errors E01 to E21")
-    assert said.count("\n## E") == 21
+    assert said.startswith("# Errors E01 to E22")
+    assert said.count("\n## E") == 22
 
 
 def test_several_codes_in_any_case(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""The messages of E01 to E21: code, exit code, cause and fix."""
+"""The messages of E01 to E22: code, exit code, cause and fix."""
 
 from __future__ import annotations
 
