@@ -2,10 +2,11 @@
 Whether trouble with a watch needs a new list, or only a new watch.
 
 A list costs the server and us as much as all objects together. So the reflector lists only when nothing else
-leads on: when the server refuses our resource version, or when watch after watch brings nothing. After a
-broken connection, an overloaded server or an unreadable tail, a new watch is enough.
-Follows: client-go tools/cache/reflector.go @32ce75a7d. Differs: there every error but connection refused and
-429 leads to a new list, and an event that cannot be read does so for ever.
+helps: when the server refuses our resource version, or when watch after watch brings nothing. After a broken
+connection, an overloaded server or an unreadable tail, a new watch is enough.
+Follows: client-go tools/cache/reflector.go @32ce75a7d. Differs: there a refused opening of a watch leads to a
+new list, except for connection refused and 429, and so does a very short watch; a stream that breaks does not
+(apimachinery pkg/watch/streamwatcher.go). An event that cannot be read does so for ever.
 Decision: ARCHITECTURE, A watch is never trusted for ever.
 """
 

@@ -1,14 +1,14 @@
 """
-sample-controller in Python: a Foo names a Deployment, and this controller keeps the two in step.
+sample-controller in Python: a Foo names a Deployment, and this controller keeps that Deployment in line.
 
     informers --handlers--> _enqueue_foo / _handle_object --> workqueue --> worker --> sync_handler --> writes
 
 Read it next to upstream's file: it has the same functions under the same names, in the same order. What a
-cluster needs beyond them stands in production.py, which `python -m controller` runs.
-Follows: sample-controller/controller.go @7e64d481, differs where Python does: an error is raised, not
-returned; objects of a cache cannot be changed; a stop waits for the threads; the caller makes the recorder.
-A Deployment is scaled by a patch that carries the version it was computed from: upstream's update carries
-none, and resets what others have set. docs/differences.md has the rest.
+cluster needs beyond them is in production.py, which `python -m controller` runs.
+Follows: sample-controller/controller.go @7e64d481. Differs: errors are raised, not returned; cached objects
+are immutable; a stop waits for the threads, and workers do not empty the queue first; the caller makes the
+recorder. A Deployment is scaled by a patch that carries the version it was computed from: upstream's update
+carries none, and resets what others have set. docs/differences.md has the rest.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class CachesNotSyncedError(Exception):
 
 
 def default_rate_limiter(clock: Clock = REAL_CLOCK) -> handloop.MaxOfRateLimiter[ObjectName]:
-    """For retries only: per Foo 5 ms, doubling up to 1000 s; over all Foos 50 a second after 300 at once."""
+    """For retries only. One Foo: 5 ms, doubled up to 1000 s. All Foos: 50 a second, after a burst of 300."""
     for_each = handloop.ItemExponentialFailureRateLimiter[ObjectName]()
     return handloop.MaxOfRateLimiter(for_each, handloop.BucketRateLimiter(50, 300, clock=clock))
 
@@ -57,9 +57,9 @@ class FooController:
     """
     The control loop for Foos.
 
-    Threads: handlers run on listener threads, sync_handler on `worker-<i>`, never two at once for one Foo:
-    that is what the work queue is for. It also lets handlers return at once, bounds how much is worked on at
-    a time by the number of workers, and makes one sync of many changes of a Foo.
+    Threads: handlers run on listener threads, sync_handler on `worker-<i>`, never two at once for one Foo.
+    The work queue ensures that. It also lets handlers return at once, limits the number of syncs at a time to
+    that of the workers, and merges many changes of a Foo into one sync.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class FooController:
         """
         try:
             log.info("Starting Foo controller")
-            # to a worker, what a cache does not have yet looks like what does not exist
+            # until a cache is filled, a worker cannot tell "not cached yet" from "does not exist"
             log.info("Waiting for informer caches to sync")
             if not handloop.wait_for_cache_sync(stop, *self._has_synced, clock=self._clock):
                 raise CachesNotSyncedError("failed to wait for caches to sync")
@@ -122,7 +122,7 @@ class FooController:
         join_all(threads, self._shutdown_seconds, self._clock)
 
     def _run_worker(self, stop: threading.Event) -> None:
-        """Take and process items until stop is set; items that are still queued then stay there."""
+        """Process items until stop is set. Items that are queued then stay in the queue."""
         while not stop.is_set() and self._process_next_work_item():
             pass
 
@@ -135,41 +135,43 @@ class FooController:
         try:
             self.sync_handler(name)
         except Exception as error:  # noqa: BLE001 - whatever a sync raises, the worker retries
-            # Later, and ever more so: what has just failed will mostly fail again, and so may all the others.
+            # Retry later, and wait longer each time. It would probably fail again now, and if every Foo is
+            # failing, all of them must slow down.
             self._workqueue.add_rate_limited(name)
             log.error("Error syncing; requeuing for later retry", objectReference=name, err=str(error))  # noqa: TRY400
         else:
-            # The failures so far count no more, or the next one would wait as long as if all had failed.
+            # Reset the failure count. Otherwise the next failure would wait as if the earlier ones had just
+            # happened.
             self._workqueue.forget(name)  # (11) forget, or add rate limited
             log.info("Successfully synced", objectName=name)
         finally:
-            # In any case: until done() no worker gets this Foo, and its changes wait.
+            # Always: until done(), no worker gets this Foo, and its changes wait.
             self._workqueue.done(name)
         return True
 
     def sync_handler(self, name: ObjectName) -> None:
         """
-        Compare what a Foo wants with the present state, and write the difference; then its status.
+        Compare what a Foo wants with what exists, and write the difference; then the status.
 
-        Return means settled, raise means retry with back-off.
+        Returning means done, raising means: retry with back-off.
         """
         foo = self._foos_lister.get(name)
         if foo is None:
-            # Deleted since it was queued. The Foo owned its Deployment, so the garbage collector takes that.
+            # Deleted since it was queued. It owned its Deployment, which the garbage collector deletes.
             log.error("Foo referenced by item in work queue no longer exists", objectReference=name)
             return
         if not foo.spec.deployment_name:
-            # No retry can help, so this raises nothing. The change that helps will queue the Foo.
+            # A retry cannot help, so nothing is raised. The change that fixes the Foo will queue it.
             log.error("Deployment name missing from object reference", objectReference=name)
             return
         wanted, namespace = foo.spec.deployment_name, foo.metadata.namespace
         deployment = self._deployments_lister.get(wanted, namespace=namespace)
         if deployment is None:
-            # An error of this write, as of each below, is raised to the worker, which retries.
+            # If this write fails, or one below, the error reaches the worker, which retries.
             deployment = self._deployments.create(  # (10) write
                 new_deployment(foo), namespace=namespace, field_manager=FIELD_MANAGER
             )
-        # The name may be taken. What another made is not ours to change: say so, and wait until it is gone.
+        # The name may be taken. Another owner's Deployment is not ours to change: report it, and retry.
         if not is_controlled_by(deployment, foo):
             message = MESSAGE_RESOURCE_EXISTS.format(deployment.metadata.name)
             self._recorder.event(foo, handloop.EVENT_TYPE_WARNING, ERR_RESOURCE_EXISTS, message)
@@ -180,27 +182,27 @@ class FooController:
             deployment = self._deployments.patch(
                 wanted, scale_patch(deployment, replicas), namespace=namespace, field_manager=FIELD_MANAGER
             )
-        # At the end, so that the status tells how the writes above have left the world.
+        # Last, so that the status describes the result of the writes above.
         self.update_foo_status(foo, deployment)
         self._recorder.event(foo, handloop.EVENT_TYPE_NORMAL, SUCCESS_SYNCED, MESSAGE_RESOURCE_SYNCED)
 
     def update_foo_status(self, foo: Foo, deployment: Deployment) -> None:
         """Write the Deployment's available replicas into the Foo's status."""
-        # Never change an object of a cache: handlers and other workers have the same one. This is a copy.
+        # Never modify a cached object: handlers and other workers share it. replace() makes a copy.
         status = FooStatus(available_replicas=deployment.status.available_replicas)
-        # The status has a path of its own, where the server ignores the spec: no spec is written by mistake.
+        # At the status subresource the server ignores the spec, so no spec is written by mistake.
         self._foos.update_status(replace(foo, status=status), field_manager=FIELD_MANAGER)
 
     def _enqueue_foo(self, obj: Any) -> None:
-        """Put the name of a Foo into the workqueue; of nothing else."""
+        """Add the name of a Foo to the workqueue."""
         self._workqueue.add(handloop.object_name(obj))  # (7) enqueue key
 
     def _handle_foo_update(self, _old: Any, new: Any) -> None:
-        """Handle a changed Foo, or a resync: the same Foo once more."""
+        """Handle a changed Foo, or a resync, which delivers the same Foo again."""
         self._enqueue_foo(new)
 
     def _handle_object(self, obj: object) -> None:
-        """Enqueue the Foo that controls an object, if there is one. Takes tombstones, too."""
+        """Enqueue the Foo that controls an object, if any does. Accepts tombstones, too."""
         state = final_state(obj)
         if not isinstance(state, handloop.Kind):
             log.error("Error decoding object, invalid type", type=type(state).__name__)
@@ -216,23 +218,23 @@ class FooController:
         self._enqueue_foo(foo)
 
     def _handle_update(self, old: Deployment, new: Deployment) -> None:
-        """Handle a changed Deployment. A resync repeats it with the same resource version: no change."""
+        """Handle a changed Deployment. A resync delivers the same resource version: nothing changed."""
         if new.metadata.resource_version != old.metadata.resource_version:
             self._handle_object(new)
 
     def _handle_deletion(self, obj: object) -> None:
-        """Handle a Deployment that is gone: its Foo makes it again."""
+        """Handle a deleted Deployment: its Foo creates it again."""
         self._handle_object(obj)
 
 
 def scale_patch(deployment: Deployment, replicas: int) -> dict[str, Any]:
-    """A merge patch that holds only for the version that was read: else the server answers Conflict."""
+    """A merge patch for the version that was read only: for any other the server answers Conflict."""
     version, uid = deployment.metadata.resource_version, deployment.metadata.uid
     return {"metadata": {"resourceVersion": version, "uid": uid}, "spec": {"replicas": replicas}}
 
 
 def new_deployment(foo: Foo) -> Deployment:
-    """The Deployment that a Foo wants. By its owner it goes with the Foo, which _handle_object finds."""
+    """The Deployment that a Foo wants. By its owner reference it is deleted with the Foo, and found again."""
     name, namespace = foo.spec.deployment_name, foo.metadata.namespace
     owners = (handloop.new_controller_ref(foo),)
     labels = handloop.FrozenMap({"app": "nginx", "controller": foo.metadata.name})

@@ -2,35 +2,35 @@
 What a cluster needs beyond sample-controller: the controller of Foos that `python -m controller` runs.
 
 FooController, in controller.py, is sample-controller's. It works as long as caches are fresh, nobody else
-writes, and users make no mistakes. Each piece below answers one case in which it does harm. Chapter 11 of the
-walkthrough has a plan for each that breaks the plain one, and its test, test_ch11_plain.py, what both do.
-Further tests stand in tests/controller/foo, in the file that is named.
+writes, and users make no mistakes. Each piece below covers one case in which it does harm. Chapter 11 of the
+walkthrough has a plan for each that breaks the plain controller; test_ch11_plain.py shows what both do. More
+tests are in tests/controller/foo, in the file that is named.
 
   1. `_is_news`: nothing is written when nothing changed. The Event Synced is recorded by a sync that wrote
      something, or that succeeds after a failure; the plain one writes both at every resync
      (test_production.py).
   2. `_handle_object`: an owner matches by API group and UID, not by kind and name alone (test_production.py).
-  3. `_is_being_deleted`: a Foo that is being deleted gets no Deployment: a foreground deletion would wait for
-     it for ever. A Deployment that is being deleted is not scaled (test_production.py, test_stale_cache.py).
-  4. `_handle_deletion`: when a Deployment goes, every Foo that names it is queued, owner or not. A Foo that
-     waited for the name goes on at once, not at the end of a back-off of up to 1000 s (test_production.py).
+  3. `_is_being_deleted`: a Foo that is being deleted gets no Deployment: its foreground deletion would never
+     end. A Deployment that is being deleted is not scaled (test_production.py, test_stale_cache.py).
+  4. `_handle_deletion`: when a Deployment is deleted, every Foo that names it is queued, owner or not. A Foo
+     that waited for the name is synced at once, not after a back-off of up to 1000 s (test_production.py).
   5. `_report_invalid`: a Foo that cannot work (deploymentName empty or refused by the server, fields that do
-     not fit) gets the Warning Event InvalidObject, once per resource version, and is not tried again and
-     again; it waits for its next change or resync (test_reports.py).
+     not fit) gets the Warning Event InvalidObject, once per resource version, and is not retried; it waits
+     for its next change or resync (test_reports.py).
   6. `_owners`: when a Foo's Deployment disappears, the Foo is read from the server before another is made.
-     The cache may lag, and the garbage collector deletes each Deployment of a Foo that is gone: they would be
-     made and deleted at full speed (test_stale_cache.py).
-  7. `_status_backoff`: a status that another writer undoes is written again ever more rarely. Two controllers
-     whose caches differ would fight over it at full speed (test_stale_cache.py).
-  8. `_write_status`: if the CRD makes the server ignore the status, that is logged once. From then on a
-     status is written only after a write of a Deployment, until the server keeps one (test_status.py).
-  9. `_writes`: a Foo is not synced while a cache lacks what its last sync wrote: that would be created again,
-     and its own write taken for another writer's (test_stale_cache.py).
- 10. `_PAUSE`: a Foo with the annotation samplecontroller.k8s.io/paused=true is left alone until it goes
+     The cache may be stale, and the garbage collector deletes each Deployment of a deleted Foo: without the
+     read, Deployments would be created and deleted at full speed (test_stale_cache.py).
+  7. `_status_backoff`: when another writer undoes a status, it is written again after 10 s, then later and
+     later. Two controllers whose caches differ would fight over it at full speed (test_stale_cache.py).
+  8. `_write_status`: if the CRD makes the server drop the status, that is logged once. From then on a status
+     is written only after a write of a Deployment, until the server keeps one (test_status.py).
+  9. `_writes`: a Foo is not synced while a cache lacks what its last sync wrote. Otherwise the sync would
+     create it again, and take its own write for another writer's (test_stale_cache.py).
+ 10. `_PAUSE`: a Foo is not synced while it has the annotation samplecontroller.k8s.io/paused=true
      (test_production.py).
-What has to wait is queued for that time, and is no failure. A resync cuts no back-off short, so that it grows
-beyond the resync period (`_handle_foo_update`). As upstream: a changed spec.deploymentName makes a new
-Deployment, and the old one stays until the Foo goes.
+A Foo that has to wait is queued for later; that is not a failure. A resync does not shorten a back-off, so a
+back-off can exceed the resync period (`_handle_foo_update`). As upstream: a changed spec.deploymentName makes
+a new Deployment, and the old one exists until the Foo is deleted.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ _FOO: Final = (Foo.resource.kind, Foo.resource.group)
 
 
 class ResourceExistsError(ReconcileError):
-    """The Deployment that a Foo names has another owner; a retry helps once that Deployment is gone."""
+    """The Deployment that a Foo names has another owner. A retry succeeds once that Deployment is deleted."""
 
 
 class ProductionFooController(FooController):
@@ -218,12 +218,12 @@ class ProductionFooController(FooController):
             log.error("Workers did not end in time", workers=busy, timeout=self._shutdown_seconds)
 
     def _run_worker(self, stop: threading.Event) -> None:
-        """As FooController's; a worker lives on even if the report of an error fails."""
+        """As FooController's; a worker survives even if reporting an error fails."""
         running = True
         while running and not stop.is_set():
             try:
                 running = self._process_next_work_item()
-            except BaseException:  # noqa: BLE001 - even the reporting of an error failed: the worker lives on
+            except BaseException:  # noqa: BLE001 - even reporting the error failed: the worker survives
                 self._clock.sleep(_WORKER_PERIOD_SECONDS, stop)
         with self._lock:
             self._workers_alive -= 1
@@ -258,13 +258,13 @@ class ProductionFooController(FooController):
         try:
             self._writes.check(name)  # piece 9
             self.sync_handler(name)
-        except BaseException as error:  # noqa: BLE001 - whatever a sync raises, the worker lives on and retries
+        except BaseException as error:  # noqa: BLE001 - whatever a sync raises, the worker survives and retries
             self._report_outcome(name, error)
         else:
             self._report_outcome(name, None)
 
     def _report_outcome(self, name: ObjectName, error: BaseException | None) -> None:
-        """Tell the rate limiter and the log how a sync went."""
+        """Report the outcome of a sync to the rate limiter and the log."""
         changes = self._writes.ended(name, follows=True)
         if changes:
             log.info("Wrote", objectName=name, changes=changes)
@@ -272,11 +272,11 @@ class ProductionFooController(FooController):
             self._workqueue.forget(name)
             self.outcomes.succeeded(name, changes=changes)
         elif isinstance(error, NamespaceNotWatched):
-            # its namespace has left, which is no end of the Foo: it is listed if the namespace comes back
+            # the namespace is no longer watched; the Foo may still exist, and is listed if that changes
             self._workqueue.forget(name)
             self.outcomes.waits(name, WaitError(str(error)))
         elif isinstance(error, HeldBackError | WaitError):
-            # no failure: the rate limiter is not told, so that the Foo waits no longer than it has to
+            # not a failure: the rate limiter is not told, or the Foo would wait longer than it has to
             self._workqueue.add_after(name, error.retry_seconds)
             self.outcomes.waits(name, error, changes=changes)
         else:
@@ -312,7 +312,7 @@ class ProductionFooController(FooController):
             self._recorder.event(foo, EVENT_TYPE_NORMAL, SUCCESS_SYNCED, MESSAGE_RESOURCE_SYNCED)
 
     def why_paused(self, name: ObjectName) -> str:
-        """By what a Foo is paused; "" = it is not."""
+        """What pauses a Foo; "" = nothing."""
         foo = self._foo_indexer.get_by_key(str(name))
         paused = foo is not None and _PAUSE.are_to_pause(foo.metadata.annotations)
         return f"by its annotation {_PAUSE.paused}" if paused else ""
@@ -322,7 +322,7 @@ class ProductionFooController(FooController):
         return sum(_PAUSE.are_to_pause(foo.metadata.annotations) for foo in self._foo_indexer.list())
 
     def _is_news(self, name: ObjectName, *, wrote: bool) -> bool:
-        """Whether a success is worth an Event: it changed something, or it is the end of failures."""
+        """Whether a success is worth an Event: it changed something, or it ended a series of failures."""
         return wrote or self._workqueue.num_requeues(name) > 0
 
     def _sync_deployment(self, foo: Foo) -> tuple[Deployment, bool]:
@@ -394,13 +394,13 @@ class ProductionFooController(FooController):
             )
             kept = written.status == status
         except NotFound:
-            # the server's answer is the same for a Foo that is gone and for a missing subresource
+            # the server's answer is the same for a deleted Foo and for a missing subresource
             live = self._foos.get(foo.metadata.name, namespace=foo.metadata.namespace)
             if live.metadata.uid != foo.metadata.uid:
                 raise
             kept, lacking = False, "subresources.status"
         except ClientError:
-            # unknown, so a retry is due, which writes no Deployment any more
+            # unknown, so a retry is due, and that retry has no Deployment left to write
             with self._lock:
                 self._status_ignored = False
             raise
@@ -412,14 +412,14 @@ class ProductionFooController(FooController):
         return kept
 
     def _enqueue_foo(self, obj: object) -> None:
-        """As FooController's; it reports what is no object."""
+        """As FooController's; it reports anything that is not an object."""
         try:
             super()._enqueue_foo(obj)
         except NoMetaError as error:
             log.error("Error creating object reference", err=str(error))  # noqa: TRY400 - no traceback
 
     def _handle_foo_update(self, old: Any, new: Any) -> None:
-        """As FooController's, but for the resync of a Foo that failed: its retry is queued already."""
+        """As FooController's, except for the resync of a Foo that failed: its retry is queued already."""
         is_resync = old.metadata.resource_version == new.metadata.resource_version
         if not (is_resync and self._workqueue.num_requeues(object_name(new))):
             super()._handle_foo_update(old, new)
@@ -446,13 +446,13 @@ class ProductionFooController(FooController):
         self._enqueue_foo(foo)
 
     def _handle_update(self, old: Deployment, new: Deployment) -> None:
-        """As FooController's; another Deployment of the name may have come while no watch was open."""
+        """As FooController's; while no watch was open, a Deployment may have been created anew."""
         if new.metadata.uid != old.metadata.uid:
             self._handle_deletion(old)
         super()._handle_update(old, new)
 
     def _handle_deletion(self, obj: Any) -> None:
-        """Enqueue the owner of a Deployment that is gone, and every Foo that names it: the name is free."""
+        """Enqueue the owner of a deleted Deployment, and every Foo that names it: the name is free."""
         self._owners.child_gone(obj)
         super()._handle_deletion(obj)
         key = deletion_handling_meta_namespace_key_func(obj)
@@ -460,7 +460,7 @@ class ProductionFooController(FooController):
             self._enqueue_foo(foo)
 
     def _handle_undecodable(self, undecodable: Undecodable) -> None:
-        """Report a Foo that does not fit its type. No sync sees that Foo, as it is not in the cache."""
+        """Report a Foo that does not fit its type. It is not in the cache, so no sync sees it."""
         reference = reference_to_undecodable(Foo.resource, undecodable)
         self._report_invalid(reference, "Foo does not fit its type", undecodable.error)
 
@@ -479,7 +479,7 @@ class ProductionFooController(FooController):
         return ResourceExistsError(message)
 
     def _report_invalid(self, foo: ObjectReference, what: str, message: str) -> None:
-        """Report a Foo that cannot work as it is, once per resource version."""
+        """Report a Foo that is invalid, once per resource version."""
         name = ObjectName(foo.namespace, foo.name)
         self._decisions.note(name, TOLD, f"{what}: {message}")
         if self._reported_invalid.get(name) == foo.resource_version:
