@@ -50,6 +50,7 @@ from handloop.controller.runtime.reconciling.explainer import Explainer, Explana
 from handloop.controller.runtime.reconciling.reconciler import Reconciler
 from handloop.controller.runtime.reconciling.reporting import ReconcileReporter, is_expected, shown, where_is
 from handloop.controller.runtime.reconciling.traced import outcome_of, work_of
+from handloop.controller.runtime.reconciling.watchman import Running, Watchman
 from handloop.controller.runtime.sources.decisions import (
     FAILED,
     GAVE_UP,
@@ -66,7 +67,7 @@ from handloop.informers.keys import ObjectName
 from handloop.seams.locks import new_lock
 from handloop.seams.logs import get_logger, in_words
 from handloop.seams.seams import REAL_SEAMS, Seams
-from handloop.seams.threads import Joinable, outliving
+from handloop.seams.threads import Joinable
 from handloop.seams.tracing import TRACING
 from handloop.workqueue.queue import ShutDown
 from handloop.workqueue.rate_limiters import RateLimiter
@@ -162,15 +163,6 @@ class ReconcileStatistics(NamedTuple):
     unexpected: int = 0
 
 
-class _Running(NamedTuple):
-    """A reconcile under way: its name, context and beginning, and the thread that runs it."""
-
-    name: ObjectName
-    context: Context
-    began_at: float
-    thread_id: int
-
-
 class Controller:
     """
     Implements handloop.controller.runtime.life.runnable.Runnable.
@@ -178,12 +170,9 @@ class Controller:
     Fields: name; kind, that of the objects; queue; decisions, its record by name; explainer, set before run;
     sources, the names of those outside of the cluster, and plannable, as the option, for a plan; shards_by
     and ends_first, as in Runnable.
-    State, under _lock: _counts; _running, the reconciles under way by name; _told, the ids of those that the
-    log shows as blocked; _watchman, the thread that looks for these, None = there is nothing to look for;
-    _watches, which only grow; _started, set by run. run starts the watches that it finds; watch() starts a
-    watch that is added later.
-    Threads: `<name>-worker-<i>`, no two with one name from the queue; `<name>-watchman`, as _watchman;
-    listeners add to the queue.
+    State, under _lock: _counts; _watches, which only grow; _started, set by run. run starts the watches that
+    it finds; watch() starts a watch that is added later.
+    Threads: `<name>-worker-<i>`, no two with one name from the queue; listeners add to the queue.
     """
 
     shards_by = ("namespace", "uid")
@@ -240,9 +229,8 @@ class Controller:
         self._started = False
         self._lock = new_lock("Controller._lock", 95)
         self._counts = ReconcileStatistics()
-        self._running: dict[ObjectName, _Running] = {}
-        self._told: set[str] = set()
-        self._watchman: Joinable | None = None
+        limit = options.reconcile_timeout_seconds or options.blocked_after_seconds
+        self._watchman = Watchman(name, limit, self._blocks, seams)
         self.explainer: Explainer | None = None
 
     def __repr__(self) -> str:
@@ -264,21 +252,16 @@ class Controller:
 
     def reconcile_again(self, cause: str) -> None:
         """Reconcile the names in work once more, for this cause, in the caller's words."""
-        with self._lock:
-            names = list(self._running)
-        for name in names:
+        for name in self._watchman.names():
             self.enqueue(name, cause)
 
     def has_work(self, name: ObjectName) -> bool:
         """Whether a name is in work, or waits for it: not by a requeue_after alone."""
-        with self._lock:
-            runs = name in self._running
-        return runs or self.queue.has_work(name)
+        return self._watchman.find(name) is not None or self.queue.has_work(name)
 
     def running(self, name: ObjectName) -> tuple[float, str] | None:
         """For how long the reconcile of a name has run, and where its code is; None without one."""
-        with self._lock:
-            found = self._running.get(name)
+        found = self._watchman.find(name)
         return None if found is None else (self._clock.now() - found.began_at, where_is(found.thread_id)[1])
 
     def troubles(self) -> list[str]:
@@ -301,10 +284,9 @@ class Controller:
             return None
         if counts.workers_alive < counts.workers:
             return f"{self.name}: {counts.workers_alive} of {counts.workers} are alive"
-        stuck = [
-            f"{each.name} for {seconds:.0f}s"
-            for each, seconds in self._late(STUCK_SECONDS, self._options.reconcile_timeout_seconds)
-        ]
+        deadline = self._options.reconcile_timeout_seconds
+        late = self._watchman.late(deadline + STUCK_SECONDS) if deadline is not None else []
+        stuck = [f"{each.name} for {seconds:.0f}s" for each, seconds in late]
         return f"{self.name}: stuck in the reconcile of {', '.join(stuck)}" if stuck else None
 
     def run(self, stop: threading.Event) -> None:
@@ -316,7 +298,7 @@ class Controller:
         Blocks: until stop is set, and then at most shutdown_timeout_seconds.
         """
         watches = self._take_watches()
-        self._stop = stop
+        self._stop = self._watchman.stop = stop
         workers: list[Joinable] = []
         try:
             self._log.info("Starting controller", controller=self.name)
@@ -380,47 +362,8 @@ class Controller:
         self._count(workers=count, workers_alive=count)
         return [self._spawn(f"{self.name}-worker-{i}", partial(self._run_worker, stop)) for i in range(count)]
 
-    def _watch_over(self, running: _Running) -> None:
-        """A reconcile begins. Its watchman wakes once a minute in a busy controller, never in an idle one."""
-        with self._lock:
-            self._running[running.name] = running
-            if self._watchman is None and self._limit() is not None:
-                self._watchman = self._spawn(f"{self.name}-watchman", self._tell_of_blocked)
-
-    def _tell_of_blocked(self) -> None:
-        """Log the reconciles that block, each once, while there are others."""
-        seconds = self._limit()  # at first: most reconciles are over before this thread runs
-        while seconds is not None and not self._clock.sleep(seconds, self._stop):
-            for late, ran in self._late(0.0, self._limit()):
-                with self._lock:
-                    is_news = late.context.id not in self._told
-                    self._told.add(late.context.id)
-                if is_news:
-                    with outliving(self._log, "Watchman failed"):
-                        self._reports.blocks(late.context, ran, late.thread_id)
-            seconds = self._seconds_to_next_look()
-
-    def _seconds_to_next_look(self) -> float | None:
-        now, limit = self._clock.now(), self._limit() or 0.0
-        with self._lock:
-            began = [each.began_at for each in self._running.values() if each.context.id not in self._told]
-            if not began:
-                self._watchman = None
-                return None
-        return max(0.0, min(began) + limit - now)
-
-    def _limit(self) -> float | None:
-        """For how long a reconcile may run before it is logged."""
-        return self._options.reconcile_timeout_seconds or self._options.blocked_after_seconds
-
-    def _late(self, seconds: float, limit: float | None) -> list[tuple[_Running, float]]:
-        """The reconciles that are later than that after a limit, and for how long they have run."""
-        if limit is None:
-            return []
-        now = self._clock.now()
-        with self._lock:
-            running = [(each, now - each.began_at) for each in self._running.values()]
-        return [(each, ran) for each, ran in running if ran >= limit + seconds]
+    def _blocks(self, running: Running, seconds: float) -> None:
+        self._reports.blocks(running.context, seconds, running.thread_id)
 
     def _join(self, workers: Sequence[Joinable]) -> None:
         deadline = self._clock.now() + self._options.shutdown_timeout_seconds
@@ -509,7 +452,7 @@ class Controller:
     def _reconcile(self, name: ObjectName, causes: tuple[Cause, ...], context: Context) -> Decision:
         began_at, what, text = self._clock.now(), SETTLED, ""
         try:
-            self._watch_over(_Running(name, context, began_at, threading.get_ident()))
+            self._watchman.begins(Running(name, context, began_at, threading.get_ident()))
             with structlog.contextvars.bound_contextvars(reconcileID=context.id):
                 self._reports.begins(context)
                 made: list[Result] = []
@@ -541,9 +484,7 @@ class Controller:
             line = self.decisions.reconciled(
                 name, what, text, causes=context.causes, began_at=began_at, changes=changes
             )
-            with self._lock:
-                del self._running[name]
-                self._told.discard(context.id)
+            self._watchman.ended(name)
         if context.deadline.passed():
             self._metrics.timeouts.inc()
             self._reports.timed_out(context, self._clock.now() - began_at)

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any, NoReturn
-from unittest.mock import ANY
 
 import pytest
 
@@ -18,7 +17,6 @@ from handloop.controller.runtime.life.runnable import WorkersBusyError
 from handloop.controller.runtime.reconcile import ReconcileError, Result, TerminalError, WaitError
 from handloop.controller.runtime.reconciling.context import Context
 from handloop.controller.runtime.reconciling.controller import (
-    STUCK_SECONDS,
     UNKNOWN_OUTCOME_SECONDS,
     Controller,
     ControllerOptions,
@@ -526,85 +524,6 @@ def test_a_context_that_cannot_be_made_loses_no_name(monkeypatch: pytest.MonkeyP
         rig.work()
     assert [entry["object"] for entry in entries] == [NAME]
     rig.pass_time(0.005)
-    assert len(rig.calls) == 1
-
-
-def test_a_process_without_room_for_a_watchman_loses_no_name() -> None:
-    """The reconcile is tried again, as after any error, and counts as none that runs."""
-    rig = ReconcileRig()
-
-    def no_room(_name: str, _target: object) -> NoReturn:
-        raise RuntimeError("can't start new thread")
-
-    spawn, rig.controller._spawn = rig.controller._spawn, no_room
-    rig.queue.add(NAME, UPDATED)
-    with captured_logs():
-        rig.work()
-    assert (rig.calls, rig.controller.statistics().failed) == ([], 1)
-    rig.clock.advance(10 * STUCK_SECONDS)
-    assert rig.controller.workers_check() is None
-    rig.controller._spawn = spawn
-    rig.pass_time(1)
-    assert [name for name, _ in rig.calls] == [NAME]
-
-
-@pytest.mark.parametrize(
-    ("options", "after", "stuck"),
-    [
-        ({"reconcile_timeout_seconds": 10}, 10, "rig: stuck in the reconcile of default/a for 311s"),
-        ({"reconcile_timeout_seconds": 10, "blocked_after_seconds": None}, 10, ANY),
-        ({}, 60, None),
-        ({"blocked_after_seconds": 5}, 5, None),
-    ],
-)
-def test_a_reconcile_that_blocks_is_reported_while_it_blocks(
-    options: dict[str, Any], after: float, stuck: str | None
-) -> None:
-    """Once, and where it is. With a deadline, liveness fails when it is five minutes late, and heals."""
-    hang = Gate()
-    rig = ReconcileRig(hang, **options)
-    rig.controller._spawn = spawn_thread
-    rig.queue.add(NAME, UPDATED)
-    with captured_logs() as logs:
-        worker = Background(rig.work)
-        hang.wait_entered()
-        rig.clock.wait_for_deadline(after)
-        rig.clock.advance(after + 1)
-        until(lambda: rig.controller._watchman is None, "told", seconds=SECONDS)
-        assert rig.controller.workers_check() is None
-        rig.clock.advance(STUCK_SECONDS)
-        assert rig.controller.workers_check() == stuck
-        hang.open()
-        worker.result()
-    (warning,) = [entry for entry in logs if entry["event"] == "Reconcile blocks"]
-    assert "threading.py" in warning["at"]
-    assert warning["seconds"] == after + 1
-    assert warning["once"]
-    assert rig.controller.workers_check() is None
-    assert rig.controller._told == set()
-
-
-def test_an_idle_controller_has_no_watchman() -> None:
-    """The thread that looks for reconciles that block ends when it finds none, and with a stop."""
-    rig = ReconcileRig()
-    rig.controller._spawn = spawn_thread
-    rig.change()
-    rig.clock.wait_for_deadline(60)
-    rig.clock.advance(60)
-    until(lambda: rig.controller._watchman is None, "ended", seconds=SECONDS)
-    rig.change()
-    watchman = rig.controller._watchman
-    assert watchman is not None
-    rig.controller._stop.set()
-    watchman.join(SECONDS)
-    assert not watchman.is_alive()
-
-
-def test_a_warning_that_is_switched_off_costs_no_thread() -> None:
-    """None = no warning, without a deadline."""
-    rig = ReconcileRig(blocked_after_seconds=None)
-    rig.controller._spawn = lambda *_: pytest.fail("a thread")
-    rig.change()
     assert len(rig.calls) == 1
 
 

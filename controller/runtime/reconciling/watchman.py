@@ -1,0 +1,111 @@
+"""
+The reconciles of a controller that are under way, and the thread that reports those that block.
+
+Decision: a thread for each controller that works, none for an idle one. It sleeps until the oldest reconcile
+has reached the limit, so a busy controller wakes it once a limit, however many reconciles it does.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import NamedTuple
+
+from handloop.controller.runtime.reconciling.context import Context
+from handloop.informers.keys import ObjectName
+from handloop.seams.locks import new_lock
+from handloop.seams.logs import get_logger
+from handloop.seams.seams import Seams
+from handloop.seams.threads import Joinable, outliving
+
+
+class Running(NamedTuple):
+    """A reconcile under way: its name, context and beginning, and the thread that runs it."""
+
+    name: ObjectName
+    context: Context
+    began_at: float
+    thread_id: int
+
+
+class Watchman:
+    """
+    Knows which reconciles run, and reports each once that runs for too long.
+
+    Fields: limit_seconds, how long a reconcile may run before it is reported, None = for ever; stop, with
+    which the thread ends.
+    State, under _lock: _running, by name; _told, the ids of those that were reported; _thread, None = none is
+    needed.
+    Threads: workers begin and end reconciles; `<name>-watchman`, as _thread; any thread asks.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        limit_seconds: float | None,
+        blocks: Callable[[Running, float], None],
+        seams: Seams,
+    ) -> None:
+        """Args: name is the controller's; blocks reports a reconcile, and for how long it has run."""
+        self.limit_seconds = limit_seconds
+        self.stop = threading.Event()
+        self._name = name
+        self._blocks = blocks
+        self._clock = seams.clock
+        self._spawn = seams.spawn
+        self._lock = new_lock("Watchman._lock", 95)
+        self._running: dict[ObjectName, Running] = {}
+        self._told: set[str] = set()
+        self._thread: Joinable | None = None
+
+    def begins(self, running: Running) -> None:
+        """A reconcile begins. Raises: RuntimeError where there is no room for a thread."""
+        with self._lock:
+            self._running[running.name] = running
+            if self._thread is None and self.limit_seconds is not None:
+                self._thread = self._spawn(f"{self._name}-watchman", self._watch)
+
+    def ended(self, name: ObjectName) -> None:
+        """The reconcile of a name has ended."""
+        with self._lock:
+            self._told.discard(self._running.pop(name).context.id)
+
+    def names(self) -> list[ObjectName]:
+        """Those that are being reconciled."""
+        with self._lock:
+            return list(self._running)
+
+    def find(self, name: ObjectName) -> Running | None:
+        """The reconcile of a name, if it runs."""
+        with self._lock:
+            return self._running.get(name)
+
+    def late(self, limit_seconds: float) -> list[tuple[Running, float]]:
+        """The reconciles that have run for as long, and for how long."""
+        now = self._clock.now()
+        with self._lock:
+            running = [(each, now - each.began_at) for each in self._running.values()]
+        return [(each, ran) for each, ran in running if ran >= limit_seconds]
+
+    def _watch(self) -> None:
+        """Report the reconciles that block, each once, while others run."""
+        limit = self.limit_seconds or 0.0
+        seconds: float | None = limit  # at first: most reconciles are over before this thread runs
+        while seconds is not None and not self._clock.sleep(seconds, self.stop):
+            for running, ran in self.late(limit):
+                with self._lock:
+                    is_news = running.context.id not in self._told
+                    self._told.add(running.context.id)
+                if is_news:
+                    with outliving(get_logger(self._name), "Watchman failed"):
+                        self._blocks(running, ran)
+            seconds = self._seconds_to_next_look(limit)
+
+    def _seconds_to_next_look(self, limit: float) -> float | None:
+        now = self._clock.now()
+        with self._lock:
+            began = [each.began_at for each in self._running.values() if each.context.id not in self._told]
+            if not began:
+                self._thread = None
+                return None
+        return max(0.0, min(began) + limit - now)
