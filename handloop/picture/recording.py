@@ -23,12 +23,14 @@ _OK: Final = "200"
 _NOTHING: Final = object()
 
 
-def gap(at: float, why: str, *, goes_on: bool = False) -> Entry:
+def gap(at: float, why: str, *, goes_on: bool = False, stale: Sequence[str] = ()) -> Entry:
     """
     What was arranged or has happened outside of the program.
 
     Args: at, by the clock of steps. goes_on: the program went on meanwhile; else another one begins here.
+    stale: what the cache has in an old version from here on: the plural of a kind, and a key.
     """
+    facts: dict[str, Any] = {"goes_on": True} if goes_on else {}
     return {
         "seq": 0,
         "t": at,
@@ -36,7 +38,7 @@ def gap(at: float, why: str, *, goes_on: bool = False) -> Entry:
         "step": GAP,
         "component": "",
         "key": "",
-        "facts": {"goes_on": True} if goes_on else {},
+        "facts": facts | ({"stale": list(stale)} if stale else {}),
         "gap": None,
         "why": why,
     }
