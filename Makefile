@@ -11,7 +11,7 @@ NEIGHBOURS := sandbox explore learn
 LOCKS := requirements/program.lock $(NEIGHBOURS:=/requirements.lock)
 
 .DEFAULT_GOAL := help
-.PHONY: help venv install-dev run walkthrough sandbox test test-nightly explore show coverage compile-tests pictures recordings docs lint format bench manifests lock audit distributions size clean
+.PHONY: help venv install-dev run walkthrough sandbox test test-nightly explore show coverage compile-tests pictures page recordings see docs lint format bench manifests lock audit distributions size clean
 .PHONY: bundle chart image build-installer install uninstall deploy undeploy e2e e2e-local e2e-examples soak soak-shards
 
 help: ## print this menu
@@ -61,8 +61,16 @@ pictures: docs ## take the pictures of the live page anew, for README and docs; 
 	WRITE_PICTURES=1 REQUIRE_CHROMIUM=1 $(BIN)/python -m pytest learn/tests/walkthrough/live/test_pictures.py
 	$(BIN)/python -m tools.situations
 
-recordings: install-dev ## record the runs of the live page anew: learn/docs/live-page/runs
+recordings: install-dev ## record the runs of the live page anew: learn/docs/live-page/runs, and the page with them
 	$(BIN)/python -m tools.recorded_runs
+
+page: install-dev ## write learn/docs/live-page/index.html anew, after a change of the page, its scenes or a step's source
+	$(BIN)/python -m tools.recorded_runs --page
+
+PAGE := $(CURDIR)/learn/docs/live-page/index.html
+see: ## open the live page with its recordings in a browser; needs nothing installed
+	@$(PYTHON) -c 'import sys, webbrowser; sys.exit(not webbrowser.open("file://" + sys.argv[1]))' "$(PAGE)" \
+		|| echo "no browser was found: open $(PAGE) in one"
 
 docs: install-dev ## build the site of the docs, build/docs/index.html; every warning is an error
 	$(BIN)/python -m sphinx -q -W --keep-going -d build/docs-trees docs build/docs

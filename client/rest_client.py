@@ -61,6 +61,7 @@ _DEFAULT_BURST: Final = 10
 _SAID_WAIT_SECONDS: Final = 1.0
 _NO_ANSWER: Final = "<error>"
 _DROP: Final = ";drop=metadata.managedFields"
+_HOLDER: Final = re.compile(rb'"holderIdentity":"([^"]*)"')
 
 
 class Call(NamedTuple):
@@ -325,7 +326,7 @@ class RESTClient:
         self._metrics.request_duration(verb=call.method, host=self._host, seconds=seconds)
         if TRACE.on and (not call.read or TRACE.has_key()):
             key = f"{call.namespace}/{call.name}"
-            TRACE.tell(10, call.resource, key, verb=call.verb, code=code, seconds=seconds)
+            TRACE.tell(10, call.resource, key, verb=call.verb, code=code, seconds=seconds, **_facts_of(call))
         log_answer(verb=call.method, url=self._host + call.path, status=code, seconds=seconds)
 
     def _error(self, call: Call, response: Response) -> APIError:
@@ -372,6 +373,12 @@ def wait_before_retry(error: APIError | TransportError, *, read: bool, uniform: 
     if isinstance(error, TooManyRequests) or (read and error.code >= _SERVER_ERROR):
         return min(wait, MAX_WAIT_SECONDS) * (1 + _JITTER * uniform)
     return None
+
+
+def _facts_of(call: Call) -> dict[str, str]:
+    """What the live page says of a request: the kind, and the holder that a write of a lease names."""
+    holder = _HOLDER.search(call.body or b"") if call.kind == "Lease" else None
+    return {"kind": call.kind} | ({"holder": holder[1].decode()} if holder else {})
 
 
 @cache

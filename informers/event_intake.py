@@ -62,6 +62,14 @@ class EventBlock(NamedTuple, Generic[T]):
     end: Exception | None
     bookmarks: int = 0
 
+    @property
+    def only(self) -> dict[str, str]:
+        """The type and the key of the only entry; nothing if there are others."""
+        if len(self.entries) != 1:
+            return {}
+        ((delta_type, obj),) = self.entries
+        return {"type": delta_type, "name": deletion_handling_meta_namespace_key_func(obj)}
+
 
 def translate(events: list[WatchEvent[T]], kind: type[T], *, seen: str) -> EventBlock[T]:
     """

@@ -59,10 +59,10 @@ class ResourceEventHandlerFuncs(Generic[T]):
         self.functions: tuple[Callable[..., Any], ...] = tuple(
             f for f in (add_func, update_func, delete_func) if f is not None
         )
-        self._add_func = _ignore if add_func is None else add_func
+        self._add_func = ignore if add_func is None else add_func
         # bound here and not wrapped in a method: one call less for every notification
-        self.on_update: UpdateFunc[T] = _ignore if update_func is None else update_func
-        self.on_delete: DeleteFunc[T] = _ignore if delete_func is None else delete_func
+        self.on_update: UpdateFunc[T] = ignore if update_func is None else update_func
+        self.on_delete: DeleteFunc[T] = ignore if delete_func is None else delete_func
 
     def on_add(self, obj: T, is_in_initial_list: bool) -> None:  # noqa: ARG002, FBT001 - the Protocol's signature
         """Call add_func."""
@@ -102,7 +102,7 @@ class FilteringResourceEventHandler(Generic[T]):
             self.handler.on_delete(obj)
 
 
-def _ignore(*_: object) -> None:
+def ignore(*_: object) -> None:
     """The function that was not given."""
 
 

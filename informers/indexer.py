@@ -449,8 +449,9 @@ class Indexer(Generic[T]):
 
     def _tell(self, key: str, obj: T, **facts: bool) -> None:
         kind = type(obj).__name__
+        version = getattr(getattr(obj, "metadata", None), "resource_version", "")
         TRACE.tell(4, kind, key, indexes=list(self._indexes), **facts)
-        TRACE.tell(5, kind, key, objects=len(self._items), **facts)
+        TRACE.tell(5, kind, key, objects=len(self._items), version=version, **facts)
 
     def _index_locked(self, name: str) -> StoreIndex[T]:
         index = self._indexes.get(name)

@@ -26,7 +26,7 @@ from typing import Final, Generic, TypeAlias, TypeVar, final
 
 import msgspec
 
-from handloop.informers.handlers import ResourceEventHandler, handler_name
+from handloop.informers.handlers import ResourceEventHandler, handler_name, ignore
 from handloop.informers.keys import DeletedFinalStateUnknown, deletion_handling_meta_namespace_key_func
 from handloop.seams.clock import REAL_CLOCK, Clock
 from handloop.seams.locks import new_condition, new_lock
@@ -448,5 +448,7 @@ class ResyncPeriods:
 def _tell(listener: ProcessorListener[T], batch: Sequence[Notification[T]]) -> None:
     for notification in batch:
         resync = isinstance(notification, UpdateNotification) and notification.old is notification.new
-        what = type(notification).__name__
-        TRACE.tell(6, listener.name, _key_of(notification), what=what, resync=resync)
+        facts = {"what": type(notification).__name__, "resync": resync}
+        if isinstance(notification, DeleteNotification):
+            facts["ignored"] = getattr(listener._handler, "on_delete", None) is ignore  # noqa: SLF001 - this file's
+        TRACE.tell(6, listener.name, _key_of(notification), **facts)

@@ -424,7 +424,7 @@ class Reflector(Generic[T]):
         """Put a block into the FIFO, then move the resource version."""
         if TRACE.on and block.accepted:
             rv = block.resource_version
-            TRACE.tell(1, self.name, "", events=len(block.entries), resource_version=rv)
+            TRACE.tell(1, self.name, "", events=len(block.entries), resource_version=rv, **block.only)
         self._intake.put(block)
         if not block.accepted:
             return

@@ -16,10 +16,7 @@ from typing import Any, Final
 from docutils.nodes import make_id
 from sphinx.application import Sphinx
 
-from handloop.picture.page_data import write_page
-from handloop_learn.live.scenes import scenes
-from tools.recorded_runs.catalog import RUNS
-from tools.recorded_runs.shelf import read
+from tools.recorded_runs.page import write_live_page
 from tools.steps import steps
 
 DOCS: Final = Path(__file__).parents[1]
@@ -31,11 +28,6 @@ DOCS_OF_STEPS: Final = {step.number: f"../walkthrough.html#{make_id(step.words)}
 """The sections of learn/docs/walkthrough.md in the site, as Sphinx makes their addresses."""
 
 
-def build(folder: Path) -> None:
-    """Write the page with its runs into a folder."""
-    write_page(folder, [read(run.name) for run in RUNS], scenes=scenes(DOCS_OF_STEPS))
-
-
 def link_from(folder: Path) -> Callable[[re.Match[str]], str]:
     """What takes the place of a LINK in a page of a folder."""
     up = os.path.relpath(DOCS / FOLDER, folder)
@@ -44,7 +36,7 @@ def link_from(folder: Path) -> Callable[[re.Match[str]], str]:
 
 def _finished(app: Sphinx, error: Exception | None) -> None:
     if error is None and app.builder.format == "html":
-        build(Path(app.outdir) / FOLDER)
+        write_live_page(Path(app.outdir) / FOLDER, DOCS_OF_STEPS)
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from handloop.picture.page_data import NAME, write_page
+from handloop.picture.page_data import INDEX, is_page, write_page
 from handloop.picture.recording import Entry
 from handloop_explore.plan import Plan
 from handloop_explore.play import play
@@ -13,8 +13,6 @@ from handloop_explore.report import Failure, Report
 from handloop_explore.story import line_of, parts_at
 from handloop_explore.tape import Tape
 from handloop_explore.workload import Workload
-
-INDEX = "index.html"
 
 
 def write_live_page(folder: Path, workload: Workload, report: Report, title: str) -> None:
@@ -33,8 +31,8 @@ def write_live_page(folder: Path, workload: Workload, report: Report, title: str
 
 
 def is_free_for_page(folder: Path) -> bool:
-    """Whether nothing is in a folder, or such a page."""
-    return (folder / NAME).is_file() or not (folder.exists() and any(folder.iterdir()))
+    """Whether nothing is in a folder, or nothing but such a page."""
+    return not folder.exists() or all(is_page(file) for file in folder.iterdir())
 
 
 def remove_page(folder: Path) -> None:

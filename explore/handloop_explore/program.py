@@ -30,11 +30,12 @@ from handloop.client.errors import ConfigError, TransportError
 from handloop.controller.cli.dry_set_up import DrySetUp
 from handloop.controller.cli.operator import SetUpError
 from handloop.controller.cli.values import duration, format_duration
+from handloop.picture.page_data import INDEX
 from handloop_explore.administrator import RefusedError
 from handloop_explore.explorer import run_plans
 from handloop_explore.generated import generated
 from handloop_explore.html_report import html_report
-from handloop_explore.live_runs import INDEX, is_free_for_page, remove_page, write_live_page
+from handloop_explore.live_runs import is_free_for_page, remove_page, write_live_page
 from handloop_explore.on_server import SAMPLE, run_on_server
 from handloop_explore.plan import Plan
 from handloop_explore.progress import Progress

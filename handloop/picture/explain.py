@@ -35,15 +35,15 @@ def seconds_text(seconds: float) -> str:
 
 
 _WHY_LISTING: Final[Mapping[str, str]] = {
-    "first": "the cache is empty",
+    "first": "the cache is still empty",
     "expired": "the server no longer has the events since that version (410)",
-    "too-large": "the server has not seen that version",
-    "rewound": "by a bookmark the server is behind that version",
-    "error": "the last try failed",
-    "unreadable": "watch after watch brought nothing that could be read",
+    "too-large": "the server has not reached that version yet",
+    "rewound": "a bookmark says that the server is behind that version",
+    "error": "the last list failed",
+    "unreadable": "several watches in a row brought nothing readable",
     "slots": "this process holds more slots than before",
-    "takeover": "this process takes over another one's work, and its cache is from before",
-    "silent": "the watches stayed silent, and the server is behind that version",
+    "takeover": "this process takes over from another one, and its own cache is older",
+    "silent": "the watches were silent, and the server is behind that version",
 }
 """By handloop.informers.relist_policy.RelistReason, and "first"."""
 
@@ -54,167 +54,225 @@ _BROKE: Final[Mapping[str, str]] = {
 }
 """By handloop.informers.outage.Doing."""
 
+_EVENTS: Final[Mapping[str, str]] = {"Added": "ADDED", "Updated": "MODIFIED", "Deleted": "DELETED"}
+"""The type of a watch event by that of its delta."""
+
+_KINDS: Final[Mapping[str, str]] = {"foos": "Foo", "deployments": "Deployment", "myapps": "MyApp"}
+"""Kinds that a sentence names as people do; of all others it has the plural."""
+
+_WRITES: Final[Mapping[str, str]] = {
+    "create": "creates",
+    "update": "updates",
+    "update status": "writes the status of",
+    "patch": "patches",
+    "patch status": "patches the status of",
+    "delete": "deletes",
+    "apply": "applies",
+}
+"""What a thread does with an object, by verb."""
+
 
 def _list_and_watch(step: Step, facts: Mapping[str, Any]) -> str:
-    version = facts["resource_version"]
+    version, kind = facts["resource_version"], _plural(step.component)
     if "listed" in facts:
         objects = _count(facts["listed"], "object")
-        return f"The reflector listed {objects} of {step.component}, at resource version {version}."
+        return f"The reflector has the list of {kind}: {objects}, as of resource version {version}."
     if not facts["events"]:
-        return f"The server sent a bookmark: nothing of {step.component} changed up to version {version}."
-    changes = _count(facts["events"], "watch event")
-    return f"One block of the watch brought {changes} of {step.component}."
+        return f"The server sent a bookmark: none of the {kind} has changed up to version {version}."
+    if "name" in facts:
+        event = f"{_EVENTS.get(facts['type'], facts['type'])} {_name(facts['name'])}"
+        return f"The watch of {kind} delivered one event: {event}."
+    return f"The watch of {kind} delivered {facts['events']} events."
 
 
 def _listing(step: Step, facts: Mapping[str, Any]) -> str:
     version = facts["resource_version"]
     again = f" again (it had version {version})" if version else ""
-    how = "page by page" if facts["by"] == "pages" else "by a watch that begins with all objects"
-    return f"The reflector lists {step.component}{again} {how}: {_WHY_LISTING[facts['listing']]}."
+    how = "page by page" if facts["by"] == "pages" else "through a watch that begins with all objects"
+    return (
+        f"The reflector lists the {_plural(step.component)}{again} {how}: {_WHY_LISTING[facts['listing']]}."
+    )
 
 
 def _opened(step: Step, facts: Mapping[str, Any]) -> str:
-    version = facts["resource_version"]
-    return f"A watch of {step.component} is open: the server sends every change after version {version}."
+    version, kind = facts["resource_version"], _plural(step.component)
+    return f"The watch of {kind} is open: the server sends every change after version {version}."
 
 
 def _ended(step: Step, facts: Mapping[str, Any]) -> str:
+    kind = _plural(step.component)
     if facts["ended"]:
-        return f"The watch of {step.component} was silent for too long ({facts['ended']}): it is closed."
-    version = facts["resource_version"]
+        return f"The watch of {kind} was silent for too long ({facts['ended']}), so the reflector closed it."
     return (
-        f"The server ended the watch of {step.component}, as it does after some minutes: "
-        f"the next one goes on from version {version}."
+        f"The server ended the watch of {kind}, as it does every few minutes. "
+        f"The next watch continues from version {facts['resource_version']}."
     )
 
 
 def _broke(step: Step, facts: Mapping[str, Any]) -> str:
-    wait = seconds_text(facts["seconds"])
+    wait, kind = seconds_text(facts["seconds"]), _plural(step.component)
     if "expired" in facts:
         return (
-            f"The server answered 410 to {step.component}: it no longer has the events since our version, "
-            f"so a watch cannot go on. The reflector lists again in {wait}."
+            f"The server answered 410 to the watch of {kind}: it no longer has the events since our version, "
+            f"so no watch can continue from there. The reflector lists again in {wait}."
         )
-    what = _BROKE[facts["doing"]].format(step.component)
-    return f"{what}: {facts['broke']}. The reflector tries again in {wait}; the cache stays as it is."
+    what = _BROKE[facts["doing"]].format(kind)
+    return f"{what}: {facts['broke']}. The reflector retries in {wait}; the cache stays as it is."
 
 
 def _add_object(step: Step, facts: Mapping[str, Any]) -> str:
+    key = _name(step.key)
     if facts["tombstone"]:
         return (
-            f"{step.key} is not in the new list, and its deletion was never seen: "
-            "a tombstone (DeletedFinalStateUnknown) goes into the FIFO."
+            f"{key} is missing from the new list, and nobody saw its deletion. "
+            "So a tombstone (DeletedFinalStateUnknown) goes into the FIFO."
         )
     if facts["type"] == "Sync":
         return (
-            f"A resync: {step.key} goes into the FIFO once more, as the cache has it. "
-            "Nothing has changed, and no server was asked; the handlers are to look again."
+            f"A resync: {key} goes into the FIFO once more, as the cache has it. "
+            "Nothing has changed, and no request is sent; the handlers look at it again."
         )
     if joins := facts["joins"]:
         waiting = _count(joins, "delta")
-        return f"{step.key} waits in the FIFO with {waiting}: {facts['type']} joins, and one pop takes all."
-    return f"{facts['type']} of {step.key} went into the FIFO, its key to the end of the line."
+        return f"{key} is already in the FIFO with {waiting}. {facts['type']} joins, and one pop takes all."
+    return f"The delta {facts['type']} of {key} goes into the FIFO, at the end of the line."
 
 
 def _pop(step: Step, facts: Mapping[str, Any]) -> str:
     types = ", ".join(facts["types"])
-    return f"The informer popped {step.key} with what happened to it: {types}. Keys left: {facts['left']}."
+    return f"The informer pops {_name(step.key)} with all its deltas: {types}. Keys left: {facts['left']}."
 
 
 def _update_index(step: Step, facts: Mapping[str, Any]) -> str:
-    indexes = ", ".join(facts["indexes"]) or "no index"
+    indexes, obj = ", ".join(facts["indexes"]) or "no index", f"{step.component} {_name(step.key)}"
     if facts.get("deleted"):
-        return f"{step.component} {step.key} left its indexes: {indexes}."
+        return f"{obj} is removed from its indexes: {indexes}."
     if facts["resync"]:
-        return f"{step.component} {step.key} stays in its indexes: {indexes}."
-    return f"{step.component} {step.key} was entered in its indexes: {indexes}."
+        return f"{obj} stays in its indexes: {indexes}."
+    return f"{obj} is {'added to' if facts['new'] else 'updated in'} its indexes: {indexes}."
 
 
 def _store(step: Step, facts: Mapping[str, Any]) -> str:
+    obj = f"{step.component} {_name(step.key)}"
+    version = f" (version {facts['version']})" if facts.get("version") else ""
     if facts.get("resync"):
-        return f"{step.component} {step.key} stays in the store as it is: nothing has changed."
-    change = "left" if facts.get("deleted") else "is new in" if facts["new"] else "was replaced in"
-    return f"{step.component} {step.key} {change} the store, before any handler hears of it."
+        return f"{obj}{version} stays in the store as it is: nothing has changed."
+    if facts.get("deleted"):
+        return f"{obj} is deleted from the store, before any handler hears of it."
+    change = "is stored" if facts["new"] else "is replaced in the store"
+    return f"{obj}{version} {change}, before any handler hears of it."
 
 
 def _dispatch(step: Step, facts: Mapping[str, Any]) -> str:
-    what = facts["what"].removesuffix("Notification").lower()
-    news = f"{step.key} once more, unchanged" if facts["resync"] else f"the {what} of {step.key}"
-    if what == "delete":
-        return f"{step.component} gets {news}. On its thread the handler's function for deletes runs, if any."
+    what, key = facts["what"].removesuffix("Notification").lower(), _name(step.key)
+    if facts.get("ignored"):
+        return (
+            f"{step.component} hears of the delete of {key}, and drops it: this controller gave its handler "
+            "no function for deletes. So no key is queued."
+        )
+    news = f"{key} once more, unchanged" if facts["resync"] else f"the {what} of {key}"
     return f"{step.component} gets {news}, and calls its handler on a thread of its own."
 
 
 def _enqueue(step: Step, facts: Mapping[str, Any]) -> str:
-    if facts["in_flight"] and facts["merged"]:
-        return f"{step.key} was added once more while it is in processing: dirty holds it until done()."
+    key, again = _name(step.key), facts["merged"]
+    if step.thread.startswith("delaying-") and again:
+        return (
+            f"The wait of {key} is over. But an event has queued the key already: this add changes nothing."
+        )
+    if facts["in_flight"] and again:
+        return f"{key} is added again while a worker has it. It is in dirty already: nothing changes."
     if facts["in_flight"]:
-        return f"{step.key} was added while it is in processing: kept in dirty, until done() queues it."
-    if facts["merged"]:
-        return f"{step.key} waits in the queue already: this add and that one are a single run."
-    return f"{step.key} went to the end of the queue {step.component}."
+        return f"{key} is added while a worker has it. It stays in dirty, and done() will queue it."
+    if again:
+        return f"{key} is already in the queue, so this add changes nothing: one sync will cover both."
+    return f"{key} goes to the end of the queue {step.component}."
 
 
 def _get_key(step: Step, facts: Mapping[str, Any]) -> str:
     return (
-        f"{step.thread} got {step.key}: it is in processing, and no other worker can get it. "
+        f"{step.thread} gets {_name(step.key)}. The key is in processing now, so no other worker can get it. "
         f"Still in the queue: {facts['waiting']}."
     )
 
 
 def _get_object(step: Step, facts: Mapping[str, Any]) -> str:
     who = f"The handler of {step.thread}" if step.thread.startswith("listener-") else step.thread
+    obj = f"{_kind(step.component)} {_name(step.key)}"
     if facts["found"]:
-        version = f" at version {facts['version']}" if "version" in facts else ""
-        return f"{who} read {step.key} of {step.component}{version} from the cache: no request was sent."
-    return f"{who} looked for {step.key} of {step.component}: the cache does not hold it."
+        version = f" (version {facts['version']})" if "version" in facts else ""
+        return f"{who} reads {obj}{version} from the cache. No request is sent."
+    return f"{who} looks for {obj}: the cache does not have it."
 
 
 def _write(step: Step, facts: Mapping[str, Any]) -> str:
-    took = seconds_text(facts["seconds"])
-    where = step.key.rstrip("/")
-    if facts["verb"] in _READS:
+    verb, code = facts["verb"], facts["code"]
+    namespace, _, name = step.key.partition("/")
+    kind = facts.get("kind") or _kind(step.component)
+    obj = f"{kind} {_name(step.key)}" if name else f"{_a(kind)} in {namespace}" if namespace else _a(kind)
+    if verb in _READS:
+        return f"{step.thread} asks the server instead of the cache: {verb} {obj}. The server answers {code}."
+    answer = "accepts it" if code.startswith("2") else "refuses it"
+    words = f"{step.thread} {_WRITES.get(verb, verb + 's')} {obj}. The server {answer} ({code})."
+    if not code.isdigit():
+        words = f"{step.thread} {_WRITES.get(verb, verb + 's')} {obj}. No answer comes."
+    return f"{words} {_of_a_lease(code, facts.get('holder'))}" if kind == "Lease" else words
+
+
+def _of_a_lease(code: str, holder: str | None) -> str:
+    if not code.startswith("2"):
         return (
-            f"{step.thread} asked the server and not the cache: {facts['verb']} {step.component} {where}. "
-            f"The server answered {facts['code']} after {took}."
+            "A leader that cannot renew its lease in time stops its workers, and another process takes over."
         )
-    words = f"{facts['verb']} {step.component} in {where}: the server answered {facts['code']} after {took}."
-    return f"{words} {_of_a_lease(facts['code'])}" if step.component.startswith("leases.") else words
-
-
-def _of_a_lease(code: str) -> str:
-    if code.startswith("2"):
-        return "So a process takes the lease, keeps it for some more seconds, or gives it up."
-    return "If its holder cannot renew it in time, the holder stops working, and another process takes it."
+    if holder:
+        return f"{holder} holds the lease now: {holder} leads."
+    return "Nobody holds the lease now: the next process may take it."
 
 
 def _forget(step: Step, facts: Mapping[str, Any]) -> str:
-    if failures := facts["forgotten"]:
-        return f"{step.key} gets no retry: forget() drops its {_count(failures, 'failure')}."
-    return f"{step.key} gets no retry: forget() finds no failure to drop."
+    failures, key = facts["forgotten"], _name(step.key)
+    return f"The sync succeeded. forget() resets the failure count of {key} (it was {failures})."
 
 
 def _waits(step: Step, facts: Mapping[str, Any]) -> str:
-    when = f"it comes back in {seconds_text(facts['seconds'])}. No failure is counted."
+    key, when = _name(step.key), f"it comes back in {seconds_text(facts['seconds'])}"
     if facts["waits"]:
-        return f"{step.key} has to wait ({facts['waits']}): {when}"
-    return f"{step.key} asked for another sync later: {when}"
+        return f"{key} has to wait ({facts['waits']}): {when}. That is not counted as a failure."
+    return f"{key} asks for another sync later: {when}. That is not counted as a failure."
 
 
 def _failed(step: Step, facts: Mapping[str, Any]) -> str:
     error = f" ({facts['error']})" if facts["error"] else ""
+    failed = f"The sync of {_name(step.key)} failed{error}."
     if facts["seconds"] is None:
-        return f"{step.key} failed for good{error}: only a change leads to another try."
-    return (
-        f"{step.key} failed{error}, {_count(facts['failures'], 'failure')} in a row: "
-        f"it comes back in {seconds_text(facts['seconds'])}."
-    )
+        return f"{failed} It is not retried: only a change leads to another sync."
+    row = "the first failure" if facts["failures"] == 1 else f"{facts['failures']} failures in a row"
+    return f"{failed} That is {row}: the key comes back in {seconds_text(facts['seconds'])}."
 
 
 def _done(step: Step, facts: Mapping[str, Any]) -> str:
+    key = _name(step.key)
     if facts["again"]:
-        return f"done(): {step.key} was added meanwhile, so it goes back to the end of the queue."
-    return f"done(): {step.key} left processing. Once it is queued again, any worker may get it."
+        return f"done(): {key} was added during the sync, so it goes back to the end of the queue."
+    return f"done(): {key} leaves processing. Once it is queued again, any worker may get it."
+
+
+def _name(key: str) -> str:
+    return key.removeprefix("default/")
+
+
+def _kind(component: str) -> str:
+    plural = component.partition(".")[0]
+    return _KINDS.get(plural, plural)
+
+
+def _plural(component: str) -> str:
+    plural = component.partition(".")[0]
+    return f"{_KINDS[plural]}s" if plural in _KINDS else plural
+
+
+def _a(kind: str) -> str:
+    return f"an {kind}" if kind[:1] in "AEIOU" else f"a {kind}"
 
 
 def _count(number: int, noun: str) -> str:

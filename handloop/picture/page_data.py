@@ -16,8 +16,12 @@ from handloop.picture.snippets import snippets
 PAGE: Final[Traversable] = files(__package__).joinpath("page")
 """The folder of the page's files, which are the same for a running program and for recorded runs."""
 
-NAME: Final = "runs/data.js"
-"""Where the page looks for its data."""
+NAME: Final = "data.js"
+"""Where the page of a running program looks for its data."""
+INDEX: Final = "index.html"
+"""The page itself; with recorded runs it is the only file."""
+_STYLE: Final = re.compile(r'<link rel="stylesheet" href="(\S+)">\n')
+_SCRIPT: Final = re.compile(r'<script defer src="(\S+)"></script>\n')
 
 
 class Scenes(NamedTuple):
@@ -55,25 +59,40 @@ def page_data(runs: Sequence[Mapping[str, Any]] = (), scenes: Scenes = NO_SCENES
             **scenes.source,
         },
     }
-    return f"window.handloopRecorded = {json.dumps(data)};\n"
+    return f"window.handloopRecorded = {_embedded(data)};\n"
 
 
 def write_page(
     folder: Path, runs: Sequence[Mapping[str, Any]], *, title: str = "", scenes: Scenes = NO_SCENES
 ) -> None:
     """
-    Write the page with recorded runs into a folder, from which a browser opens it without a server.
-
-    The runs are scripts, because a page from a folder may load scripts and nothing else.
+    Write the page with recorded runs into a folder: one file, which a browser opens without a server.
 
     Args: runs = documents with `name`, `title`, `about`, `key`, `shows`, `marks`, `steps` and `states`;
     title "" = the page is about Foos.
     """
-    (folder / NAME).parent.mkdir(parents=True, exist_ok=True)
-    for file in PAGE.iterdir():
-        (folder / file.name).write_text(page_file(file.name, title=title), encoding="utf-8")
-    (folder / NAME).write_text(page_data(runs, scenes), encoding="utf-8")
-    for run in runs:
-        text = json.dumps(run, separators=(",", ":"), ensure_ascii=False, default=str)
-        script = (folder / NAME).with_name(f"{run['name']}.js")
-        script.write_text(f"window.handloopRun({text});\n", encoding="utf-8")
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / INDEX).write_text(_whole_page(runs, title, scenes), encoding="utf-8")
+
+
+def is_page(file: Path) -> bool:
+    """Whether a file was written by `write_page`."""
+    return file.name == INDEX and "window.handloopRecorded" in file.read_text(encoding="utf-8")
+
+
+def _whole_page(runs: Sequence[Mapping[str, Any]], title: str, scenes: Scenes) -> str:
+    page = page_file(INDEX, title=title)
+    code = [page_data(runs, scenes) if name == NAME else page_file(name) for name in _SCRIPT.findall(page)]
+    data = [
+        f'<script type="application/json" id="run-{escape(run["name"])}">{_embedded(run)}</script>\n'
+        for run in runs
+    ]
+    page = _STYLE.sub(lambda found: f"<style>\n{page_file(found[1])}</style>\n", _SCRIPT.sub("", page))
+    head, end, tail = page.partition("</body>")
+    return head + "".join(data) + f"<script>\n{''.join(code)}</script>\n" + end + tail
+
+
+def _embedded(data: Any) -> str:
+    """JSON that can stand within a script: no text in it ends that."""
+    text = json.dumps(data, separators=(",", ":"), ensure_ascii=False, default=str)
+    return text.replace("<", "\\u003c")

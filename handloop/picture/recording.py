@@ -3,11 +3,13 @@ A recorded run, as the page gets it: steps that are counted from 1, and states.
 
 Which steps are in it: all that were told, but bookmarks, requests about Events, and, after a process' first
 one, successful renewals of a lease. They come with every run, and are never what it is about.
+
+A state stands as what differs from the one before, by path: {"informers/1/fifo": 0}.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 Entry: TypeAlias = dict[str, Any]
@@ -18,14 +20,17 @@ GAP: Final = 0
 
 _WRITE: Final = 10
 _OK: Final = "200"
+_NOTHING: Final = object()
 
 
-def gap(at: float, why: str, *, goes_on: bool = False) -> Entry:
+def gap(at: float, why: str, *, goes_on: bool = False, stale: Sequence[str] = ()) -> Entry:
     """
     What was arranged or has happened outside of the program.
 
     Args: at, by the clock of steps. goes_on: the program went on meanwhile; else another one begins here.
+    stale: what the cache has in an old version from here on: the plural of a kind, and a key.
     """
+    facts: dict[str, Any] = {"goes_on": True} if goes_on else {}
     return {
         "seq": 0,
         "t": at,
@@ -33,7 +38,7 @@ def gap(at: float, why: str, *, goes_on: bool = False) -> Entry:
         "step": GAP,
         "component": "",
         "key": "",
-        "facts": {"goes_on": True} if goes_on else {},
+        "facts": facts | ({"stale": list(stale)} if stale else {}),
         "gap": None,
         "why": why,
     }
@@ -41,7 +46,7 @@ def gap(at: float, why: str, *, goes_on: bool = False) -> Entry:
 
 def numbered(parts: Sequence[Iterable[Entry]], opening: str) -> dict[str, Any]:
     """
-    The `steps` of a run, in seconds from its first one, and its `states`.
+    The `steps` of a run, in seconds from its first one, and its `states`, each as its `changes`.
 
     Args: parts = what each process told. opening = a sentence before the first step.
     """
@@ -56,7 +61,31 @@ def numbered(parts: Sequence[Iterable[Entry]], opening: str) -> dict[str, Any]:
             states[len(steps)] = entry["state"]  # the newest one, if what came between was not chosen
         else:
             steps.append({**entry, "seq": len(steps) + 1, "t": round(entry["t"] - begun_at, 6)})
-    return {"steps": steps, "states": [{"seq": seq, "state": state} for seq, state in states.items()]}
+    return {"steps": steps, "states": list(_shrunk(states))}
+
+
+def _shrunk(states: Mapping[int, Any]) -> Iterator[Entry]:
+    before: Any = {}
+    for seq, state in states.items():
+        yield {"seq": seq, "changes": dict(sorted(_changes(before, state, ())))}
+        before = state
+
+
+def _changes(before: Any, after: Any, path: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
+    """What differs, by path. A list of another length differs as a whole, and so does a map without a key."""
+    if isinstance(before, dict) and isinstance(after, dict) and _is_grown(before, after):
+        for key, value in after.items():
+            yield from _changes(before.get(key, _NOTHING), value, (*path, key))
+    elif isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
+        for index, pair in enumerate(zip(before, after, strict=True)):
+            yield from _changes(*pair, (*path, str(index)))
+    elif before != after:
+        yield "/".join(path), after
+
+
+def _is_grown(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
+    """Whether a map still has its keys, and each can stand in a path."""
+    return before.keys() <= after.keys() and not any("/" in key for key in after)
 
 
 def _chosen(entries: Iterable[Entry]) -> Iterator[Entry]:

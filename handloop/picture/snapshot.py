@@ -114,6 +114,7 @@ def _informer(informer: SharedIndexInformer[Any], now: float) -> dict[str, Any]:
         "synced": statistics.synced,
         "fifo": statistics.queued,
         "objects": statistics.objects,
+        "cached": _cached(informer),
         "indexes": {
             name: len(informer.indexer.list_index_func_values(name)) for name in informer.indexer.indexers()
         },
@@ -236,6 +237,13 @@ def _result(sync: Sync) -> dict[str, Any]:
         "seconds": round(sync.ended_at - sync.began_at, 4),
         "retrySeconds": sync.retry_seconds,
     }
+
+
+def _cached(informer: SharedIndexInformer[Any]) -> list[tuple[str, str]]:
+    """Key and resource version of the first objects in the cache."""
+    keys = sorted(informer.indexer.list_keys())[:MOST_ITEMS]
+    found = ((key, informer.indexer.get_by_key(key)) for key in keys)
+    return [(key, obj.metadata.resource_version) for key, obj in found if obj is not None]
 
 
 def _replicas(informer: SharedIndexInformer[Any]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 Takes what the live page shows in fifteen situations, as sheets for docs/live: `python -m tools.situations`.
 
 One sheet for each width of the window, light and dark: three scenes of the director, and twelve marks of the
-recorded runs. It opens the page that `make docs` has built, from its folder.
+recorded runs. It opens the page of the repository, from its folder.
 """
 
 from __future__ import annotations
@@ -13,9 +13,11 @@ from typing import Any, Final
 from PIL import Image
 from playwright.sync_api import sync_playwright
 
+from handloop.picture.page_data import INDEX
+from tools.recorded_runs.page import FOLDER
 from tools.steps import ROOT
 
-PAGE: Final = ROOT / "build/docs/live-page/index.html"
+PAGE: Final = FOLDER / INDEX
 SITUATIONS: Final = (
     *("follow&scene=1", "follow&scene=8", "follow&scene=15"),
     *("run=apply&at=created", "run=merge&at=merged", "run=in-flight&at=dirty", "run=missing-done&at=stuck"),

@@ -488,7 +488,7 @@ def test_each_turn_of_list_and_watch_is_a_step() -> None:
         {"opened": True, "resource_version": "5"},
         {"broke": "ConnectionBroken:", "doing": "READ_WATCH", "seconds": 1},
         {"opened": True, "resource_version": "5"},
-        {"events": 1, "resource_version": "7"},
+        {"events": 1, "resource_version": "7", "type": "Added", "name": "default/a"},
         {"ended": "", "resource_version": "7"},
         {"opened": True, "resource_version": "7"},
         {"broke": "Expired:", "doing": "READ_WATCH", "seconds": 1, "expired": True},

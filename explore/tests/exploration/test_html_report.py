@@ -11,9 +11,10 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, expect
 
 from handloop.controller.foo.runnable import add_plain_foo
+from handloop.picture.page_data import INDEX
 from handloop_explore.explorer import run_plans
 from handloop_explore.html_report import html_report
-from handloop_explore.live_runs import INDEX, write_live_page
+from handloop_explore.live_runs import write_live_page
 from handloop_explore.workload import applied, deleted
 from support.builders.workloads import FOO, foo_workload
 from support.servers.live_browser import Tab, chromium

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from handloop.controller.foo.runnable import add_plain_foo
+from handloop.picture.page_data import INDEX
 from handloop_explore.explorer import run_plans
-from handloop_explore.live_runs import INDEX, is_free_for_page, links, remove_page, write_live_page
+from handloop_explore.live_runs import is_free_for_page, links, remove_page, write_live_page
 from handloop_explore.plan import Plan
 from handloop_explore.play import play
 from handloop_explore.report import Failure, Report
@@ -46,7 +47,7 @@ def test_each_process_of_several_has_a_run_of_its_own(tmp_path: Path) -> None:
     runs = [read(tmp_path, name) for name in names]
     assert [run["title"].partition(", ")[2] for run in runs] == ["process 1", "process 2", "process 3"]
     assert {8, 12} <= {step["step"] for step in runs[1]["steps"]}
-    assert not runs[2]["states"][0]["state"]["ready"]
+    assert not runs[2]["states"][0]["changes"]["ready"]
 
 
 def test_a_folder_of_something_else_is_not_free(tmp_path: Path) -> None:
@@ -58,9 +59,12 @@ def test_a_folder_of_something_else_is_not_free(tmp_path: Path) -> None:
     remove_page(tmp_path)
     assert not (tmp_path / INDEX).exists()
     assert is_free_for_page(tmp_path)
-    assert not is_free_for_page(tmp_path / "runs")
+    for name in ("notes.txt", INDEX):
+        (tmp_path / name).write_text("of somebody else", encoding="utf-8")
+        assert not is_free_for_page(tmp_path)
+        (tmp_path / name).unlink()
 
 
 def read(folder: Path, name: str) -> Any:
-    text = (folder / f"runs/{name}.js").read_text(encoding="utf-8")
-    return json.loads(text.removeprefix("window.handloopRun(").removesuffix(");\n"))
+    page = (folder / INDEX).read_text(encoding="utf-8")
+    return json.loads(page.partition(f'id="run-{name}">')[2].partition("</script>")[0])

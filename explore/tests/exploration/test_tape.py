@@ -9,6 +9,7 @@ from handloop_explore.plan import Plan
 from handloop_explore.play import play
 from handloop_explore.tape import Tape
 from handloop_explore.workload import applied
+from support.builders.whole_states import whole_states
 from support.builders.workloads import FOO, foo_workload
 
 CRASH = Plan.parse("1:crash-after")
@@ -29,7 +30,7 @@ def test_a_recording_has_the_story_between_the_steps_and_the_state_after_them() 
     words = [told.words for told in played.story]
     marks = {"crash": 2, "write": 4, "end": 99}
     run = tape.document({"name": "plan-1"}, marks, "It begins.")
-    steps, states = run["steps"], {one["seq"]: one["state"] for one in run["states"]}
+    steps, states = run["steps"], whole_states(run)
     at = {name: steps[seq - 1] for name, seq in run["marks"].items()}
     assert at["crash"]["why"] == f"At 21.00 s {words[2]}."
     assert (at["write"]["step"], at["write"]["facts"]["code"]) == (10, "200")

@@ -14,8 +14,8 @@ const director = {
     this.scene = Math.max(1, Math.min(scene, recorded.scenes.length));
     document.body.classList.add("following");
     $("scene").hidden = false;
-    if (isRecorded) openRun((recorded.runs.find((one) => one.name === "apply") || recorded.runs[0]).name, render);
-    else render();
+    if (isRecorded) openRun((recorded.runs.find((one) => one.name === "apply") || recorded.runs[0]).name);
+    render();
   },
 
   close() {

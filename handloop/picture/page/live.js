@@ -143,7 +143,11 @@ function render() {
   say("play", playing || live ? "Pause" : "Play");
   $("live").setAttribute("aria-pressed", String(live));
   checkExperiments();
-  if (!director.isOpen && isRecorded && run) address(`run=${run.name}&step=${at}`);
+  if (isRecorded && run) {
+    const here = `run=${run.name}&step=${at}`;
+    $("whole").href = `#${here}`;
+    if (!director.isOpen && !document.body.classList.contains("embed")) address(here);
+  }
   director.draw();
 }
 const CONTROLLERS = { plain: " of the plain Foo controller", production: " of the Foo controller for clusters" };
@@ -175,37 +179,35 @@ function showSource(number) {
 
 const NOISE = ["bookmarks", "events", "resyncs", "myapp"];
 let run = null;
-const loaded = new Map();
 
 const address = (text) => {
   if (location.hash !== `#${text}`) history.replaceState(null, "", `#${text}`);
 };
 
-window.handloopRun = (one) => loaded.set(one.name, one);
-
-function load(name, then) {
-  if (loaded.has(name)) then(loaded.get(name));
-  else {
-    const script = make("script");
-    script.src = `runs/${name}.js`;
-    script.onload = () => then(loaded.get(name));
-    document.head.append(script);
-  }
+function openRun(name) {
+  if (run?.name === name) return;
+  run = JSON.parse($(`run-${name}`).textContent);
+  const [first, ...others] = grown(run.states);
+  begin(first?.state);
+  states.push(...others);
+  hasChosen = true;
+  filters.key = run.key;
+  for (const name of NOISE) $(name).checked = filters[name] = run.shows.includes(name);
+  receive(run.steps);
+  drawRuns();
 }
 
-function openRun(name, then) {
-  if (run?.name === name) then();
-  else load(name, (one) => {
-    run = one;
-    const [first, ...others] = one.states;
-    begin(first?.state);
-    states.push(...others);
-    hasChosen = true;
-    filters.key = one.key;
-    for (const name of NOISE) $(name).checked = filters[name] = one.shows.includes(name);
-    receive(one.steps);
-    drawRuns();
-    then();
+// Each state stands as what differs from the one before, by path.
+function grown(changed) {
+  let state = {};
+  return changed.map(({ seq, changes }) => {
+    state = structuredClone(state);
+    for (const [path, value] of Object.entries(changes)) {
+      const names = path.split("/"), last = names.pop();
+      if (path) names.reduce((node, name) => node[name], state)[last] = value;
+      else state = value;
+    }
+    return { seq, state };
   });
 }
 
@@ -227,18 +229,18 @@ function drawRuns() {
 
 function route() {
   const wanted = new URLSearchParams(location.hash.slice(1));
+  document.body.classList.toggle("embed", wanted.has("embed"));
   if (!location.hash && director.isNew()) wanted.set("follow", "");
   if (wanted.has("follow")) return director.open(Number(wanted.get("scene")) || 1);
   director.close();
   if (!isRecorded) return render();
   const name = recorded.runs.some((one) => one.name === wanted.get("run")) ? wanted.get("run") : recorded.runs[0].name;
-  return openRun(name, () => {
-    const position = run.marks?.[wanted.get("at")] ?? Number(wanted.get("step"));
-    hold();
-    playing = !position;
-    seek(position || 0, true);
-    render();
-  });
+  openRun(name);
+  const position = run.marks?.[wanted.get("at")] ?? Number(wanted.get("step"));
+  hold();
+  playing = !position;
+  seek(position || 0, true);
+  return render();
 }
 
 let connected = false, process = "", end = "";

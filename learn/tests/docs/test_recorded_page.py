@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -12,10 +15,13 @@ import pytest
 from docutils.nodes import make_id
 from playwright.sync_api import Browser, expect
 
-from docs.extensions.live_page import FOLDER, LINK, build
+from docs.extensions.live_page import DOCS_OF_STEPS, FOLDER, LINK
+from handloop.picture.page_data import INDEX
 from handloop_learn.catalog import CHAPTERS
 from support.servers.live_browser import Tab, chromium
 from tools.recorded_runs.catalog import RUNS, Run
+from tools.recorded_runs.page import FOLDER as KEPT
+from tools.recorded_runs.page import write_live_page
 from tools.recorded_runs.shelf import read
 from tools.steps import COUNT, ROOT
 
@@ -33,7 +39,7 @@ def browser() -> Iterator[Browser]:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page with its runs."""
     made = tmp_path_factory.mktemp("site") / FOLDER
-    build(made)
+    write_live_page(made, DOCS_OF_STEPS)
     return made
 
 
@@ -57,6 +63,30 @@ def test_a_run_plays_to_its_end(run: Run, opened: Tab, folder: Path) -> None:
     expect(page.locator("#position")).to_have_text(f"step {len(steps)} of {len(steps)}")
     expect(page.locator("#why")).to_have_text(steps[-1]["why"])
     assert opened.complaints == []
+
+
+def test_the_page_of_the_repository_is_what_is_built(tmp_path: Path) -> None:
+    """So a clone, or a download of this one file, opens it without a build."""
+    write_live_page(tmp_path)
+    (built,) = tmp_path.iterdir()
+    assert (KEPT / INDEX).read_bytes() == built.read_bytes(), "make page"
+
+
+@pytest.mark.parametrize("browser_command", ["echo opened %s", ""], ids=["browser", "none"])
+def test_one_command_opens_the_page(browser_command: str, tmp_path: Path) -> None:
+    """With a Python and nothing else; where no browser is found it names the file."""
+    for name in ("sh", "echo"):
+        (tmp_path / name).symlink_to(str(shutil.which(name)))
+    told = subprocess.run(
+        [str(shutil.which("make")), "-C", str(ROOT), "see", f"PYTHON={sys.executable}"],
+        env={"PATH": str(tmp_path), "BROWSER": browser_command},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    page = KEPT / INDEX
+    wanted = f"opened {page.as_uri()}" if browser_command else f"no browser was found: open {page}"
+    assert wanted in told
 
 
 def test_each_address_leads_to_its_step(opened: Tab, folder: Path) -> None:

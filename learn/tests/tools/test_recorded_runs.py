@@ -12,6 +12,7 @@ import pytest
 
 from handloop.picture.recording import GAP
 from handloop.seams.quiet_logs import quiet_logs
+from support.builders.whole_states import whole_states
 from tools.recorded_runs.catalog import FOO, RUNS, Run
 from tools.recorded_runs.recording import MarkMissingError, recording, retold
 from tools.recorded_runs.scripts import SCRIPTS
@@ -119,6 +120,5 @@ def is_whole(document: Mapping[str, Any]) -> None:
     assert seqs == sorted(set(seqs))
     assert set(document["marks"].values()) <= set(range(1, len(steps) + 1))
     assert seqs[-1] == len(steps)
-    assert all(
-        state["state"].keys() == states[-1]["state"].keys() for state in states if state["state"]["ready"]
-    )
+    whole = list(whole_states(document).values())
+    assert all(state.keys() == whole[-1].keys() for state in whole if state["ready"])

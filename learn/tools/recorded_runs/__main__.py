@@ -1,8 +1,9 @@
 """
 Makes the recorded runs of the live page anew: `python -m tools.recorded_runs [NAME ...]`, no name = all.
 
-It writes docs/live-page/runs, and prints what is in each. With `--retell` it keeps the steps, and so what an
-address leads to; it only renews their sentences.
+It writes docs/live-page/runs, prints what is in each, and writes the page with all of them. With `--retell`
+it keeps the steps, and so what an address leads to, and only renews their sentences. `--page` writes only the
+page.
 """
 
 from __future__ import annotations
@@ -11,13 +12,14 @@ import sys
 
 from handloop.seams.quiet_logs import quiet_logs
 from tools.recorded_runs.catalog import RUNS
+from tools.recorded_runs.page import write_live_page
 from tools.recorded_runs.recording import recording, retold
 from tools.recorded_runs.scripts import SCRIPTS
 from tools.recorded_runs.shelf import read, write
 
-names = {word for word in sys.argv[1:] if word != "--retell"}
+names = {word for word in sys.argv[1:] if not word.startswith("--")}
 for run in RUNS:
-    if run.name in (names or SCRIPTS):
+    if "--page" not in sys.argv and run.name in (names or SCRIPTS):
         with quiet_logs():
             document = (
                 retold(run, read(run.name)) if "--retell" in sys.argv else recording(run, SCRIPTS[run.name]())
@@ -25,3 +27,4 @@ for run in RUNS:
         size = write(document)
         steps, seconds = document["steps"], document["steps"][-1]["t"]
         print(f"{run.name}: {len(steps)} steps in {seconds:.1f} s, {size:,} bytes, {document['marks']}")  # noqa: T201
+write_live_page()

@@ -34,7 +34,7 @@ class Run(NamedTuple):
 
     marks come in this order; an address leads to each: `#run=NAME&at=MARK`. opening says, before the first
     step, what was arranged. key is the only one to show at first, "" = all; shows are the page's filters to
-    turn on.
+    turn on. says: at some of the marks, the moments, the recording stops with a line of its own.
     """
 
     name: str
@@ -42,6 +42,7 @@ class Run(NamedTuple):
     about: str
     marks: tuple[Mark, ...]
     opening: str
+    says: Mapping[str, str]
     key: str = FOO
     shows: tuple[str, ...] = ()
 
@@ -66,6 +67,16 @@ RUNS: Final = (
             Mark("reported", 10, "foos", FOO, {"verb": "update status", "code": "200"}),
         ),
         "A controller starts with empty caches. Its worker begins once they are filled. A Foo is created.",
+        {
+            "added": "The watch brings a new Foo. The reflector puts it into the DeltaFIFO.",
+            "stored": "The Foo is in the cache now. Only then does a handler hear of it.",
+            "queued": "The handler queues the key of the Foo, and nothing else.",
+            "read": "A worker has the key, and reads the Foo from the cache. It sends no request.",
+            "created": "There is no Deployment yet, so the worker creates one.",
+            "settled": "Nothing has changed meanwhile: the key is done, and all threads wait.",
+            "available": "The pod runs: the Deployment controller has written availableReplicas: 1.",
+            "reported": "So the worker writes the Foo's status again: 1 of 1 is available.",
+        },
     ),
     Run(
         "merge",
@@ -79,9 +90,19 @@ RUNS: Final = (
             Mark("seventh", 7, key=FOO, facts={"merged": True}, nth=5),
             Mark("got", 8, key=FOO),
             Mark("scaled", 10, "deployments", FOO, {"code": "200"}),
+            Mark("settled", 12, key=FOO, facts={"again": False}),
         ),
         "There is one worker. A Foo named slow-foo is created, and the server will take a second to "
         "create its Deployment. Meanwhile example-foo is scaled seven times.",
+        {
+            "busy": "The only worker takes slow-foo, and then waits a second for the server.",
+            "queued": "Meanwhile example-foo changes. Its handler queues the key.",
+            "merged": "It changes again. The key is in the queue already, so the two adds become one.",
+            "seventh": "Seven changes, and still one key.",
+            "got": "The worker is free, and gets the key: once for all seven.",
+            "scaled": "It reads the newest Foo from the cache, and scales the Deployment once.",
+            "settled": "Its own writes come back and wake one more sync, which has nothing left to do.",
+        },
         key="",
     ),
     Run(
@@ -94,9 +115,18 @@ RUNS: Final = (
             Mark("again", 12, key=FOO, facts={"again": True}),
             Mark("second", 8, key=FOO),
             Mark("reported", 10, "foos", FOO, {"code": "200"}),
+            Mark("settled", 12, key=FOO, facts={"again": False}),
         ),
         "A Foo gets a label, and the server will take a second to answer the write of its status. "
         "Meanwhile its Deployment becomes available.",
+        {
+            "got": "A worker gets the key. Its write of the status will take a second.",
+            "dirty": "Meanwhile the Deployment changes. A worker has the key, so it stays in dirty.",
+            "again": "done() finds the key in dirty, and queues it: the change is not lost.",
+            "second": "A worker gets the key again, and looks at how things are now.",
+            "reported": "It writes what the first sync could not know: 1 replica is available.",
+            "settled": "This time nothing has changed meanwhile: the key is done.",
+        },
     ),
     Run(
         "missing-done",
@@ -108,9 +138,18 @@ RUNS: Final = (
             Mark("free", 8, key="default/other-foo"),
             Mark("done", 12, key=FOO, facts={"again": True}),
             Mark("got", 8, key=FOO),
+            Mark("settled", 12, key=FOO, facts={"again": False}),
         ),
         "A Foo is scaled. At the end of its sync, the worker will leave done() out. It is called after "
         "another Foo was synced.",
+        {
+            "lost": "The worker forgets done(): for the queue the key stays in processing.",
+            "stuck": "The Foo changes. The queue believes that a worker has the key, and keeps it in dirty.",
+            "free": "The worker is free: it takes other-foo at once. But it never gets example-foo.",
+            "done": "done() is called after all. The key is dirty, so it goes back into the queue.",
+            "got": "Now a worker gets it, and sees the change that has waited all the time.",
+            "settled": "Without that call it would have waited for ever, and without any error.",
+        },
         key="",
     ),
     Run(
@@ -124,9 +163,19 @@ RUNS: Final = (
             Mark("listed", 1, "foos", facts={"listed": 1}),
             Mark("tombstone", 2, "foos", "default/gone-foo", {"tombstone": True}),
             Mark("dropped", 5, "Foo", "default/gone-foo", {"deleted": True}),
+            Mark("told", 6, key="default/gone-foo", facts={"ignored": True}),
         ),
         "There are two Foos, and gone-foo gets a label. Then the watch of Foos breaks. The server refuses "
         "the next ones for a moment, in which gone-foo is deleted.",
+        {
+            "broke": "The watch of Foos breaks. The cache stays as it is.",
+            "expired": "The server answers 410: it has forgotten the events since our version.",
+            "listing": "So the reflector lists all Foos again.",
+            "listed": "The list has one Foo fewer. Nobody saw gone-foo go.",
+            "tombstone": "A tombstone takes the place of the event that was missed.",
+            "dropped": "So gone-foo leaves the cache, although nobody saw its deletion.",
+            "told": "This controller has no delete function for Foos: nothing is queued.",
+        },
         key="",
     ),
     Run(
@@ -141,6 +190,13 @@ RUNS: Final = (
             Mark("forgotten", 11, key=FOO, facts={"forgotten": 3}),
         ),
         "A Foo is created. The server will answer the first three creates of its Deployment with 500.",
+        {
+            "first": "The server refuses the create. After the first failure the key waits 5 ms.",
+            "second": "It is refused again: now the key waits 10 ms.",
+            "third": "And again: 20 ms. Each wait is twice as long as the one before.",
+            "created": "The fourth create succeeds.",
+            "forgotten": "So forget() resets the count. The next failure would wait 5 ms again.",
+        },
     ),
     Run(
         "conflict",
@@ -152,9 +208,17 @@ RUNS: Final = (
             Mark("retry", 11, key=FOO, facts={"failures": 1}),
             Mark("fresh", 5, "Foo", FOO),
             Mark("written", 10, "foos", FOO, {"code": "200"}),
+            Mark("settled", 12, key=FOO, facts={"again": False}),
         ),
-        "Another writer has put a label on the Foo. The watch of Foos is late, so the cache has the old "
-        "version. Then the Deployment becomes available.",
+        "A Foo has its Deployment. The watch of Foos is late: what changes now, the cache learns later.",
+        {
+            "stale": "The worker reads the Foo from the cache. It cannot know that this version is old.",
+            "conflict": "It writes the status with the old version. The server refuses: 409.",
+            "retry": "So the sync has failed, and the key comes back after 5 ms.",
+            "fresh": "At last the watch delivers the new version.",
+            "written": "The next sync reads that one, and the server accepts the write.",
+            "settled": "Its own write has come back by the watch. Nothing is left to do.",
+        },
     ),
     Run(
         "restart",
@@ -165,9 +229,19 @@ RUNS: Final = (
             Mark("killed", GAP),
             Mark("listed", 1, "foos", facts={"listed": 1}),
             Mark("got", 8, key=FOO),
+            Mark("found", 9, "deployments", FOO, {"found": True}, WORKER),
             Mark("status", 10, "foos", FOO, {"code": "200"}),
+            Mark("settled", 12, key=FOO, facts={"again": False}),
         ),
         "A controller starts, and a Foo is created. The server will never answer the write of its status.",
+        {
+            "created": "The worker has created the Deployment. Next it would write the status.",
+            "listed": "The new process asks what there is. It finds the Foo.",
+            "got": "To its handler the Foo is new, so the key is queued, and a worker gets it.",
+            "found": "It finds the Deployment in the cache, so it creates none.",
+            "status": "It writes what was missing: the status.",
+            "settled": "Nothing was lost, and nothing was done twice.",
+        },
     ),
     Run(
         "lease",
@@ -181,9 +255,19 @@ RUNS: Final = (
             Mark("taken", 10, "leases", facts={"code": "200"}),
             Mark("got", 8, key=FOO),
             Mark("scaled", 10, "deployments", FOO, {"code": "200"}),
+            Mark("settled", 12, key=FOO, facts={"again": False}),
         ),
         "This is ada, one of two replicas. It takes the lease, and a Foo is created. Later the server "
         "answers it with errors only.",
+        {
+            "leads": "ada creates the lease, and leads.",
+            "refused": "The server answers ada with errors, so it cannot renew its lease.",
+            "waiting": "The Foo changes while nobody leads. bob's cache knows it, but bob has no worker yet.",
+            "taken": "The lease has expired. bob takes it, and leads.",
+            "got": "Now its workers start, and one gets the key.",
+            "scaled": "It scales the Deployment. No change was lost while nobody led.",
+            "settled": "Its own writes come back. Then bob rests, and keeps the lease.",
+        },
         shows=("events",),
     ),
     Run(
@@ -195,12 +279,20 @@ RUNS: Final = (
             Mark("stale", 9, "foos", FOO, {"found": True}, WORKER),
             Mark("created", 10, "deployments", facts={"code": "201"}),
             Mark("again", 5, "Deployment", FOO, {"deleted": True}),
+            Mark("unslowed", 7, key=FOO, facts={"merged": True}, thread="delaying-"),
             Mark("over", 11, key=FOO, facts={"forgotten": PRESENT}),
             Mark("hardened", GAP),
             Mark("asked", 10, "foos", FOO, {"verb": "get", "code": "404"}),
             Mark("stopped", 12, key=FOO, facts={"again": False}),
         ),
-        "A Foo is deleted. The watch of Foos is late, so the cache still has it. The garbage collector "
-        "deletes its Deployment at once.",
+        "A Foo has its Deployment. The watch of Foos is late: what changes now, the cache learns later.",
+        {
+            "stale": "The worker looks into the cache, and the cache still has the dead Foo.",
+            "created": "So it creates the Deployment again, for an owner that is gone.",
+            "again": "The garbage collector deletes it, and that event queues the key at once.",
+            "unslowed": "Back-off does not slow the storm: each event queues the key at once.",
+            "over": "Only the late watch ends the storm: the Foo leaves the cache at last.",
+            "asked": "It asks: 404, the Foo is gone. So it creates nothing.",
+        },
     ),
 )

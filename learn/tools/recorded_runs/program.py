@@ -13,7 +13,8 @@ from handloop.controller.foo.runnable import add_foo, add_plain_foo
 from handloop.controller.foo.types import Foo
 from handloop.controller.runtime.manager import Manager
 from handloop.picture.parts import Parts
-from handloop.picture.recording import Entry
+from handloop.picture.recording import Entry, gap
+from handloop.seams.clock import REAL_CLOCK
 from handloop_learn.live.instance_faults import InstanceFaults
 from handloop_learn.stage import DEPLOYMENTS, FOOS, Stage, running
 from handloop_learn.waiting import until
@@ -73,6 +74,10 @@ class Program:
         """Let the recording begin here, at rest: with the last state."""
         self.rest()
         self.entries[:] = [{"state": self.last_state()}]
+
+    def outside(self, why: str, *, stale: Sequence[str] = ()) -> None:
+        """Put a sentence between the steps. Args: stale as gap."""
+        self.entries.append(gap(REAL_CLOCK.now(), why, goes_on=True, stale=stale))
 
     def last_state(self) -> dict[str, Any]:
         """The newest state on the tape."""

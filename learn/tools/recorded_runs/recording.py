@@ -36,7 +36,7 @@ def retold(run: Run, document: Mapping[str, Any]) -> dict[str, Any]:
 
 def _head(run: Run, steps: Sequence[Entry]) -> dict[str, Any]:
     words = {"name": run.name, "title": run.title, "about": run.about, "key": run.key}
-    return {**words, "shows": list(run.shows), "marks": _marked(run, steps)}
+    return {**words, "shows": list(run.shows), "marks": _marked(run, steps), "says": dict(run.says)}
 
 
 def sentence(step: Mapping[str, Any]) -> str:

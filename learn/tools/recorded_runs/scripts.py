@@ -20,6 +20,7 @@ _CREATES: Final = 3
 _FOOS_FIRST_SECONDS: Final = 0.3
 _REQUEST_SECONDS: Final = 0.05
 _NAME: Final = "example-foo"
+_CACHED: Final = f"foos {FOO}"
 _SLOW_SECONDS: Final = 1.0
 
 
@@ -114,6 +115,11 @@ def conflict() -> Parts:
         stage.apply()
         program.begin()
         late = stage.sandbox.faults.delay_watches(resources=["foos"])
+        program.outside(
+            "Another writer puts a label on the Foo: the cache is stale now. Then the Deployment becomes "
+            "available.",
+            stale=[_CACHED],
+        )
         _label(stage)
         _become_available(stage)
         until(lambda: len(program.told(11, FOO)) > 1, "two conflicts")
@@ -141,7 +147,7 @@ def restart() -> Parts:
         faults.latency(_FOOS_FIRST_SECONDS, verbs=["list", "watch"], resources=["deployments"], count=1)
         with Child(stage.sandbox.url, "second") as second:
             until(lambda: second.told(10, "foos", code="200"), "the status")
-            until(lambda: second.told(12) and "state" in second.entries[-1], "done(), and the state after it")
+            until(lambda: _rests(second, stage), "nothing to do")
         return [first.entries, [killed, {"state": snapshot(None, list)}], second.entries]
 
 
@@ -157,7 +163,7 @@ def lease() -> Parts:
             until(lambda: ada.has_ended, "the end of the leader")
             stage.send("PATCH", f"{FOOS}/{_NAME}", {"spec": {"replicas": 2}})
             until(lambda: bob.told(10, "deployments", code="200"), "the new leader's write")
-            until(lambda: bob.told(12) and "state" in bob.entries[-1], "done(), and the state after it")
+            until(lambda: _rests(bob, stage), "nothing to do")
         later = next(at for at, entry in enumerate(bob.entries) if entry.get("t", 0) > ada.ended_at)
         lost = gap(
             ada.ended_at,
@@ -187,6 +193,11 @@ def _deleted_foo(*, hardened: bool) -> Sequence[Entry]:
         program.begin()
         late = faults.delay_watches(resources=["foos"])
         faults.latency(_REQUEST_SECONDS, verbs=["create"], resources=["deployments"])
+        program.outside(
+            "Somebody deletes the Foo. The cache does not hear of it yet. The garbage collector deletes the "
+            "Deployment at once.",
+            stale=[_CACHED],
+        )
         program.stage.send("DELETE", f"{FOOS}/{_NAME}")
         if hardened:
             until(lambda: program.told(12, FOO), "the sync")
@@ -195,6 +206,16 @@ def _deleted_foo(*, hardened: bool) -> Sequence[Entry]:
         late.clear()
         program.rest(but_retries=hardened)
         return program.entries
+
+
+def _rests(child: Child, stage: Stage) -> bool:
+    """Whether a child's last state has nothing to do, and the server's newest versions."""
+    state = child.entries[-1].get("state")
+    if not state or any(any(queue["counts"].values()) for queue in state["queues"]):
+        return False
+    cached = {version for informer in state["informers"] for _, version in informer["cached"]}
+    stored = [obj for path in (FOOS, DEPLOYMENTS) for obj in stage.send("GET", path)["items"]]
+    return cached == {obj["metadata"]["resourceVersion"] for obj in stored}
 
 
 def _become_available(stage: Stage) -> None:

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser
 
-from docs.extensions.live_page import build
 from handloop_learn.live.cluster_acts import ClusterActs
 from handloop_learn.live.controls import Controls
 from handloop_learn.live.server import LiveServer
 from support.builders.live_page import new_server, serving
 from support.rigs import foo_program
 from support.servers.live_browser import chromium
+from tools.recorded_runs.page import write_live_page
 
 
 class FooProgram(foo_program.FooProgram):
@@ -44,7 +44,7 @@ def live(program: FooProgram) -> Iterator[LiveServer]:
 def recorded_page(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The address of a page without a program, in a folder, with all recorded runs."""
     folder = tmp_path_factory.mktemp("live-page")
-    build(folder)
+    write_live_page(folder)
     return (folder / "index.html").as_uri()
 
 

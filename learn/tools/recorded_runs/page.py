@@ -1,0 +1,21 @@
+"""The live page with all recorded runs, in one file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from handloop.picture.page_data import write_page
+from handloop_learn.live.scenes import scenes
+from tools.recorded_runs.catalog import RUNS
+from tools.recorded_runs.shelf import FOLDER as RECORDINGS
+from tools.recorded_runs.shelf import read
+
+FOLDER: Final = RECORDINGS.parent
+"""Where the page stands in the repository: a clone opens it without a build."""
+
+
+def write_live_page(folder: Path = FOLDER, docs: Mapping[int, str] | None = None) -> None:
+    """Write it into a folder. Args: docs as handloop_learn.live.scenes.scenes."""
+    write_page(folder, [read(run.name) for run in RUNS], scenes=scenes(docs))
