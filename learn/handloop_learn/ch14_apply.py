@@ -122,7 +122,7 @@ def _left_out(screen: Screen, stage: Stage, foos: ResourceClient[Foo]) -> list[F
 def _show(screen: Screen, stage: Stage, when: str) -> Fields:
     foo = stage.send("GET", PATH)
     metadata = foo["metadata"]
-    owners = {entry["manager"]: _names(entry["fieldsV1"]) for entry in metadata["managedFields"]}
+    owners = owned_fields(foo)
     fields = Fields(foo["spec"].get("replicas"), metadata.get("labels", {}), owners)
     rows = [(who, ", ".join(names) or "nothing") for who, names in owners.items()]
     replicas = "unset" if fields.replicas is None else fields.replicas
@@ -130,6 +130,11 @@ def _show(screen: Screen, stage: Stage, when: str) -> Fields:
     screen.tell(f"{when}. Replicas: {replicas}; labels: {labels}.")
     screen.table(("manager", "owns"), rows)
     return fields
+
+
+def owned_fields(obj: dict[str, Any]) -> dict[str, list[str]]:
+    """The paths of the fields that each manager owns."""
+    return {entry["manager"]: _names(entry["fieldsV1"]) for entry in obj["metadata"]["managedFields"]}
 
 
 def _names(fields: dict[str, Any], path: str = "") -> list[str]:

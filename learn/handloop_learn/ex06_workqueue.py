@@ -141,7 +141,10 @@ def _check(worker: _Worker) -> Iterator[str]:
 def _wait_after(worker: _Worker, failures: int) -> float:
     """Let the retry come after so many failures of `bad`. Returns: the seconds that it had to wait."""
     queue, syncs = worker.queue, worker.syncs
-    delay = lambda: queue.items(9).delayed.get("bad", 0.0)
+
+    def delay() -> float:
+        return queue.items(9).delayed.get("bad", 0.0)
+
     worker.expect(lambda: delay() or syncs["bad"] > failures, "`bad` failed, and is lost", _LATER)
     again = f"`bad` failed, and was synced {syncs['bad'] - failures} times more without a wait"
     expect(syncs["bad"] == failures, again, _LATER)

@@ -1,0 +1,161 @@
+"""The exercise of chapter 12: what is garbage, and what a foreground deletion waits for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from handloop.apis.meta import ObjectMeta, OwnerReference
+from handloop.kinds.core_v1 import ConfigMap
+from handloop_learn.exercise import Exercise, Load, WrongError, expect
+from handloop_learn.stage import Stage
+from handloop_learn.waiting import until
+
+START: Final = '''\
+"""Chapter 12: think like the garbage collector."""
+
+
+def garbage(objects):
+    """
+    objects  all that there are; each has metadata.name, .uid and .owner_references,
+             and each of those .name, .uid, .controller and .block_owner_deletion
+
+    Returns: the names of those that the garbage collector deletes now, as none of their owners exists.
+    """
+    return []
+
+
+def waits_for(owner, objects):
+    """Returns: the names of the objects that have to be gone before a foreground deletion of owner ends."""
+    return [each.metadata.name for each in objects if each.metadata.owner_references]
+'''
+
+_PATH: Final = "/api/v1/namespaces/default/configmaps"
+_SLOW: Final = "example.org/slow"
+_UID: Final = "An owner is found by its uid. A later object of its name is another one."
+_ALL: Final = "Garbage has owners, and all of them are gone. One that exists is enough to stay."
+_BLOCK: Final = "Only a child whose reference says block_owner_deletion holds its owner."
+
+
+class _World:
+    """ConfigMaps on a sandbox with its garbage collector. Each stays while it is deleted, by a finalizer."""
+
+    def __init__(self, stage: Stage) -> None:
+        self._stage = stage
+        self._maps = stage.client.resource(ConfigMap)
+
+    def make(self, name: str, *owners: ConfigMap, block: bool = False, controller: bool = False) -> ConfigMap:
+        """A ConfigMap with owners. Args: block and controller are of the first reference."""
+        references = tuple(
+            OwnerReference(
+                api_version="v1",
+                kind="ConfigMap",
+                name=owner.metadata.name,
+                uid=owner.metadata.uid,
+                controller=controller and not number,
+                block_owner_deletion=block and not number,
+            )
+            for number, owner in enumerate(owners)
+        )
+        metadata = ObjectMeta(
+            name=name, namespace="default", owner_references=references, finalizers=(_SLOW,) if owners else ()
+        )
+        return self._maps.create(ConfigMap(metadata=metadata))
+
+    def gone(self, name: str) -> ConfigMap:
+        """An owner that does not exist any more."""
+        made = self.make(name)
+        self.delete(name)
+        return made
+
+    def delete(self, name: str, policy: str = "Background") -> None:
+        """As kubectl does."""
+        self._maps.delete(name, namespace="default", propagation_policy=policy)
+
+    def release(self, name: str) -> None:
+        """Take the finalizer of an object out."""
+        self._stage.send("PATCH", f"{_PATH}/{name}", {"metadata": {"finalizers": None}})
+
+    def all(self) -> list[ConfigMap]:
+        """What there is."""
+        return self._maps.list(namespace="default").items
+
+    def deleted(self) -> set[str]:
+        """The names of those that are being deleted."""
+        return {each.metadata.name for each in self.all() if each.metadata.deletion_timestamp}
+
+    def exists(self, name: str) -> bool:
+        """Whether there is one of this name."""
+        return bool(self._stage.send("GET", f"{_PATH}/{name}")["kind"] == "ConfigMap")
+
+
+def check(load: Load) -> Iterator[str]:
+    """See Check."""
+    reader = load()
+    with Stage() as stage:
+        world = _World(stage)
+        yield from _garbage(world, reader)
+        yield from _foreground(world, reader)
+
+
+def _garbage(world: _World, reader: Any) -> Iterator[str]:
+    lives, gone, again = world.make("lives"), world.gone("gone"), world.gone("again")
+    world.make("again")
+    world.make("kept", lives)
+    world.make("half", gone, lives)
+    before = [*world.all()]
+    before += [world.make("orphan", gone), world.make("renewed", again)]
+    named = _names(reader.garbage(before), "garbage")
+    until(lambda: len(world.deleted()) >= 2, "the garbage collector")
+    deleted = world.deleted()
+    hint = _UID if "renewed" not in named else _ALL
+    expect(
+        named == deleted,
+        f"the garbage collector deleted {_said(deleted)}, and you named {_said(named)}",
+        hint,
+    )
+    yield f"the garbage collector deleted {_said(deleted)}, as you said"
+
+
+def _foreground(world: _World, reader: Any) -> Iterator[str]:
+    owner, other = world.make("owner"), world.make("other")
+    former = world.gone("former")
+    world.make("blocks", owner, block=True)
+    world.make("controlled", owner, controller=True)
+    world.make("blocks-other", other, block=True)
+    world.make("blocks-former", former, block=True)
+    world.make("blocks-too", owner, block=True, controller=True)
+    named = _names(reader.waits_for(owner, world.all()), "waits_for")
+    world.delete("owner", "Foreground")
+    children = {"blocks", "controlled", "blocks-too"}
+    until(lambda: children <= world.deleted(), "the deletion of the children")
+    held = set()
+    for name in ("controlled", "blocks", "blocks-too"):
+        if name != "controlled" and world.exists("owner"):
+            held.add(name)
+        world.release(name)
+        until(lambda name=name: not world.exists(name), "the end of a child")  # type: ignore[misc]
+    until(lambda: not world.exists("owner"), "the end of the owner")
+    hint = _BLOCK if named - held <= children else _UID
+    expect(named == held, f"the owner waited for {_said(held)}, and you named {_said(named)}", hint)
+    yield f"the owner waited for {_said(held)}, as you said"
+    yield "a child that blocks another, or a former owner, holds nobody else"
+
+
+def _names(found: Any, function: str) -> set[str]:
+    names = set(found or ())
+    if any(not isinstance(name, str) for name in names):
+        raise WrongError(f"{function} returned objects", "Return their names: each.metadata.name.")
+    return names
+
+
+def _said(names: set[str]) -> str:
+    return ", ".join(sorted(names)) or "nothing"
+
+
+EXERCISE: Final = Exercise(
+    "write garbage() and waits_for(): what a deletion takes along, and what it waits for.",
+    "exercise_12_owners.py",
+    START,
+    check,
+)
