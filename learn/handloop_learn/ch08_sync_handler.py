@@ -8,7 +8,7 @@ import sys
 import tempfile
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
@@ -16,7 +16,6 @@ from typing import Any, Final, NamedTuple, Self
 from handloop.apis.apps_v1 import Deployment
 from handloop.controller.foo.controller import FooController
 from handloop.controller.foo.types import Foo
-from handloop.controller.myapp.reconciler import reconcile
 from handloop.controller.runtime.caching.multi_namespace_informer import MultiNamespaceInformer
 from handloop.controller.runtime.events.fake_recorder import FakeRecorder
 from handloop.informers.factory import SharedInformerFactory
@@ -27,26 +26,16 @@ from handloop_learn.line_trace import LineTrace
 from handloop_learn.prediction import NO
 from handloop_learn.program import run_alone
 from handloop_learn.screen import Screen
-from handloop_learn.source import cut
+from handloop_learn.source import Snippet, cut
 from handloop_learn.stage import DEPLOYMENTS, FOOS, Stage
 from handloop_learn.waiting import until
 from handloop_sandbox.server import Sandbox
 
 CHILD: Final = f"{DEPLOYMENTS}/foo"
-DECISIONS: Final = {
-    Place(line.file, line.line): words
-    for words, line in (
-        ("finds no Foo", cut(FooController.sync_handler, 'log.error("Foo referenced')),
-        ("creates", cut(FooController.sync_handler, "self._deployments.create(")),
-        ("refuses it", cut(FooController.sync_handler, "MESSAGE_RESOURCE_EXISTS")),
-        ("scales it", cut(FooController.sync_handler, "self._deployments.patch(")),
-        ("writes status", cut(FooController.update_foo_status, "self._foos.update_status(")),
-        ("records Event", cut(FooController.sync_handler, "SUCCESS_SYNCED")),
-    )
-}
-"""The lines between which a sync chooses, and what each does about the Deployment and the Foo."""
+BODY: Final = cut(FooController.sync_handler, "foo = self._foos_lister.get", "SUCCESS_SYNCED")
+"""The lines of a sync."""
 RECAP: Final = (
-    "A sync gets a name, never an event: it looks at what is, and writes the difference to what is wanted.",
+    "A sync gets a name, never an event: it looks at the present state, and writes the difference.",
     "So it does not matter which events came, how many, or whether the process lived to see them.",
     "A Deployment of another owner is left alone.",
 )
@@ -63,10 +52,10 @@ class End(NamedTuple):
 
 def chapter(screen: Screen) -> End:
     """Tell the chapter."""
-    screen.tell("A worker calls one function, with a name. Both controllers here, of Foo and MyApp, have it:")
-    screen.code(cut(FooController.sync_handler, "def sync_handler"))
-    screen.code(cut(reconcile, "def reconcile"))
-    screen.tell("We call the plain Foo's in five cases. POST and PATCH write the Deployment, PUT the status.")
+    screen.tell(
+        "A worker calls one function, with a name: the plain Foo controller's sync_handler, MyApp's "
+        "reconcile. We call the first in five cases. POST and PATCH write the Deployment, PUT the status."
+    )
     with Stage(lifelike=False) as stage, HandSyncedFoo(stage) as foo:
         syncs, change = _five_cases(screen, stage, foo), stage.send
         screen.ask(
@@ -106,14 +95,14 @@ def _five_cases(screen: Screen, stage: Stage, foo: HandSyncedFoo) -> list[Sync]:
     syncs = []
     for number, (what, name, happens) in enumerate(situations, 1):
         happens()
-        syncs.append(foo.sync(name, DECISIONS))
+        syncs.append(foo.sync(name, BODY))
         screen.line(f"{number} = {what}: {syncs[-1].error or syncs[-1].asked}")
-    screen.tell("The sync of each case, by the lines that it executed:")
-    rows = [
-        (place.line, words, *("*" * (place in sync.lines) for sync in syncs))
-        for place, words in DECISIONS.items()
-    ]
-    screen.table(("line", "it", *range(1, len(syncs) + 1)), rows)
+    screen.tell("The whole sync. In the margin: the cases whose sync executed the line.")
+    marks = {
+        line: "".join(str(number) for number, sync in enumerate(syncs, 1) if line in sync.lines)
+        for line in range(BODY.line, BODY.line + len(BODY.lines))
+    }
+    screen.code(BODY, marks)
     return syncs
 
 
@@ -137,12 +126,12 @@ class Sync:
     """
     What one call of sync_handler did.
 
-    lines = the places that it executed; requests = what it asked of the server, by method; events = the
-    Events that it recorded; error = what it raised, "" for nothing.
+    lines = those that it executed of a watched piece; requests = what it asked of the server, by method;
+    events = the Events that it recorded; error = what it raised, "" for nothing.
     """
 
     def __init__(self) -> None:
-        self.lines: set[Place] = set()
+        self.lines: set[int] = set()
         self.requests: dict[str, int] = {}
         self.events: list[str] = []
         self.error = ""
@@ -178,17 +167,18 @@ class HandSyncedFoo:
     def __exit__(self, *_: object) -> None:
         self._factory.shutdown()
 
-    def sync(self, name: str, watched: Iterable[Place] = ()) -> Sync:
+    def sync(self, name: str, watched: Snippet | None = None) -> Sync:
         """Let the caches see what the server has, then call sync_handler once. Blocks: until then."""
+        numbers = () if watched is None else range(watched.line, watched.line + len(watched.lines))
         for path in self._informers:
             until(lambda path=path: self._is_mirrored(path), f"the cache of {path}")  # type: ignore[misc]
         sync, before = Sync(), Counter(self._stage.counts)
-        with LineTrace(watched) as trace:
+        with LineTrace(Place(BODY.file, number) for number in numbers) as trace:
             try:
                 self._controller.sync_handler(ObjectName("default", name))
-            except Exception as error:  # noqa: BLE001 - whatever it raises, the worker would try again
+            except Exception as error:  # noqa: BLE001 - whatever it raises, the worker would retry
                 sync.error = f"{type(error).__name__}: {error}"
-        sync.lines = set(trace.hits)
+        sync.lines = {place.line for place in trace.hits}
         sync.requests = dict(self._stage.counts - before)
         sync.events = self._recorder.take()
         return sync

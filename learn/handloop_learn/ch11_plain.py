@@ -1,4 +1,4 @@
-"""Chapter 11: what breaks in the plain controller, and which of production.py's nine pieces mends it."""
+"""Chapter 11: what breaks in the plain controller, and which of production.py's nine pieces prevents it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from handloop.seams.seams import Seams
 from handloop_learn.clocks import HandClock
 from handloop_learn.program import run_alone
 from handloop_learn.screen import Screen
-from handloop_learn.source import cut
+from handloop_learn.source import Snippet, cut
 from handloop_learn.stage import DEPLOYMENTS, FOOS, Stage
 from handloop_learn.waiting import until
 
@@ -36,9 +36,9 @@ ROUNDS: Final = 5
 FAILURES: Final = 12
 CLASSES: Final = (FooController, ProductionFooController)
 RECAP: Final = (
-    "The plain controller is right as long as its caches are fresh, nobody else writes, and users err not.",
+    "The plain controller is right while caches are fresh, nobody else writes, and users make no mistakes.",
     "A cache may lag by a minute. So ask the server before you act on what disappeared.",
-    "A retry is for what may pass. What cannot, is reported once; what only takes time, waits.",
+    "A retry is for what may pass. What cannot pass is reported once. What only takes time waits.",
 )
 
 
@@ -111,18 +111,19 @@ class ByHand:
             self.work()
 
     def delays(self) -> Sequence[float]:
-        """Seconds until the Foo is tried again; () = never."""
+        """Seconds until the Foo is retried; () = never."""
         return [at for item, at in self.queue.items(1).delayed.items() if item == NAME]
 
 
 class Piece(NamedTuple):
     """
-    One piece of production.py: its number there, what happens, and what is counted.
+    One piece of production.py: its number there, its lines, what happens, and what is counted.
 
     count takes a controller on a stage of its own, and returns the number. Less is better.
     """
 
     number: int
+    lines: Snippet
     happens: str
     counts: str
     count: Callable[[ByHand], int]
@@ -192,14 +193,14 @@ def impossible(hand: ByHand) -> int:
     """A Foo wants a Deployment whose name no server takes."""
     hand.stage.apply("foo", deployment="No_Name")
     hand.see()
-    tries = 1
+    syncs = 1
     hand.work()
-    while tries < FAILURES and (delays := hand.delays()):
+    while syncs < FAILURES and (delays := hand.delays()):
         hand.clock.advance(max(delays))
-        until(lambda: len(hand.queue), "the next try")
+        until(lambda: len(hand.queue), "the retry")
         hand.work()
-        tries += 1
-    return tries
+        syncs += 1
+    return syncs
 
 
 def rival(hand: ByHand) -> int:
@@ -211,6 +212,17 @@ def rival(hand: ByHand) -> int:
         hand.see()
         hand.work()
     return hand.stage.counts["PUT"] - puts
+
+
+def repair(hand: ByHand) -> float:
+    """After the rival: let the production controller repair the status. Returns: how many seconds later."""
+    rival(hand)
+    seconds = max(hand.delays())
+    hand.clock.advance(seconds)
+    until(lambda: len(hand.queue), "the repair")
+    hand.work()
+    until(lambda: hand.stage.send("GET", FOO)["status"]["availableReplicas"] == 0, "the right status")
+    return seconds
 
 
 def no_status(hand: ByHand) -> int:
@@ -236,23 +248,83 @@ def lag(hand: ByHand) -> int:
     return sum(hand.work() for _ in range(ROUNDS))
 
 
-STORM: Final = Piece(6, "the Foo is gone, and its cache does not know", "Deployments made", storm)
+_OF: Final = ProductionFooController
+STORM: Final = Piece(
+    6,
+    cut(_OF.sync_handler, "self._owners.check"),
+    "the Foo is gone, and its cache does not know",
+    "Deployments made",
+    storm,
+)
+RIVAL: Final = Piece(
+    7,
+    cut(_OF._sync_status, "self._status_backoff"),
+    f"another writer undoes the status {ROUNDS} times",
+    "writes at once",
+    rival,
+)
 PIECES: Final = (
-    Piece(1, f"{ROUNDS} resyncs, nothing to do", "status writes", resyncs),
-    Piece(2, f"another group's Foo has {ROUNDS} changes", "syncs of ours", stranger),
-    Piece(3, "the Foo is being deleted", "Deployments made", foreground),
-    Piece(4, f"a taken name is free after {FAILURES} failures", "seconds to wait", freed_name),
-    Piece(5, "no server takes the Deployment's name", f"tries, at most {FAILURES}", impossible),
-    Piece(7, f"another writer undoes the status {ROUNDS} times", "writes", rival),
-    Piece(8, "the CRD has no status", f"failures of {ROUNDS} syncs", no_status),
-    Piece(9, f"{ROUNDS} syncs before the caches have our writes", "refused creates", lag),
+    Piece(
+        1,
+        cut(_OF._sync_status, "if status == foo.status", "return False"),
+        f"{ROUNDS} resyncs, nothing to do",
+        "status writes",
+        resyncs,
+    ),
+    Piece(
+        2,
+        cut(_OF._handle_object, "_FOO", "foo.metadata.uid != owner.uid"),
+        f"another group's Foo has {ROUNDS} changes",
+        "syncs of ours",
+        stranger,
+    ),
+    Piece(
+        3,
+        cut(_OF.sync_handler, "if _is_being_deleted", "return"),
+        "the Foo is being deleted",
+        "Deployments made",
+        foreground,
+    ),
+    Piece(
+        4,
+        cut(_OF._handle_deletion, "for foo in", "self._enqueue_foo"),
+        f"a taken name is free after {FAILURES} failures",
+        "seconds to wait",
+        freed_name,
+    ),
+    Piece(
+        5,
+        cut(_OF.sync_handler, "except Invalid", "return"),
+        "no server takes the Deployment's name",
+        f"syncs, at most {FAILURES}",
+        impossible,
+    ),
+    RIVAL,
+    Piece(
+        8,
+        cut(_OF._sync_status, "is_due ="),
+        "the CRD has no status",
+        f"failures of {ROUNDS} syncs",
+        no_status,
+    ),
+    Piece(
+        9,
+        cut(_OF._sync, "self._writes.check"),
+        f"{ROUNDS} syncs before the caches have our writes",
+        "refused creates",
+        lag,
+    ),
 )
 
 
 class End(NamedTuple):
-    """By the number of a piece: what was counted of the plain controller, and of the one for clusters."""
+    """
+    By the number of a piece: what was counted of the plain controller, and of the production controller; the
+    seconds to the repair of a status.
+    """
 
     counted: dict[int, tuple[int, int]]
+    repair_seconds: float
 
 
 def chapter(screen: Screen) -> End:
@@ -276,7 +348,7 @@ def chapter(screen: Screen) -> End:
         "Piece 6 remembers whose Deployment disappeared, and asks the server for that Foo before it does "
         "anything: one GET, and only after a deletion that it did not expect."
     )
-    screen.code(cut(ProductionFooController.sync_handler, "self._owners.check"))
+    screen.code(STORM.lines)
     screen.ask(
         f"{ROUNDS} resyncs find a Foo that has all it wants. How many status writes does the plain one send?"
     )
@@ -285,15 +357,35 @@ def chapter(screen: Screen) -> End:
         f"{counted[1][0]}: the same status each time. Its Events are requests, too, and not counted here.",
         counted[1][0],
     )
+    seconds = _later()
+    _eight(screen, counted, seconds)
+    return End({STORM.number: (plain, hardened), **counted}, seconds)
+
+
+def _eight(screen: Screen, counted: dict[int, tuple[int, int]], repair_seconds: float) -> None:
+    """Tell of all pieces but that of the storm."""
     screen.tell("The other eight, broken in the plain one first:")
+    with_it = {number: str(counts[1]) for number, counts in counted.items()}
+    with_it[RIVAL.number] += f", repaired after {repair_seconds:g} s"
     screen.table(
         ("piece", "what happens", "counted", "plain", "with it"),
-        [(piece.number, piece.happens, piece.counts, *counted[piece.number]) for piece in PIECES],
+        [
+            (one.number, one.happens, one.counts, counted[one.number][0], with_it[one.number])
+            for one in PIECES
+        ],
     )
+    screen.tell("The lines of each:")
+    for piece in PIECES:
+        screen.tell(f"Piece {piece.number}, {piece.happens}:")
+        screen.code(piece.lines)
     screen.tell(
         "None of these is sample-controller's fault: it is a sample. They are what a cluster asks for."
     )
-    return End({STORM.number: (plain, hardened), **counted})
+
+
+def _later() -> float:
+    with Stage(lifelike=False) as stage, ByHand(stage, ProductionFooController) as hand:
+        return repair(hand)
 
 
 def _both(piece: Piece) -> tuple[int, int]:

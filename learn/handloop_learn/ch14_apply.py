@@ -58,7 +58,7 @@ def chapter(screen: Screen) -> End:
         screen.line(f"scaler: {conflict}")
         fields.append(_show(screen, stage, "Nothing has changed"))
         screen.reveal(
-            "2. It is a 409, but not that of chapter 9: not the version is old, the field has another "
+            "2. It is a 409, but not that of chapter 9: no version is old, but the field has another "
             "owner. An equal value would have been accepted, and the field would have two owners.",
             2,
         )
@@ -109,7 +109,7 @@ def _left_out(screen: Screen, stage: Stage, foos: ResourceClient[Foo]) -> list[F
     apply(foos, "gitops", spec={"deploymentName": "example-foo"})
     shared = _show(screen, stage, "gitops has applied the name alone")
     screen.reveal(
-        "No: gitops alone owned it, and wants it no more. So an apply also deletes. replicas stay: they "
+        "No: gitops alone owned it, and no longer wants it. So an apply also deletes. replicas stay: they "
         "are scaler's.",
         NO,
     )

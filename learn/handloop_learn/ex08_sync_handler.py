@@ -189,7 +189,7 @@ def _foreign(stage: Stage, world: _World) -> Iterator[str]:
         raise
     except Exception:  # noqa: BLE001 - the reader may raise what they like
         expect(world.replicas() == 3, f"you scaled a foreign Deployment to {world.replicas()}", hint)
-        yield "a foreign Deployment is left alone, and the Foo is tried again later"
+        yield "a foreign Deployment is left alone, and the Foo gets a retry later"
     else:
         raise WrongError("another Foo names the same Deployment, and your sync said that all is well", hint)
 
