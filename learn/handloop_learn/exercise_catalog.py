@@ -16,6 +16,7 @@ from handloop_learn import (
     ex12_owners,
     ex13_finalizers,
     ex14_apply,
+    ex16_your_own,
 )
 from handloop_learn.exercise import Exercise
 
@@ -30,4 +31,5 @@ EXERCISES: Final[Mapping[int, Exercise]] = {
     12: ex12_owners.EXERCISE,
     13: ex13_finalizers.EXERCISE,
     14: ex14_apply.EXERCISE,
+    16: ex16_your_own.EXERCISE,
 }

@@ -125,7 +125,7 @@ def page(chapter: Chapter, told: Page) -> str:
     place = chapter.page.partition("#")[2]
     blocks = [
         f"# {chapter.name}",
-        f"{chapter.progress}. {_HOW.format(chapter.number)}",
+        _HOW.format(chapter.number),
         *told.blocks,
         f"On the live page: [{run.title}]({_UP}/learn/docs/live-page/#{place}).",
         "## To keep",

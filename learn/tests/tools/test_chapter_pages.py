@@ -48,9 +48,8 @@ def test_code_has_a_link_to_its_first_line() -> None:
     page, piece = Page(), cut(file_of, "return")
     page.code(piece)
     page.code(piece, {piece.line: "13"})
-    assert page.blocks[0].startswith(
-        f"[`learn/tools/chapter_pages.py`](../../learn/tools/chapter_pages.py#L{piece.line})\n```python\nreturn "
-    )
+    file = "learn/tools/chapter_pages.py"
+    assert page.blocks[0].startswith(f"[`{file}`](../../{file}#L{piece.line})\n```python\nreturn ")
     assert f"```text\n{piece.line:>4} 13 | return " in page.blocks[1]
 
 
