@@ -9,7 +9,7 @@ from typing import Any
 
 from handloop import Client, Manager, ObjectName
 from handloop.apis.apps_v1 import Deployment
-from handloop.client.decoding.watch_stream import Bookmark
+from handloop.client.decoding.watch_stream import Bookmark, EventType
 from handloop.client.errors import APIError, ClientError
 from handloop.controller.foo.controller import FooController
 from handloop.controller.foo.runnable import PlainFooRunnable
@@ -37,13 +37,18 @@ _PAUSE_SECONDS = 0.2
 
 
 class _Server:
-    """The server and the store that a reader's reflect() gets, for one kind. Threads: the reflector's."""
+    """
+    The server and the store that a reader's reflect() gets, for one kind.
+
+    State: _version, the last that was handed out; _put_as, the type of the last event. One thread.
+    """
 
     def __init__(self, client: Client, informer: SharedIndexInformer[Any], reflector: Reflector[Any]) -> None:
         self._resource = client.resource(informer.kind)
         self._informer = informer
         self._reflector = reflector
         self._version = ""
+        self._put_as = DeltaType.UPDATED
 
     def run(self, reflect: Callable[..., object]) -> None:
         """Call the reader's function until the reflector is stopped; it may return too early, or raise."""
@@ -78,6 +83,7 @@ class _Server:
                         events=int(not is_bookmark),
                         resource_version=self._version,
                     )
+                    self._put_as = DeltaType.ADDED if kind == EventType.ADDED else DeltaType.UPDATED
                     yield str(kind), None if is_bookmark else thing, int(self._version)
         except ClientError as error:
             if isinstance(error, APIError):
@@ -94,7 +100,7 @@ class _Server:
 
     def put(self, thing: Any) -> None:
         """Put a change into the FIFO."""
-        self._fifo.enqueue_batch([(DeltaType.UPDATED, thing)])
+        self._fifo.enqueue_batch([(self._put_as, thing)])
 
     def remove(self, thing: Any) -> None:
         """Put a deletion into the FIFO."""

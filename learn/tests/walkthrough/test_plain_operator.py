@@ -8,8 +8,10 @@ from handloop.controller.cli.operator import Operator
 from handloop.controller.foo.runnable import add_foo
 from handloop.controller.foo.types import Foo
 from handloop.picture.parts import Parts
+from handloop.picture.snippets import snippets
 from handloop.testing.eventually import eventually
 from handloop_learn import plain_operator
+from handloop_learn.live.scenes import scenes
 from handloop_learn.plain_operator import PLAIN, run_live
 from support.rigs.managed_sandbox import ManagedSandbox
 from tools.steps import ROOT
@@ -29,14 +31,19 @@ def test_it_runs_on_the_sandbox_with_the_flags_of_run(monkeypatch: pytest.Monkey
 def test_with_the_file_of_exercise_16_it_runs_the_readers_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """And the page shows their lines at the steps that they do."""
     ran: list[tuple[Operator, list[str]]] = []
-    shown: dict[int, object] = {}
+    shown = dict(snippets())
     monkeypatch.setattr(plain_operator, "run_command", lambda operator, words: ran.append((operator, words)))
     monkeypatch.setattr(plain_operator, "snippets", lambda: shown)
+    monkeypatch.setattr("handloop_learn.live.scenes.snippets", lambda: shown)
     run_live([str(ROOT / "learn/solutions/exercise_16_your_own.py"), "--workers=1"])
     ((operator, words),) = ran
     assert words == ["run", "--sandbox", "--workers=1"]
     assert [setup.name for setup in operator.chosen(())] == ["plain-foo"]
-    assert sorted(shown) == [1, 4, 5, 6, 8, 9, 10, 11, 12]
+    own = [number for number, snippet in shown.items() if snippet.path.startswith("exercise_")]
+    assert sorted(own) == [1, 4, 5, 6, 8, 9, 10, 11, 12]
+    files = {code.partition(":")[0]: each["path"] for code, each in scenes().source.items()}
+    assert files["9"] == "exercise_08_sync_handler.py"
+    assert files["10"] == "controller/foo/controller.py"
     cluster = ManagedSandbox(Foo)
     manager = cluster.manager()
     operator.set_up(manager, ())
