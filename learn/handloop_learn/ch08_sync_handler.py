@@ -6,27 +6,21 @@ import os
 import subprocess
 import sys
 import tempfile
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Self
+from typing import Final, NamedTuple
 
-from handloop.apis.apps_v1 import Deployment
 from handloop.controller.foo.controller import FooController
-from handloop.controller.foo.types import Foo
-from handloop.controller.runtime.caching.multi_namespace_informer import MultiNamespaceInformer
-from handloop.controller.runtime.events.fake_recorder import FakeRecorder
-from handloop.informers.factory import SharedInformerFactory
 from handloop.informers.keys import ObjectName
-from handloop.informers.shared_informer import SharedIndexInformer
 from handloop.picture.steps import PACKAGE, Place
+from handloop_learn.by_hand import ByHand
 from handloop_learn.line_trace import LineTrace
 from handloop_learn.prediction import NO
 from handloop_learn.program import run_alone
 from handloop_learn.screen import Screen
-from handloop_learn.source import Snippet, cut
+from handloop_learn.source import cut
 from handloop_learn.stage import DEPLOYMENTS, FOOS, Stage
 from handloop_learn.waiting import until
 from handloop_sandbox.server import Sandbox
@@ -56,8 +50,8 @@ def chapter(screen: Screen) -> End:
         "A worker calls one function, with a name: the plain Foo controller's sync_handler, MyApp's "
         "reconcile. We call the first in five cases. POST and PATCH write the Deployment, PUT the status."
     )
-    with Stage(lifelike=False) as stage, HandSyncedFoo(stage) as foo:
-        syncs, change = _five_cases(screen, stage, foo), stage.send
+    with Stage(lifelike=False) as stage, ByHand(stage, FooController) as hand:
+        syncs, change = _five_cases(screen, stage, hand), stage.send
         screen.ask(
             "The Foo is scaled to 2, 3, 4, and its Deployment deleted. How many creates and scalings "
             "does one sync send?"
@@ -65,7 +59,7 @@ def chapter(screen: Screen) -> End:
         for replicas in (2, 3, 4):
             change("PATCH", f"{FOOS}/foo", {"spec": {"replicas": replicas}})
         change("DELETE", CHILD)
-        after_many = foo.sync("foo")
+        after_many = sync_of(hand, "foo")
         replicas = change("GET", CHILD)["spec"]["replicas"]
     screen.show(requests=after_many.asked, replicas_of_the_new_deployment=replicas)
     screen.reveal(
@@ -82,7 +76,7 @@ def chapter(screen: Screen) -> End:
     return End(syncs, after_many, replicas, uids)
 
 
-def _five_cases(screen: Screen, stage: Stage, foo: HandSyncedFoo) -> list[Sync]:
+def _five_cases(screen: Screen, stage: Stage, hand: ByHand) -> list[Sync]:
     """Sync in five situations, and show which lines of the source each sync executed."""
     change, five = stage.send, {"spec": {"replicas": 5}}
     situations: tuple[tuple[str, str, Callable[[], object]], ...] = (
@@ -95,7 +89,7 @@ def _five_cases(screen: Screen, stage: Stage, foo: HandSyncedFoo) -> list[Sync]:
     syncs = []
     for number, (what, name, happens) in enumerate(situations, 1):
         happens()
-        syncs.append(foo.sync(name, BODY))
+        syncs.append(sync_of(hand, name))
         screen.line(f"{number} = {what}: {syncs[-1].error or syncs[-1].asked}")
     screen.tell("The whole sync. In the margin: the cases whose sync executed the line.")
     marks = {
@@ -122,74 +116,37 @@ def killed_in_mid_sync(screen: Screen) -> tuple[str, str]:
     return uids
 
 
-class Sync:
+class Sync(NamedTuple):
     """
     What one call of sync_handler did.
 
-    lines = those that it executed of a watched piece; requests = what it asked of the server, by method;
-    events = the Events that it recorded; error = what it raised, "" for nothing.
+    lines = those of BODY that it executed; requests = what it asked of the server, by method; events = the
+    Events that it recorded; error = what it raised, "" for nothing.
     """
 
-    def __init__(self) -> None:
-        self.lines: set[int] = set()
-        self.requests: dict[str, int] = {}
-        self.events: list[str] = []
-        self.error = ""
+    lines: set[int]
+    requests: dict[str, int]
+    events: list[str]
+    error: str
 
     @property
     def asked(self) -> str:
         """The requests in words."""
-        return (
-            ", ".join(f"{count} {method}" for method, count in sorted(self.requests.items())) or "no request"
-        )
+        asked = ", ".join(f"{count} {method}" for method, count in sorted(self.requests.items()))
+        return asked or "no request"
 
 
-class HandSyncedFoo:
-    """The controller and its two informers, for the length of a `with`. Threads: the chapter's."""
-
-    def __init__(self, stage: Stage) -> None:
-        self._stage = stage
-        self._factory = SharedInformerFactory(stage.client)
-        foos, deployments = self._factory.informer_for(Foo), self._factory.informer_for(Deployment)
-        self._informers: dict[str, SharedIndexInformer[Any]] = {FOOS: foos, DEPLOYMENTS: deployments}
-        self._recorder = FakeRecorder()
-        self._controller = FooController(
-            stage.client,
-            MultiNamespaceInformer(Deployment, {"": deployments}),
-            MultiNamespaceInformer(Foo, {"": foos}),
-            self._recorder,
-        )
-
-    def __enter__(self) -> Self:
-        self._factory.start(threading.Event())
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._factory.shutdown()
-
-    def sync(self, name: str, watched: Snippet | None = None) -> Sync:
-        """Let the caches see what the server has, then call sync_handler once. Blocks: until then."""
-        numbers = () if watched is None else range(watched.line, watched.line + len(watched.lines))
-        for path in self._informers:
-            until(lambda path=path: self._is_mirrored(path), f"the cache of {path}")  # type: ignore[misc]
-        sync, before = Sync(), Counter(self._stage.counts)
-        with LineTrace(Place(BODY.file, number) for number in numbers) as trace:
-            try:
-                self._controller.sync_handler(ObjectName("default", name))
-            except Exception as error:  # noqa: BLE001 - whatever it raises, the worker would retry
-                sync.error = f"{type(error).__name__}: {error}"
-        sync.lines = {place.line for place in trace.hits}
-        sync.requests = dict(self._stage.counts - before)
-        sync.events = self._recorder.take()
-        return sync
-
-    def _is_mirrored(self, path: str) -> bool:
-        informer = self._informers[path]
-        stored = {obj.metadata.uid: obj.metadata.resource_version for obj in informer.indexer.list()}
-        return informer.has_synced() and stored == {
-            obj["metadata"]["uid"]: obj["metadata"]["resourceVersion"]
-            for obj in self._stage.send("GET", path)["items"]
-        }
+def sync_of(hand: ByHand, name: str) -> Sync:
+    """Let the caches see what the server has, then call sync_handler once."""
+    hand.see()
+    before, error = Counter(hand.stage.counts), ""
+    with LineTrace(Place(BODY.file, BODY.line + at) for at in range(len(BODY.lines))) as trace:
+        try:
+            hand.controller.sync_handler(ObjectName("default", name))
+        except Exception as raised:  # noqa: BLE001 - whatever it raises, the worker would retry
+            error = f"{type(raised).__name__}: {raised}"
+    lines = {place.line for place in trace.hits}
+    return Sync(lines, dict(hand.stage.counts - before), hand.recorder.take(), error)
 
 
 @contextmanager

@@ -64,7 +64,6 @@ class _Worker:
         expect(holds(), happened, hint)
 
     def sync(self, key: str) -> None:
-        """What the reader's worker calls."""
         self.syncs[key] += 1
         if not self.queue.statistics().in_flight:
             self.early = key

@@ -56,7 +56,6 @@ class _World:
         self._reader: Any = load()
 
     def restart(self) -> None:
-        """Load the reader's file anew."""
         self._reader = self._load()
 
     def sync(self, name: str, *, replicas: int | None = None) -> int:
@@ -81,11 +80,9 @@ class _World:
         return self._stage.counts.total() - before
 
     def refuse(self, verb: str) -> None:
-        """Let the server answer the next create or patch of a Deployment with 500."""
         self._stage.sandbox.faults.error(500, verbs=[verb], resources=["deployments"], count=1)
 
     def replicas(self) -> int | None:
-        """The replicas of the Deployment on the server; None without it."""
         replicas: int | None = self._stage.send("GET", f"{DEPLOYMENTS}/foo").get("spec", {}).get("replicas")
         return replicas
 

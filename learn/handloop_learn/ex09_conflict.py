@@ -75,7 +75,6 @@ class _World:
         stage.apply("foo", replicas=1)
 
     def add(self, foo: Foo, number: int) -> Any:
-        """Call the reader's function."""
         self.foos.get_count = self.foos.update_count = 0
         try:
             return self._reader.add_replicas(self.foos, foo, number)
@@ -84,27 +83,22 @@ class _World:
             raise WrongError(f"the server refused your update: {error.status.message}", hint) from error
 
     def cached(self) -> Foo:
-        """The Foo as it is now, for a cache."""
         return self._stage.client.resource(Foo).get("foo", namespace="default")
 
     def replicas(self) -> int:
-        """The replicas on the server."""
         replicas: int = self._stage.send("GET", f"{FOOS}/foo")["spec"]["replicas"]
         return replicas
 
     def other_adds(self, number: int) -> None:
-        """Another writer adds replicas."""
         body = {"spec": {"replicas": self.replicas() + number}}
         self._stage.send("PATCH", f"{FOOS}/foo", body)
 
     def other_touches(self) -> None:
-        """Another writer changes an annotation."""
         self._touches += 1
         body = {"metadata": {"annotations": {"touched": str(self._touches)}}}
         self._stage.send("PATCH", f"{FOOS}/foo", body)
 
     def delete(self) -> None:
-        """Delete the Foo."""
         self._stage.send("DELETE", f"{FOOS}/foo")
 
 

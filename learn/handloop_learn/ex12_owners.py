@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from handloop.apis.meta import ObjectMeta, OwnerReference
 from handloop.kinds.core_v1 import ConfigMap
 from handloop_learn.exercise import Exercise, Load, WrongError, expect
 from handloop_learn.stage import Stage
@@ -38,55 +37,37 @@ _BLOCK: Final = "Only a child whose reference says block_owner_deletion holds it
 
 
 class _World:
-    """ConfigMaps on a sandbox with its garbage collector. Each stays while it is deleted, by a finalizer."""
+    """ConfigMaps on a sandbox with its garbage collector. Each child stays while it is deleted, by a finalizer."""
 
     def __init__(self, stage: Stage) -> None:
-        self._stage = stage
+        self._send = stage.send
         self._maps = stage.client.resource(ConfigMap)
 
-    def make(self, name: str, *owners: ConfigMap, block: bool = False, controller: bool = False) -> ConfigMap:
-        """A ConfigMap with owners. Args: block and controller are of the first reference."""
-        references = tuple(
-            OwnerReference(
-                api_version="v1",
-                kind="ConfigMap",
-                name=owner.metadata.name,
-                uid=owner.metadata.uid,
-                controller=controller and not number,
-                block_owner_deletion=block and not number,
-            )
-            for number, owner in enumerate(owners)
-        )
-        metadata = ObjectMeta(
-            name=name, namespace="default", owner_references=references, finalizers=(_SLOW,) if owners else ()
-        )
-        return self._maps.create(ConfigMap(metadata=metadata))
+    def make(self, name: str, *owners: ConfigMap, **flags: bool) -> ConfigMap:
+        kind = {"apiVersion": "v1", "kind": "ConfigMap", **flags}
+        references = [{**kind, "name": owner.metadata.name, "uid": owner.metadata.uid} for owner in owners]
+        finalizers = [_SLOW] if owners else []
+        metadata = {"name": name, "ownerReferences": references, "finalizers": finalizers}
+        self._send("POST", _PATH, {"metadata": metadata})
+        return self._maps.get(name, namespace="default")
 
     def gone(self, name: str) -> ConfigMap:
-        """An owner that does not exist any more."""
         made = self.make(name)
         self.delete(name)
         return made
 
     def delete(self, name: str, policy: str = "Background") -> None:
-        """As kubectl does."""
         self._maps.delete(name, namespace="default", propagation_policy=policy)
 
     def release(self, name: str) -> None:
-        """Take the finalizer of an object out."""
-        self._stage.send("PATCH", f"{_PATH}/{name}", {"metadata": {"finalizers": None}})
+        self._send("PATCH", f"{_PATH}/{name}", {"metadata": {"finalizers": None}})
+        until(lambda: name not in self.names(), f"the end of {name}")
 
     def all(self) -> list[ConfigMap]:
-        """What there is."""
         return self._maps.list(namespace="default").items
 
-    def deleted(self) -> set[str]:
-        """The names of those that are being deleted."""
-        return {each.metadata.name for each in self.all() if each.metadata.deletion_timestamp}
-
-    def exists(self, name: str) -> bool:
-        """Whether there is one of this name."""
-        return bool(self._stage.send("GET", f"{_PATH}/{name}")["kind"] == "ConfigMap")
+    def names(self, *, deleted: bool = False) -> set[str]:
+        return {each.metadata.name for each in self.all() if each.metadata.deletion_timestamp or not deleted}
 
 
 def check(load: Load) -> Iterator[str]:
@@ -106,36 +87,32 @@ def _garbage(world: _World, reader: Any) -> Iterator[str]:
     before = [*world.all()]
     before += [world.make("orphan", gone), world.make("renewed", again)]
     named = _names(reader.garbage(before), "garbage")
-    until(lambda: len(world.deleted()) >= 2, "the garbage collector")
-    deleted = world.deleted()
-    hint = _UID if "renewed" not in named else _ALL
-    expect(
-        named == deleted,
-        f"the garbage collector deleted {_said(deleted)}, and you named {_said(named)}",
-        hint,
-    )
+    until(lambda: len(world.names(deleted=True)) >= 2, "the garbage collector")
+    deleted = world.names(deleted=True)
+    happened = f"the garbage collector deleted {_said(deleted)}, and you named {_said(named)}"
+    expect(named == deleted, happened, _ALL if "renewed" in named else _UID)
     yield f"the garbage collector deleted {_said(deleted)}, as you said"
 
 
 def _foreground(world: _World, reader: Any) -> Iterator[str]:
     owner, other = world.make("owner"), world.make("other")
     former = world.gone("former")
-    world.make("blocks", owner, block=True)
+    world.make("blocks", owner, blockOwnerDeletion=True)
     world.make("controlled", owner, controller=True)
-    world.make("blocks-other", other, block=True)
-    world.make("blocks-former", former, block=True)
-    world.make("blocks-too", owner, block=True, controller=True)
+    world.make("blocks-other", other, blockOwnerDeletion=True)
+    world.make("blocks-former", former, blockOwnerDeletion=True)
+    world.make("blocks-too", owner, blockOwnerDeletion=True, controller=True)
     named = _names(reader.waits_for(owner, world.all()), "waits_for")
     world.delete("owner", "Foreground")
     children = {"blocks", "controlled", "blocks-too"}
-    until(lambda: children <= world.deleted(), "the deletion of the children")
+    until(lambda: children <= world.names(deleted=True), "the deletion of the children")
+    world.release("controlled")
     held = set()
-    for name in ("controlled", "blocks", "blocks-too"):
-        if name != "controlled" and world.exists("owner"):
+    for name in ("blocks", "blocks-too"):
+        if "owner" in world.names():
             held.add(name)
         world.release(name)
-        until(lambda name=name: not world.exists(name), "the end of a child")  # type: ignore[misc]
-    until(lambda: not world.exists("owner"), "the end of the owner")
+    until(lambda: "owner" not in world.names(), "the end of the owner")
     hint = _BLOCK if named - held <= children else _UID
     expect(named == held, f"the owner waited for {_said(held)}, and you named {_said(named)}", hint)
     yield f"the owner waited for {_said(held)}, as you said"

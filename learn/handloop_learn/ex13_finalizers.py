@@ -87,33 +87,27 @@ class _World:
         self._load = load
 
     def sync(self) -> None:
-        """Sync in a new process, with the Foo as it is."""
         foo = self._foos.get("foo", namespace="default")
         with suppress(_CrashError):
             self._load().sync(foo, self._foos, self.cloud)
 
     def finalizers(self) -> list[str] | None:
-        """Those of the Foo; None without one."""
         answer: dict[str, Any] = self._stage.send("GET", f"{FOOS}/foo")
         return answer["metadata"].get("finalizers", []) if answer["kind"] == "Foo" else None
 
     def begin(self, *finalizers: str) -> None:
-        """Make the Foo anew, and forget what there was."""
         self.force_away()
         self.cloud = _Cloud()
         self._stage.apply("foo")
         self.set_finalizers(*finalizers)
 
     def set_finalizers(self, *finalizers: str) -> None:
-        """As another controller would."""
         self._stage.send("PATCH", f"{FOOS}/foo", {"metadata": {"finalizers": list(finalizers)}})
 
     def delete(self) -> None:
-        """As kubectl does."""
         self._stage.send("DELETE", f"{FOOS}/foo")
 
     def force_away(self) -> None:
-        """Delete the Foo, whatever its finalizers."""
         self.delete()
         self.set_finalizers()
 

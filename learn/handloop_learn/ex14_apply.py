@@ -50,18 +50,15 @@ class _World:
         self.seen.clear()
 
     def apply(self, who: str, fields: dict[str, Any], *, force: bool = False) -> Foo:
-        """Hand this to the reader."""
         expect(not force, "you used force", _FIRST)
         applied = apply(self._foos, who, **fields)
         self.seen.append(applied.spec.replicas)
         return applied
 
     def foo(self) -> Foo:
-        """The Foo as it is."""
         return self._foos.get(NAME, namespace="default")
 
     def owned(self) -> dict[str, list[str]]:
-        """The fields of each manager."""
         return owned_fields(self._stage.send("GET", PATH))
 
 

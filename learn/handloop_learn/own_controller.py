@@ -51,13 +51,11 @@ class _Server:
         self._put_as = DeltaType.UPDATED
 
     def run(self, reflect: Callable[..., object]) -> None:
-        """Call the reader's function until the reflector is stopped; it may return too early, or raise."""
         stop, clock = self._reflector._stop, self._informer._clock
         reflect(self, self, stop.is_set, lambda seconds: clock.sleep(seconds, stop))
         clock.sleep(_PAUSE_SECONDS, stop)
 
     def list(self) -> tuple[builtins.list[Any], int]:
-        """All objects, and the version of the list."""
         page = self._resource.list()
         self._version = page.resource_version
         TRACE.tell(1, self._informer.name, "", listed=len(page.items), resource_version=self._version)
@@ -92,18 +90,15 @@ class _Server:
             response.close()
 
     def replace(self, things: Iterable[Any]) -> None:
-        """Put a list into the FIFO."""
         listed: Listed[Any] = Listed()
         for thing in things:
             listed.take(meta_namespace_key_func(thing), thing)
         self._fifo.replace(listed, self._version)
 
     def put(self, thing: Any) -> None:
-        """Put a change into the FIFO."""
         self._fifo.enqueue_batch([(self._put_as, thing)])
 
     def remove(self, thing: Any) -> None:
-        """Put a deletion into the FIFO."""
         self._fifo.enqueue_batch([(DeltaType.DELETED, thing)])
 
     @property
@@ -120,21 +115,17 @@ class _Store:
         self.told: list[Notification[Any]] = []
 
     def get_by_key(self, key: str) -> Any:
-        """The stored object, or None."""
         return self._indexer.get_by_key(key)
 
     def add(self, obj: Any) -> None:
-        """Store an object."""
         self._old = self._indexer.get(obj)
         self._indexer.add(obj)
 
     def delete(self, obj: Any) -> None:
-        """Remove an object."""
         self._old = obj
         self._indexer.delete(obj)
 
     def tell(self, what: str, key: str, *, is_initial: bool) -> None:
-        """Remember what the handlers have to hear."""
         new = self._indexer.get_by_key(key)
         if what == "delete":
             self.told.append(DeleteNotification(self._old))
@@ -195,12 +186,10 @@ class _Cache:
         self._lister = lister
 
     def get_by_key(self, key: str) -> Any:
-        """The cached object, or None."""
         namespace, _, name = key.rpartition("/")
         return self._lister.get(name, namespace=namespace)
 
     def list(self) -> builtins.list[Any]:
-        """All cached objects."""
         return [*self._lister.list()]
 
 
