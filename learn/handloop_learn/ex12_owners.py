@@ -37,7 +37,7 @@ _BLOCK: Final = "Only a child whose reference says block_owner_deletion holds it
 
 
 class _World:
-    """ConfigMaps on a sandbox with its garbage collector. Each child stays while it is deleted, by a finalizer."""
+    """ConfigMaps on a sandbox with its garbage collector. A finalizer keeps each child that is deleted."""
 
     def __init__(self, stage: Stage) -> None:
         self._send = stage.send

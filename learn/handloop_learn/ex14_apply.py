@@ -6,11 +6,17 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from handloop.client.errors import Conflict
+from handloop.client.resource_client import PatchType, ResourceClient
 from handloop.controller.foo.types import Foo
-from handloop_learn.ch14_apply import NAME, PATH, REPOSITORY, apply, owned_fields
 from handloop_learn.exercise import Exercise, Load, WrongError, expect
-from handloop_learn.stage import Stage
+from handloop_learn.stage import FOOS, Stage
 
+NAME: Final = "example-foo"
+PATH: Final = f"{FOOS}/{NAME}"
+REPOSITORY: Final[dict[str, Any]] = {
+    "metadata": {"labels": {"team": "web"}},
+    "spec": {"deploymentName": "example-foo", "replicas": 2},
+}
 START: Final = '''\
 """Chapter 14: from now on the scaler decides about the replicas."""
 
@@ -37,6 +43,29 @@ _KEEP: Final = (
     "An apply says all that a manager wants: what gitops leaves out, and nobody else owns, is removed."
 )
 _ONLY: Final = "Scaler applies replicas, and nothing else."
+
+
+def apply(foos: ResourceClient[Foo], who: str, *, force: bool = False, **wanted: Any) -> Foo:
+    """Apply fields of the Foo, and no others. Raises: Conflict for another manager's field, unless force."""
+    kind = {"apiVersion": Foo.resource.api_version, "kind": Foo.resource.kind}
+    body = {**kind, **wanted, "metadata": {**wanted.get("metadata", {}), "name": NAME}}
+    return foos.patch(
+        NAME, body, namespace="default", patch_type=PatchType.APPLY, field_manager=who, force=force
+    )
+
+
+def owned_fields(obj: dict[str, Any]) -> dict[str, list[str]]:
+    """The paths of the fields that each manager owns."""
+    return {entry["manager"]: _names(entry["fieldsV1"]) for entry in obj["metadata"]["managedFields"]}
+
+
+def _names(fields: dict[str, Any], path: str = "") -> list[str]:
+    """The paths of managedFields, such as spec.replicas."""
+    names = []
+    for key, below in fields.items():
+        name = f"{path}.{key.removeprefix('f:')}".lstrip(".")
+        names += _names(below, name) if below else [name]
+    return names
 
 
 class _World:

@@ -3,7 +3,6 @@ from __future__ import annotations
 import threading
 
 from handloop_learn.clocks import FastClock, HandClock
-from handloop_learn.waiting import until
 
 
 def test_a_hand_clock_stands_still_until_it_is_moved() -> None:
@@ -35,7 +34,8 @@ def test_a_sleep_ends_with_the_time_or_the_stop() -> None:
     sleeper.start()
     sleeper.join(0.05)
     assert slept == []
-    until(lambda: clock.advance(3.0) or slept, "the end of the sleep")
+    while not slept:
+        clock.advance(3.0)
     sleeper.join()
     assert slept == [False]
     stop.set()
