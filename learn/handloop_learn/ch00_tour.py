@@ -1,4 +1,4 @@
-"""Chapter 0: one Foo goes through the numbered steps, and its Deployment comes back after a deletion."""
+"""Chapter 0: one Foo goes through the numbered steps, and then its Deployment is deleted."""
 
 from __future__ import annotations
 

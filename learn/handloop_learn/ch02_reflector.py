@@ -1,4 +1,4 @@
-"""Chapter 2: the reflector lists once and then watches. A cut costs it a watch, a 410 a new list."""
+"""Chapter 2: the reflector keeps a copy of one kind, whatever happens to its connection and to the server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chapter 3: between reflector and informer, a key stands in line once, however often its object changes."""
+"""Chapter 3: between reflector and informer, changes wait by key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chapter 5: one informer, many handlers. Each has its own buffer and thread, so none waits for another."""
+"""Chapter 5: one informer, many handlers, and what a slow one does to the others."""
 
 from __future__ import annotations
 

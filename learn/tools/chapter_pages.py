@@ -40,7 +40,7 @@ All take about {minutes} minutes, without the exercises. [For teachers](teaching
 |---|---|---|---|
 {rows}
 """
-_HOW: Final = "`handloop walkthrough {}` tells it in a terminal, and waits for your answers."
+_HOW: Final = "`handloop walkthrough {}` tells this chapter in a terminal, and waits for your answers."
 _MARKUP: Final = re.compile(r"([\\*<]|(?<!\w)_|_(?!\w))")
 _VALUES: Final = re.compile(
     r"^\* [^\n]*: `[^\n]*`$|^\|[^\n]*$|^```text\n.*?\n```$|(?<!#L)\b\d[\d.,]*|(?<=`)[a-z0-9-]+(?=`)",
@@ -123,8 +123,10 @@ def page(chapter: Chapter, told: Page) -> str:
     script = import_module(f"handloop_learn.{chapter.module}")
     run = next(run for run in RUNS if run.name == chapter.run)
     place = chapter.page.partition("#")[2]
+    about = (script.__doc__ or "").partition(": ")[2].strip()
     blocks = [
         f"# {chapter.name}",
+        f"{about[0].upper()}{about[1:]}",
         _HOW.format(chapter.number),
         *told.blocks,
         f"On the live page: [{run.title}]({_UP}/learn/docs/live-page/#{place}).",
