@@ -14,23 +14,30 @@ DOCS = Path(__file__).parent
 ROOT = DOCS.parent
 sys.path.insert(0, str(ROOT))
 
-from docs.extensions import live_page  # noqa: E402 - found by the line above
+from docs.extensions import live_page, search_words, source_page  # noqa: E402 - found by the line above
 from handloop.controller.cli.extensions import NEIGHBOURS  # noqa: E402 - the same
 
 project = "handloop"
 release = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
 
 extensions = ["myst_parser", "sphinx.ext.autodoc"]
-extensions += [f"docs.extensions.{name}" for name in ("face", "flags", "live_page", "llms", "metrics")]
+_OWN = ("face", "flags", "live_page", "llms", "metrics", "source_page")
+extensions += [f"docs.extensions.{name}" for name in _OWN]
 myst_heading_anchors = 4
-myst_url_schemes = {"http": None, "https": None, live_page.SCHEME: {"url": "{{path}}#{{fragment}}"}}
+_AS_WRITTEN = {"url": "{{path}}#{{fragment}}"}
+myst_url_schemes = {
+    "http": None,
+    "https": None,
+    live_page.SCHEME: _AS_WRITTEN,
+    source_page.SCHEME: _AS_WRITTEN,
+}
 smartquotes = False  # a docstring's "" is two quotes
 autodoc_typehints = "none"
 autodoc_preserve_defaults = True
 
 html_theme = "furo"
 html_static_path = ["static"]
-html_css_files = ["tables.css"]
+html_css_files = ["pages.css"]
 html_title = f"handloop {release}"
 html_copy_source = False
 html_show_copyright = False
@@ -54,6 +61,9 @@ PAGES = {
     **{f"{folder}-project": f"{folder}/README.md" for folder in NEIGHBOURS},
     **{f"{folder}-changelog": f"{folder}/CHANGELOG.md" for folder in NEIGHBOURS},
 }
+SOURCE = source_page.repository()
+NUMBERED = re.compile(r"^(\[`[^\n]*#L(\d+)\))\n```python$", re.MULTILINE)
+"""A block below a link to its first line."""
 LINK = re.compile(r"\[(?P<text>[^][]*)\]\((?!#|\w+:)(?P<path>[^)#]+)(?P<heading>#[^)]*)?\)")
 
 
@@ -74,9 +84,17 @@ def read(app: Sphinx, name: str, source: list[str]) -> None:
         is_elsewhere = target.suffix == ".md" and target not in of_site and DOCS not in target.parents
         if target.is_dir() or is_elsewhere:
             return match["text"]
+        if target.suffix not in (".md", ".rst", ".png", ".svg", ".gif") and target.is_file():
+            there = source_page.address(target, match["heading"] or "", here, SOURCE)
+            return f"[{match['text']}]({there})"
         path = os.path.relpath(of_site.get(target, target), here)
         return f"[{match['text']}]({path}{match['heading'] or ''})"
 
+    if name == "chapters/index":
+        source[0] += "\n```{toctree}\n:hidden:\n:glob:\n\n[0-9]*\n*\n```\n"
+    source[0] = NUMBERED.sub(r"\1\n\n```{code-block} python\n:lineno-start: \2\n", source[0])
+    source[0] = live_page.FIGURE.sub(live_page.figure_from(here), source[0])
+    source[0] = search_words.added(name, source[0])
     source[0] = live_page.LINK.sub(live_page.link_from(here), source[0])
     source[0] = LINK.sub(link, source[0])
 

@@ -24,6 +24,8 @@ FOLDER: Final = "live-page"
 SCHEME: Final = "live"
 """What a link to the page has in the text that Sphinx reads: it is no page of Sphinx'."""
 LINK: Final = re.compile(rf"\]\([^)#\s]*\b{FOLDER}/(?P<place>#[^)\s]*)?\)")
+FIGURE: Final = re.compile(rf"^On the live page: .*{FOLDER}/#(?P<place>run=[^)\s]+)\).*$", re.MULTILINE)
+"""A line that leads to a recording: below it the site shows the recording."""
 DOCS_OF_STEPS: Final = {step.number: f"../walkthrough.html#{make_id(step.words)}" for step in steps()}
 """The sections of learn/docs/walkthrough.md in the site, as Sphinx makes their addresses."""
 
@@ -32,6 +34,15 @@ def link_from(folder: Path) -> Callable[[re.Match[str]], str]:
     """What takes the place of a LINK in a page of a folder."""
     up = os.path.relpath(DOCS / FOLDER, folder)
     return lambda found: f"]({SCHEME}:{up}/index.html{found['place'] or ''})"
+
+
+def figure_from(folder: Path) -> Callable[[re.Match[str]], str]:
+    """What takes the place of a FIGURE in a page of a folder."""
+    up = os.path.relpath(DOCS / FOLDER, folder)
+    return lambda found: (
+        f'{found[0]}\n\n<iframe class="live" loading="lazy" title="A recording on the live page" '
+        f'src="{up}/index.html#embed&amp;{found["place"].replace("&", "&amp;")}"></iframe>'
+    )
 
 
 def _finished(app: Sphinx, error: Exception | None) -> None:

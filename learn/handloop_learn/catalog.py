@@ -80,4 +80,5 @@ CHAPTERS: Final = (
     Chapter("ch13_finalizers", "finalizers", 4, "docs/how-to/finalizers.md", "restart"),
     Chapter("ch14_apply", "server-side apply", 3, "docs/coming-from.md", "conflict"),
     Chapter("ch15_scale", "scale", 3, "docs/how-to/selections.md", "merge"),
+    Chapter("ch16_your_own", "your own controller", 3, "docs/your-first-controller.md", "apply", "reported"),
 )

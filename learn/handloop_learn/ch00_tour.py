@@ -1,4 +1,4 @@
-"""Chapter 0: one Foo goes through the numbered steps, and its Deployment comes back after a deletion."""
+"""Chapter 0: one Foo goes through the numbered steps, and then its Deployment is deleted."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from handloop_learn.waiting import until
 RECAP: Final = (
     "A controller is a client: it watches objects, compares, and writes what is missing.",
     "The way is a circle: its own writes come back to it as watch events.",
-    "A failed try is no drama: the name goes back into the queue, and the next try looks again.",
+    "A failed sync is no disaster: the name goes back into the queue, and the next sync looks again.",
 )
 
 
@@ -67,11 +67,11 @@ def chapter(screen: Screen) -> End:
         after, errors = {step.number for step in steps() if trace.hits[step.place]}, log.take_errors()
     screen.show(steps_that_ran_again=", ".join(map(str, sorted(after))))
     screen.show(uid_before=first["metadata"]["uid"], uid_after=last["metadata"]["uid"])
-    screen.show(**{f"failed try {number}": error for number, error in enumerate(errors, 1)})
-    screen.reveal("Yes, as a new object. (11) put the name back after a try that failed.", YES)
+    screen.show(**{f"failed sync {number}": error for number, error in enumerate(errors, 1)})
+    screen.reveal("Yes, as a new object. (11) put the name back after the sync that failed.", YES)
     screen.tell(
         "Besides the 500 there may be a Conflict: a worker was quicker than the watch, and based its "
-        "write on the Foo from before its own last write. The next try has the newer one. The first uid is "
+        "write on the Foo from before its own last write. The next sync has the newer one. The first uid is "
         "the same in every run, because the sandbox draws its random numbers from a seed."
     )
     return End(creator, first["metadata"]["uid"], last["metadata"]["uid"], before, after, errors)

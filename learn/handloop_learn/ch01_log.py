@@ -34,9 +34,11 @@ def chapter(screen: Screen) -> End:
     with Stage(bookmark_seconds=0.2) as stage:
         listed = stage.send("GET", FOOS)
         rv = listed["metadata"]["resourceVersion"]
+        # apiserver: pkg/server/options/etcd.go, --etcd-servers-overrides
         screen.tell(
-            "A list returns objects and a version, the resourceVersion. Each write in the cluster, whatever "
-            f"the kind, raises it. The sandbox counts from {FIRST_RESOURCE_VERSION}, and has made "
+            "A list returns objects and a version, the resourceVersion. Here each write raises it, whatever "
+            "the kind. The API promises that within a kind only: a kind may have an etcd of its own. The "
+            f"sandbox counts from {FIRST_RESOURCE_VERSION}, and has made "
             f"{int(rv) - FIRST_RESOURCE_VERSION} writes so far: for namespaces, nodes, roles and CRDs."
         )
         screen.show(request=f"GET {FOOS}", items=len(listed["items"]), resourceVersion=rv)

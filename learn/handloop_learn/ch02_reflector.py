@@ -1,4 +1,4 @@
-"""Chapter 2: the reflector lists once and then watches. A cut costs it a watch, a 410 a new list."""
+"""Chapter 2: the reflector keeps a copy of one kind, whatever happens to its connection and to the server."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from handloop_learn.waiting import until
 
 RECAP: Final = (
     "List once, then watch: the copy follows the server for the price of its changes.",
-    "A broken connection costs a watch; only a 410 costs a list.",
-    "The waits between tries grow, and are random, so that a server can come back up.",
+    "A broken connection costs another watch. A 410 costs a list, and so do some rarer errors.",
+    "The waits between retries grow, and are partly random, so that a server can recover.",
 )
 
 
@@ -62,7 +62,7 @@ def chapter(screen: Screen) -> End:
             screen.reveal(
                 "No. After a short wait, the back-off, a second watch went on from version "
                 f"{listed.last_sync_resource_version}, and brought only what was missed. A list of 10,000 "
-                "objects for each broken connection would be dear.",
+                "objects for each broken connection would be expensive.",
                 NO,
             )
             screen.break_it(
@@ -75,9 +75,15 @@ def chapter(screen: Screen) -> End:
             relisted = shown.once_it_has("three")
             _show(screen, relisted)
             screen.reveal(
-                "It lists: from our version the log cannot be read on. Only now all is sent again, and watch "
-                f"{relisted.watches} goes on from the version of that list.",
+                "It lists, because the log no longer reaches back to our version. Only now everything is "
+                f"sent again, and watch {relisted.watches} goes on from the version of that list.",
                 Words(("list", "lists", "relist"), ("watch", "watches", "nothing")),
+            )
+            # client-go @32ce75a7d: tools/cache/reflector.go, watch and handleWatch; ours: relist_policy.py
+            screen.tell(
+                "Rarer errors cost a list, too. In client-go: a watch that ends within a second without an "
+                "event, and a watch that is refused with anything but 429. Ours lists after five watches in "
+                "a row that brought nothing but an error."
             )
             waited = _refused(screen, stage, shown)
     return End(listed, resumed, relisted, waited, shown.store.names)
@@ -98,7 +104,7 @@ def _refused(screen: Screen, stage: Stage, shown: ShownReflector) -> list[float]
     waited = shown.pause.waited[waited_before:]
     screen.reveal(
         f"{len(waited)}: one wait after the 410, one after each refused list, each longer than "
-        "the one before. Chance is in it, so that many clients do not come back at once.",
+        "the one before. They are partly random, so that many clients do not come back at once.",
         len(waited),
     )
     return waited

@@ -1,4 +1,4 @@
-"""Chapter 3: between reflector and informer, a key stands in line once, however often its object changes."""
+"""Chapter 3: between reflector and informer, changes wait by key."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ EVENTS: Final = "Added a 1, Added b 1, Updated a 2, Updated a 3, Updated b 2"
 RECAP: Final = (
     "Five events, two keys: the events of a key are handled together.",
     "A list says what is there. What is gone is found by comparing, and becomes a tombstone.",
-    "Today's client-go keeps single events in their order: the same for a sync that looks at what is.",
+    "Today's client-go keeps single events in their order. A sync, which looks at the present, cannot tell.",
 )
 
 
@@ -75,8 +75,9 @@ def chapter(screen: Screen) -> End:
 def _compare(screen: Screen, joined: list[str], single: list[str]) -> None:
     """The order of today's client-go beside ours."""
     # client-go @32ce75a7d: features/known_features.go (InOrderInformers: on in 1.33, locked in 1.36;
-    # UnlockWhileProcessingFIFO, AtomicFIFO: on in 1.36), tools/cache/controller.go (newQueueFIFO),
-    # tools/cache/the_real_fifo.go (whileProcessing_locked, addReplaceToItemsLocked)
+    # UnlockWhileProcessingFIFO, AtomicFIFO: on in 1.36; InOrderInformersBatchProcess: on in 1.35),
+    # tools/cache/controller.go (newQueueFIFO), tools/cache/the_real_fifo.go (whileProcessing_locked,
+    # addReplaceToItemsLocked, PopBatch)
     screen.tell(
         "This is the queue that client-go had for ten years. Since 1.33 its shared informers have used a "
         "RealFIFO by default, and since 1.36 no switch brings the old one back. A RealFIFO joins nothing:"
@@ -85,10 +86,10 @@ def _compare(screen: Screen, joined: list[str], single: list[str]) -> None:
     screen.tell("The same five events, as the handlers hear of them:")
     screen.show(DeltaFIFO=", ".join(joined), RealFIFO=", ".join(single))
     screen.tell(
-        "A RealFIFO also lets go of its lock, by default, while an event is processed, and a whole list is a "
-        "single event, which is compared with the store at that time. Ours is the DeltaFIFO, because in "
-        "Python waking a thread is what costs, so joined events are cheaper; and a sync that looks at "
-        "the present state needs no order across keys."
+        "A RealFIFO also releases its lock, by default, while events are processed, and a whole list is a "
+        "single event, which is compared with the store at that time. It can take up to 1,000 events of "
+        "different keys at once. Ours is the DeltaFIFO because people come to read about it, and all that "
+        "waits for a key is in one place. A sync needs no order across keys."
     )
 
 

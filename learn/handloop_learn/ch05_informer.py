@@ -1,4 +1,4 @@
-"""Chapter 5: one informer, many handlers. Each has its own buffer and thread, so none waits for another."""
+"""Chapter 5: one informer, many handlers, and what a slow one does to the others."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def chapter(screen: Screen) -> End:
             screen.table(("old version", "new version", "same object"), resyncs)
             screen.tell(
                 "A resync shows each stored object again. Nothing changed, and no request was sent, so "
-                "it mends no missed event. It is for a controller whose work looks at more than its "
+                "it repairs no missed event. It is for a controller whose work looks at more than its "
                 "objects, such as a cloud or a clock: it gets a chance to look again."
             )
             last = _poisoned(screen, stage, informer)

@@ -17,17 +17,17 @@ from handloop_learn.source import cut
 from handloop_learn.waiting import until
 
 RECAP: Final = (
-    "A key waits once, however often it is added: the next run looks at the newest state anyway.",
+    "A key waits once, however often it is added: the next sync looks at the newest state anyway.",
     "processing is the lock on a key: no two workers have the same one.",
-    "Each get() needs its done(), each success its forget().",
+    "Each get() needs its done(), and each success its forget().",
 )
 
 
 class End(NamedTuple):
-    """Statistics while a worker was paused, its runs, a key without done, and delays without forget."""
+    """Statistics while a worker was paused, its syncs, a key without done, and delays without forget."""
 
     while_paused: QueueStatistics
-    runs: list[str]
+    syncs: list[str]
     without_done: QueueStatistics
     delays: list[float]
 
@@ -46,7 +46,7 @@ def chapter(screen: Screen) -> End:
         worker.begins(1)
         _show(screen, queue)
         screen.ask(
-            "Now `a` and `b` are added 100 times each. How many runs will `a` have had in the end, with "
+            "Now `a` and `b` are added 100 times each. How many syncs will `a` have had in the end, with "
             "this one?"
         )
         for key in ["a", "b"] * 100:
@@ -54,17 +54,17 @@ def chapter(screen: Screen) -> End:
         while_paused = queue.statistics()
         _show(screen, queue)
         worker.resume(3)
-        counts = ", ".join(f"{key}: {worker.runs.count(key)}" for key in "ab")
+        counts = ", ".join(f"{key}: {worker.syncs.count(key)}" for key in "ab")
         screen.reveal(
-            f"{counts}. An add during the work is one more run: the worker may have looked before it.",
-            worker.runs.count("a"),
+            f"{counts}. An add during a sync causes one more sync: the worker may have looked before it.",
+            worker.syncs.count("a"),
         )
         screen.tell("add() leaves a key that a worker has out of the queue; done() puts it there:")
         screen.code(cut(Queue._accept_locked, "if item in self._dirty", "return True"))
         screen.code(cut(Queue._take_back_locked, "self._processing.remove", "self._processing.remove"))
         screen.code(cut(Queue._take_back_locked, "in self._dirty", "self._container.append"))
     without_done, delays = _without_done(screen), _without_forget(screen)
-    return End(while_paused, worker.runs, without_done, delays)
+    return End(while_paused, worker.syncs, without_done, delays)
 
 
 def _without_done(screen: Screen) -> QueueStatistics:
@@ -121,11 +121,11 @@ class PausedWorker:
     """
     A thread that gets a key, waits for resume(), and gives the key back; for the length of a `with`.
 
-    State: runs, the keys in the order in which work on them began. The worker's thread alone writes it.
+    State: syncs, the keys in the order in which work on them began. The worker's thread alone writes it.
     """
 
     def __init__(self, queue: RateLimitingQueue[str]) -> None:
-        self.runs: list[str] = []
+        self.syncs: list[str] = []
         self._queue = queue
         self._gate = threading.Event()
         self._thread = threading.Thread(target=self._run, name="worker-0")
@@ -139,14 +139,14 @@ class PausedWorker:
         self._queue.shut_down()
         self._thread.join()
 
-    def begins(self, runs: int) -> None:
+    def begins(self, syncs: int) -> None:
         """Wait until so many keys were begun. Blocks: until then."""
-        until(lambda: len(self.runs) >= runs, f"run {runs} of the worker")
+        until(lambda: len(self.syncs) >= syncs, f"sync {syncs} of the worker")
 
-    def resume(self, runs: int) -> None:
+    def resume(self, syncs: int) -> None:
         """Never wait again. Blocks: until so many keys were begun, and none is in work."""
         self._gate.set()
-        self.begins(runs)
+        self.begins(syncs)
         until(lambda: self._queue.statistics().in_flight == 0, "the end of the work")
 
     def _run(self) -> None:
@@ -155,7 +155,7 @@ class PausedWorker:
                 key = self._queue.get()
             except ShutDown:
                 return
-            self.runs.append(key)
+            self.syncs.append(key)
             self._gate.wait()
             self._queue.forget(key)
             self._queue.done(key)

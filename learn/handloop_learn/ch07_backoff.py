@@ -22,13 +22,13 @@ CROWD: Final = 400
 EXAMPLE: Final = ObjectName("default", "example-foo")
 RECAP: Final = (
     "A key that fails waits 5 ms, then twice as long each time, 1000 s at most.",
-    "forget() after a success: else the next failure pays for the old ones.",
+    "Call forget() after a success. Otherwise the next failure waits as if the old ones had just happened.",
     "Many keys that fail at once share a bucket. New keys never wait for it.",
 )
 
 
 class End(NamedTuple):
-    """Seconds to the next try: after each failure of one key, after its success, of many keys at once."""
+    """Seconds to the retry: after each failure of one key, after its success, of many keys at once."""
 
     delays: list[float]
     after_success: float
@@ -37,36 +37,36 @@ class End(NamedTuple):
 
 def chapter(screen: Screen) -> End:
     """Tell the chapter."""
-    screen.tell("The worker of the plain Foo controller asks a rate limiter when to try a failed key again:")
+    screen.tell("The worker of the plain Foo controller asks a rate limiter when to retry a failed key:")
     screen.code(cut(FooController._process_next_work_item, "self.sync_handler", "self._workqueue.forget"))
     screen.code(cut(default_rate_limiter, "for_each", "return"))
     screen.tell(
         "for_each has the shortest and the longest wait of a key, in seconds. Each failure doubles its wait. "
-        "The bucket is one that all keys share: tries a second, and tries at once."
+        "The bucket is one that all keys share: retries a second, and retries at once."
     )
     # client-go @32ce75a7d: util/workqueue/default_rate_limiters.go
     # sample-controller @7e64d481: controller.go:110
     screen.tell(
         "The waits are client-go's default, and sample-controller's. The bucket is sample-controller's; "
-        "client-go's default has 10 a second, 100 at once. Both are for tries after a failure: what a "
+        "client-go's default has 10 a second, 100 at once. Both are for retries: what a "
         "handler adds never waits."
     )
-    screen.ask("A sync fails again and again. How long after the 10th failure is the next try?")
+    screen.ask("A sync fails again and again. How long after the 10th failure is the retry?")
     clock = HandClock()
     with RateLimitingQueue[ObjectName](
         default_rate_limiter(clock), QueueOptions(seams=Seams(clock=clock))
     ) as queue:
         delays = [_fail(queue, clock) for _ in range(FAILURES)]
         rows = [(failures, f"{delay:.3f}", _bar(delay)) for failures, delay in enumerate(delays, 1)]
-        screen.table(("failures", "seconds to the next try", "each # doubles it"), rows)
+        screen.table(("failures", "seconds to the retry", "each # doubles it"), rows)
         screen.reveal(
             f"{delays[9]:g} s: {delays[0]:g} s, doubled nine times. It ends at {delays[-1]:g} s.", delays[9]
         )
         screen.break_it(
-            f"try {FAILURES + 1} succeeds, but the worker omits forget(). The next try fails.",
-            "How many seconds to the try after that?",
+            f"sync {FAILURES + 1} succeeds, but the worker omits forget(). The next sync fails.",
+            "How many seconds until its retry?",
         )
-        screen.show(seconds_to_the_next_try=(unforgotten := _fail(queue, clock)))
+        screen.show(seconds_to_the_retry=(unforgotten := _fail(queue, clock)))
         queue.forget(EXAMPLE)
         after_success = _fail(queue, clock)
         screen.show(after_a_forget=after_success)
@@ -83,7 +83,7 @@ def _crowd(screen: Screen, clock: HandClock) -> list[float]:
     """Let many keys fail at once. Returns: the wait of each."""
     screen.ask(
         f"{CROWD} different Foos fail at the same moment, each for the first time. After how many seconds is "
-        "the last tried?"
+        "the last one retried?"
     )
     limiter = default_rate_limiter(clock)
     crowd = [round(limiter.when(ObjectName("default", f"foo-{number}")), 6) for number in range(CROWD)]
@@ -96,11 +96,11 @@ def _crowd(screen: Screen, clock: HandClock) -> list[float]:
 
 
 def _fail(queue: RateLimitingQueue[ObjectName], clock: HandClock) -> float:
-    """Fail once, and wait for the next try. Returns: how many seconds later it came."""
+    """Fail once, and wait for the retry. Returns: how many seconds later it came."""
     queue.add_rate_limited(EXAMPLE)
     delay = queue.items(1).delayed[EXAMPLE]
     clock.advance(delay)
-    until(lambda: len(queue), "the next try")
+    until(lambda: len(queue), "the retry")
     queue.done(queue.get())
     return round(delay, 6)
 

@@ -6,23 +6,16 @@ import os
 import subprocess
 import sys
 import tempfile
-import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Self
+from typing import Final, NamedTuple
 
-from handloop.apis.apps_v1 import Deployment
 from handloop.controller.foo.controller import FooController
-from handloop.controller.foo.types import Foo
-from handloop.controller.myapp.reconciler import reconcile
-from handloop.controller.runtime.caching.multi_namespace_informer import MultiNamespaceInformer
-from handloop.controller.runtime.events.fake_recorder import FakeRecorder
-from handloop.informers.factory import SharedInformerFactory
 from handloop.informers.keys import ObjectName
-from handloop.informers.shared_informer import SharedIndexInformer
 from handloop.picture.steps import PACKAGE, Place
+from handloop_learn.by_hand import ByHand
 from handloop_learn.line_trace import LineTrace
 from handloop_learn.prediction import NO
 from handloop_learn.program import run_alone
@@ -33,20 +26,10 @@ from handloop_learn.waiting import until
 from handloop_sandbox.server import Sandbox
 
 CHILD: Final = f"{DEPLOYMENTS}/foo"
-DECISIONS: Final = {
-    Place(line.file, line.line): words
-    for words, line in (
-        ("finds no Foo", cut(FooController.sync_handler, 'log.error("Foo referenced')),
-        ("creates", cut(FooController.sync_handler, "self._deployments.create(")),
-        ("refuses it", cut(FooController.sync_handler, "MESSAGE_RESOURCE_EXISTS")),
-        ("scales it", cut(FooController.sync_handler, "self._deployments.patch(")),
-        ("writes status", cut(FooController.update_foo_status, "self._foos.update_status(")),
-        ("records Event", cut(FooController.sync_handler, "SUCCESS_SYNCED")),
-    )
-}
-"""The lines between which a sync chooses, and what each does about the Deployment and the Foo."""
+BODY: Final = cut(FooController.sync_handler, "foo = self._foos_lister.get", "SUCCESS_SYNCED")
+"""The lines of a sync."""
 RECAP: Final = (
-    "A sync gets a name, never an event: it looks at what is, and writes the difference to what is wanted.",
+    "A sync gets a name, never an event: it looks at the present state, and writes the difference.",
     "So it does not matter which events came, how many, or whether the process lived to see them.",
     "A Deployment of another owner is left alone.",
 )
@@ -63,12 +46,12 @@ class End(NamedTuple):
 
 def chapter(screen: Screen) -> End:
     """Tell the chapter."""
-    screen.tell("A worker calls one function, with a name. Both controllers here, of Foo and MyApp, have it:")
-    screen.code(cut(FooController.sync_handler, "def sync_handler"))
-    screen.code(cut(reconcile, "def reconcile"))
-    screen.tell("We call the plain Foo's in five cases. POST and PATCH write the Deployment, PUT the status.")
-    with Stage(lifelike=False) as stage, HandSyncedFoo(stage) as foo:
-        syncs, change = _five_cases(screen, stage, foo), stage.send
+    screen.tell(
+        "A worker calls one function, with a name: the plain Foo controller's sync_handler, MyApp's "
+        "reconcile. We call the first in five cases. POST and PATCH write the Deployment, PUT the status."
+    )
+    with Stage(lifelike=False) as stage, ByHand(stage, FooController) as hand:
+        syncs, change = _five_cases(screen, stage, hand), stage.send
         screen.ask(
             "The Foo is scaled to 2, 3, 4, and its Deployment deleted. How many creates and scalings "
             "does one sync send?"
@@ -76,7 +59,7 @@ def chapter(screen: Screen) -> End:
         for replicas in (2, 3, 4):
             change("PATCH", f"{FOOS}/foo", {"spec": {"replicas": replicas}})
         change("DELETE", CHILD)
-        after_many = foo.sync("foo")
+        after_many = sync_of(hand, "foo")
         replicas = change("GET", CHILD)["spec"]["replicas"]
     screen.show(requests=after_many.asked, replicas_of_the_new_deployment=replicas)
     screen.reveal(
@@ -93,7 +76,7 @@ def chapter(screen: Screen) -> End:
     return End(syncs, after_many, replicas, uids)
 
 
-def _five_cases(screen: Screen, stage: Stage, foo: HandSyncedFoo) -> list[Sync]:
+def _five_cases(screen: Screen, stage: Stage, hand: ByHand) -> list[Sync]:
     """Sync in five situations, and show which lines of the source each sync executed."""
     change, five = stage.send, {"spec": {"replicas": 5}}
     situations: tuple[tuple[str, str, Callable[[], object]], ...] = (
@@ -106,14 +89,14 @@ def _five_cases(screen: Screen, stage: Stage, foo: HandSyncedFoo) -> list[Sync]:
     syncs = []
     for number, (what, name, happens) in enumerate(situations, 1):
         happens()
-        syncs.append(foo.sync(name, DECISIONS))
+        syncs.append(sync_of(hand, name))
         screen.line(f"{number} = {what}: {syncs[-1].error or syncs[-1].asked}")
-    screen.tell("The sync of each case, by the lines that it executed:")
-    rows = [
-        (place.line, words, *("*" * (place in sync.lines) for sync in syncs))
-        for place, words in DECISIONS.items()
-    ]
-    screen.table(("line", "it", *range(1, len(syncs) + 1)), rows)
+    screen.tell("The whole sync. In the margin: the cases whose sync executed the line.")
+    marks = {
+        line: "".join(str(number) for number, sync in enumerate(syncs, 1) if line in sync.lines)
+        for line in range(BODY.line, BODY.line + len(BODY.lines))
+    }
+    screen.code(BODY, marks)
     return syncs
 
 
@@ -133,73 +116,37 @@ def killed_in_mid_sync(screen: Screen) -> tuple[str, str]:
     return uids
 
 
-class Sync:
+class Sync(NamedTuple):
     """
     What one call of sync_handler did.
 
-    lines = the places that it executed; requests = what it asked of the server, by method; events = the
+    lines = those of BODY that it executed; requests = what it asked of the server, by method; events = the
     Events that it recorded; error = what it raised, "" for nothing.
     """
 
-    def __init__(self) -> None:
-        self.lines: set[Place] = set()
-        self.requests: dict[str, int] = {}
-        self.events: list[str] = []
-        self.error = ""
+    lines: set[int]
+    requests: dict[str, int]
+    events: list[str]
+    error: str
 
     @property
     def asked(self) -> str:
         """The requests in words."""
-        return (
-            ", ".join(f"{count} {method}" for method, count in sorted(self.requests.items())) or "no request"
-        )
+        asked = ", ".join(f"{count} {method}" for method, count in sorted(self.requests.items()))
+        return asked or "no request"
 
 
-class HandSyncedFoo:
-    """The controller and its two informers, for the length of a `with`. Threads: the chapter's."""
-
-    def __init__(self, stage: Stage) -> None:
-        self._stage = stage
-        self._factory = SharedInformerFactory(stage.client)
-        foos, deployments = self._factory.informer_for(Foo), self._factory.informer_for(Deployment)
-        self._informers: dict[str, SharedIndexInformer[Any]] = {FOOS: foos, DEPLOYMENTS: deployments}
-        self._recorder = FakeRecorder()
-        self._controller = FooController(
-            stage.client,
-            MultiNamespaceInformer(Deployment, {"": deployments}),
-            MultiNamespaceInformer(Foo, {"": foos}),
-            self._recorder,
-        )
-
-    def __enter__(self) -> Self:
-        self._factory.start(threading.Event())
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._factory.shutdown()
-
-    def sync(self, name: str, watched: Iterable[Place] = ()) -> Sync:
-        """Let the caches see what the server has, then call sync_handler once. Blocks: until then."""
-        for path in self._informers:
-            until(lambda path=path: self._is_mirrored(path), f"the cache of {path}")  # type: ignore[misc]
-        sync, before = Sync(), Counter(self._stage.counts)
-        with LineTrace(watched) as trace:
-            try:
-                self._controller.sync_handler(ObjectName("default", name))
-            except Exception as error:  # noqa: BLE001 - whatever it raises, the worker would try again
-                sync.error = f"{type(error).__name__}: {error}"
-        sync.lines = set(trace.hits)
-        sync.requests = dict(self._stage.counts - before)
-        sync.events = self._recorder.take()
-        return sync
-
-    def _is_mirrored(self, path: str) -> bool:
-        informer = self._informers[path]
-        stored = {obj.metadata.uid: obj.metadata.resource_version for obj in informer.indexer.list()}
-        return informer.has_synced() and stored == {
-            obj["metadata"]["uid"]: obj["metadata"]["resourceVersion"]
-            for obj in self._stage.send("GET", path)["items"]
-        }
+def sync_of(hand: ByHand, name: str) -> Sync:
+    """Let the caches see what the server has, then call sync_handler once."""
+    hand.see()
+    before, error = Counter(hand.stage.counts), ""
+    with LineTrace(Place(BODY.file, BODY.line + at) for at in range(len(BODY.lines))) as trace:
+        try:
+            hand.controller.sync_handler(ObjectName("default", name))
+        except Exception as raised:  # noqa: BLE001 - whatever it raises, the worker would retry
+            error = f"{type(raised).__name__}: {raised}"
+    lines = {place.line for place in trace.hits}
+    return Sync(lines, dict(hand.stage.counts - before), hand.recorder.take(), error)
 
 
 @contextmanager

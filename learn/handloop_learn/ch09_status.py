@@ -37,7 +37,7 @@ MYAPP: Final[dict[str, Any]] = {
 RECAP: Final = (
     "Say which version you read: then nobody's write is lost, and a 409 tells you to read again.",
     "Or apply: only your own fields are sent, and the server knows whose they are.",
-    "A controller wakes itself by its writes. It comes to rest because an equal write is none.",
+    "A controller wakes itself by its writes. It comes to rest because an equal write causes no event.",
 )
 
 
@@ -74,9 +74,12 @@ def chapter(screen: Screen) -> End:
         with stage.running(add_myapp):
             rows = versions(stage)
         screen.table(("resourceVersion", "generation", "status.observedGeneration"), rows)
+        # apiextensions-apiserver: pkg/registry/customresource/strategy.go, PrepareForUpdate; kubernetes:
+        # pkg/registry/apps/deployment/strategy.go, PrepareForUpdate
         screen.tell(
-            "Each write raises the version, only a new spec raises the generation. The status says which "
-            "generation its writer had seen: if the numbers differ, it speaks of an older spec; -1 is none."
+            "Each write raises the version. The generation of a custom resource counts the changes outside "
+            "of metadata and status; of a Deployment a new annotation counts, too. The status says which "
+            "generation its writer had seen: if the numbers differ, it describes an older spec; -1 is none."
         )
         ways = _two_writers(screen, stage)
         retries = _after_a_conflict(screen, stage)
@@ -178,7 +181,7 @@ def _looping(screen: Screen, stage: Stage, runnable: PlainFooRunnable) -> Loop:
 
 def _refused(screen: Screen, stage: Stage, log: SyncLog) -> tuple[str, int]:
     screen.tell(
-        "The bug is mended. The Foo is scaled to 2, then to 3; the server refuses a status write with 409."
+        "The bug is fixed. The Foo is scaled to 2, then to 3; the server refuses a status write with 409."
     )
     log.settle()
     log.take_errors()
@@ -191,7 +194,7 @@ def _refused(screen: Screen, stage: Stage, log: SyncLog) -> tuple[str, int]:
     screen.show(a_failed_sync=error, failed_syncs=len(log.errors), available=available(stage))
     screen.show(Events=f"1, count {count}")
     screen.tell(
-        "The failed sync was tried again, and its next write was based on the new Foo. A 409 comes without "
+        "The failed sync got a retry, whose write was based on the new Foo. A 409 comes without "
         "any fault, too, when a sync is quicker than the watch: the cache has the Foo from before the last "
         "write. Equal Events are one object with a count. At most 25 are sent at once about one Foo."
     )

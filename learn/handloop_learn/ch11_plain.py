@@ -1,34 +1,23 @@
-"""Chapter 11: what breaks in the plain controller, and which of production.py's nine pieces mends it."""
+"""Chapter 11: what breaks in the plain controller, and which of production.py's nine pieces prevents it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Final, NamedTuple, TypeVar
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
 
 from msgspec.structs import replace
 
 from handloop.apis.apps_v1 import Deployment
-from handloop.apis.meta import Kind, OwnerReference
+from handloop.apis.meta import OwnerReference
 from handloop.controller.foo.controller import FooController, new_deployment
 from handloop.controller.foo.production import ProductionFooController
-from handloop.controller.foo.types import Foo
-from handloop.controller.runtime.caching.multi_namespace_informer import MultiNamespaceInformer
-from handloop.controller.runtime.events.fake_recorder import FakeRecorder
-from handloop.informers.indexer import NAMESPACE_INDEX, namespace_index_func
-from handloop.informers.keys import ObjectName
-from handloop.informers.listwatch import ListWatch
-from handloop.informers.shared_informer import SharedIndexInformer
-from handloop.seams.seams import Seams
-from handloop_learn.clocks import HandClock
+from handloop_learn.by_hand import NAME, ByHand
 from handloop_learn.program import run_alone
 from handloop_learn.screen import Screen
 from handloop_learn.source import cut
 from handloop_learn.stage import DEPLOYMENTS, FOOS, Stage
 from handloop_learn.waiting import until
 
-T = TypeVar("T", bound=Kind)
-
-NAME: Final = ObjectName("default", "foo")
 FOO: Final = f"{FOOS}/foo"
 CHILD: Final = f"{DEPLOYMENTS}/foo"
 DEFINITION: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/foos.samplecontroller.k8s.io"
@@ -36,83 +25,10 @@ ROUNDS: Final = 5
 FAILURES: Final = 12
 CLASSES: Final = (FooController, ProductionFooController)
 RECAP: Final = (
-    "The plain controller is right as long as its caches are fresh, nobody else writes, and users err not.",
+    "The plain controller is right while caches are fresh, nobody else writes, and users make no mistakes.",
     "A cache may lag by a minute. So ask the server before you act on what disappeared.",
-    "A retry is for what may pass. What cannot, is reported once; what only takes time, waits.",
+    "A retry is for what may pass. What cannot pass is reported once. What only takes time waits.",
 )
-
-
-class HandInformer(SharedIndexInformer[T]):
-    """An informer that never runs: its cache has what the server had when `see` was called last."""
-
-    def __init__(self, stage: Stage, kind: type[T]) -> None:
-        self._client = stage.client.resource(kind)
-        self._seen = 0
-        indexers = {NAMESPACE_INDEX: namespace_index_func}
-        super().__init__(ListWatch(stage.client.resource(kind)), kind, indexers=indexers)
-
-    def see(self) -> None:
-        """Let the cache have what the server has."""
-        page = self._client.list("default")
-        self.indexer.replace(page.items, page.resource_version)
-        self._seen = int(page.resource_version)
-
-    def has_seen(self, resource_version: str) -> bool:
-        """Whether the server had that version by then."""
-        return int(resource_version) <= self._seen
-
-
-class ByHand:
-    """
-    A controller on a stage whose caches, handlers, workers and time are driven by hand. Use it with `with`.
-
-    Threads: the chapter's, and that of the queue's delays.
-    """
-
-    def __init__(self, stage: Stage, controller: type[FooController]) -> None:
-        self.stage = stage
-        self.clock = HandClock()
-        self.recorder = FakeRecorder()
-        self.foos, self.deployments = HandInformer(stage, Foo), HandInformer(stage, Deployment)
-        self.controller = controller(
-            stage.client,
-            MultiNamespaceInformer(Deployment, {"": self.deployments}),
-            MultiNamespaceInformer(Foo, {"": self.foos}),
-            self.recorder,
-            seams=Seams(clock=self.clock),
-        )
-        self.queue = self.controller._workqueue
-
-    def __enter__(self) -> ByHand:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.queue.shut_down()
-
-    def see(self) -> None:
-        """Let both caches have what the server has."""
-        self.foos.see()
-        self.deployments.see()
-
-    def work(self) -> int:
-        """Let a worker do what is queued, or else the Foo. Returns: how many requests it sent."""
-        before = self.stage.counts.total()
-        if not len(self.queue):
-            self.queue.add(NAME)
-        while len(self.queue):
-            self.controller._process_next_work_item()
-        return self.stage.counts.total() - before
-
-    def settled(self) -> None:
-        """Make a Foo, and work until there is nothing to do."""
-        self.stage.apply(NAME.name)
-        for _ in range(3):
-            self.see()
-            self.work()
-
-    def delays(self) -> Sequence[float]:
-        """Seconds until the Foo is tried again; () = never."""
-        return [at for item, at in self.queue.items(1).delayed.items() if item == NAME]
 
 
 class Piece(NamedTuple):
@@ -192,14 +108,14 @@ def impossible(hand: ByHand) -> int:
     """A Foo wants a Deployment whose name no server takes."""
     hand.stage.apply("foo", deployment="No_Name")
     hand.see()
-    tries = 1
+    syncs = 1
     hand.work()
-    while tries < FAILURES and (delays := hand.delays()):
+    while syncs < FAILURES and (delays := hand.delays()):
         hand.clock.advance(max(delays))
-        until(lambda: len(hand.queue), "the next try")
+        until(lambda: len(hand.queue), "the retry")
         hand.work()
-        tries += 1
-    return tries
+        syncs += 1
+    return syncs
 
 
 def rival(hand: ByHand) -> int:
@@ -211,6 +127,17 @@ def rival(hand: ByHand) -> int:
         hand.see()
         hand.work()
     return hand.stage.counts["PUT"] - puts
+
+
+def repair(hand: ByHand) -> float:
+    """After the rival: let the production controller repair the status. Returns: how many seconds later."""
+    rival(hand)
+    seconds = max(hand.delays())
+    hand.clock.advance(seconds)
+    until(lambda: len(hand.queue), "the repair")
+    hand.work()
+    until(lambda: hand.stage.send("GET", FOO)["status"]["availableReplicas"] == 0, "the right status")
+    return seconds
 
 
 def no_status(hand: ByHand) -> int:
@@ -237,22 +164,40 @@ def lag(hand: ByHand) -> int:
 
 
 STORM: Final = Piece(6, "the Foo is gone, and its cache does not know", "Deployments made", storm)
+RIVAL: Final = Piece(7, f"another writer undoes the status {ROUNDS} times", "writes at once", rival)
 PIECES: Final = (
     Piece(1, f"{ROUNDS} resyncs, nothing to do", "status writes", resyncs),
     Piece(2, f"another group's Foo has {ROUNDS} changes", "syncs of ours", stranger),
     Piece(3, "the Foo is being deleted", "Deployments made", foreground),
     Piece(4, f"a taken name is free after {FAILURES} failures", "seconds to wait", freed_name),
-    Piece(5, "no server takes the Deployment's name", f"tries, at most {FAILURES}", impossible),
-    Piece(7, f"another writer undoes the status {ROUNDS} times", "writes", rival),
+    Piece(5, "no server takes the Deployment's name", f"syncs, at most {FAILURES}", impossible),
+    RIVAL,
     Piece(8, "the CRD has no status", f"failures of {ROUNDS} syncs", no_status),
     Piece(9, f"{ROUNDS} syncs before the caches have our writes", "refused creates", lag),
 )
+_OF: Final = ProductionFooController
+LINES: Final = {
+    1: cut(_OF._sync_status, "if status == foo.status", "return False"),
+    2: cut(_OF._handle_object, "_FOO", "foo.metadata.uid != owner.uid"),
+    3: cut(_OF.sync_handler, "if _is_being_deleted", "return"),
+    4: cut(_OF._handle_deletion, "for foo in", "self._enqueue_foo"),
+    5: cut(_OF.sync_handler, "except Invalid", "return"),
+    6: cut(_OF.sync_handler, "self._owners.check"),
+    7: cut(_OF._sync_status, "self._status_backoff"),
+    8: cut(_OF._sync_status, "is_due ="),
+    9: cut(_OF._sync, "self._writes.check"),
+}
+"""The lines of each piece, by its number."""
 
 
 class End(NamedTuple):
-    """By the number of a piece: what was counted of the plain controller, and of the one for clusters."""
+    """
+    By the number of a piece: what was counted of the plain controller, and of the production controller; the
+    seconds to the repair of a status.
+    """
 
     counted: dict[int, tuple[int, int]]
+    repair_seconds: float
 
 
 def chapter(screen: Screen) -> End:
@@ -276,7 +221,7 @@ def chapter(screen: Screen) -> End:
         "Piece 6 remembers whose Deployment disappeared, and asks the server for that Foo before it does "
         "anything: one GET, and only after a deletion that it did not expect."
     )
-    screen.code(cut(ProductionFooController.sync_handler, "self._owners.check"))
+    screen.code(LINES[STORM.number])
     screen.ask(
         f"{ROUNDS} resyncs find a Foo that has all it wants. How many status writes does the plain one send?"
     )
@@ -285,15 +230,35 @@ def chapter(screen: Screen) -> End:
         f"{counted[1][0]}: the same status each time. Its Events are requests, too, and not counted here.",
         counted[1][0],
     )
+    seconds = _later()
+    _eight(screen, counted, seconds)
+    return End({STORM.number: (plain, hardened), **counted}, seconds)
+
+
+def _eight(screen: Screen, counted: dict[int, tuple[int, int]], repair_seconds: float) -> None:
+    """Tell of all pieces but that of the storm."""
     screen.tell("The other eight, broken in the plain one first:")
+    with_it = {number: str(counts[1]) for number, counts in counted.items()}
+    with_it[RIVAL.number] += f", repaired after {repair_seconds:g} s"
     screen.table(
         ("piece", "what happens", "counted", "plain", "with it"),
-        [(piece.number, piece.happens, piece.counts, *counted[piece.number]) for piece in PIECES],
+        [
+            (one.number, one.happens, one.counts, counted[one.number][0], with_it[one.number])
+            for one in PIECES
+        ],
     )
+    screen.tell("The lines of each:")
+    for piece in PIECES:
+        screen.tell(f"Piece {piece.number}, {piece.happens}:")
+        screen.code(LINES[piece.number])
     screen.tell(
         "None of these is sample-controller's fault: it is a sample. They are what a cluster asks for."
     )
-    return End({STORM.number: (plain, hardened), **counted})
+
+
+def _later() -> float:
+    with Stage(lifelike=False) as stage, ByHand(stage, ProductionFooController) as hand:
+        return repair(hand)
 
 
 def _both(piece: Piece) -> tuple[int, int]:

@@ -19,7 +19,7 @@ WAYS: Final = ("Background", "Foreground", "Orphan")
 RECAP: Final = (
     "A child names its parent, by uid. The garbage collector does the rest, also while no controller runs.",
     "Background: the parent goes first. Foreground: the parent waits for its children. Orphan: they stay.",
-    "An owner that is not there, or has another uid, is an owner that is gone.",
+    "An owner that does not exist, or that has another uid, is gone.",
 )
 
 
@@ -45,7 +45,7 @@ def chapter(screen: Screen) -> End:
         screen.tell(
             "The uid counts: a later Foo of the same name is another one. `controller` marks the one "
             "owner that may change the child; the server refuses a second. Now our controller has ended. "
-            "Nobody but the server, and its garbage collector, is there."
+            "Only the server runs, and its garbage collector."
         )
         screen.ask("The Foo `background` is deleted. Does its Deployment stay, as nobody deletes it?")
         backup = _owners(stage, "orphan")
@@ -72,7 +72,7 @@ def _tell(screen: Screen, histories: dict[str, list[str]]) -> None:
         Words(("deployment", "child", "children"), ("foo", "parent")),
     )
     screen.tell(
-        "With --cascade=orphan the garbage collector takes the reference out, and the Deployment lives on:"
+        "With --cascade=orphan the garbage collector removes the reference, and the Deployment lives on:"
     )
     _list(screen, histories["Orphan"])
 

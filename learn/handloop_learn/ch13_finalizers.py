@@ -18,9 +18,9 @@ from handloop_learn.stage import FOOS, Stage
 FINALIZER: Final = "example.org/bucket"
 PATH: Final = f"{FOOS}/example-foo"
 RECAP: Final = (
-    "First the finalizer, then the thing outside; first the thing goes, then the finalizer.",
-    "Any step may be the last one before a crash, so each must succeed the second time, too.",
-    "A finalizer without its controller is an object that never goes.",
+    "Add the finalizer before you make the thing outside. Delete the thing before you remove the finalizer.",
+    "Any step may be the last one before a crash, so each must also succeed the second time.",
+    "When its controller is gone, an object with a finalizer is never deleted.",
 )
 
 
@@ -41,12 +41,12 @@ class Cloud:
         self.crash_after = ""
 
     def create(self, uid: str) -> None:
-        """Make a bucket, unless it is there."""
+        """Make a bucket, unless it exists."""
         self.buckets.add(uid)
         self._called("create")
 
     def delete(self, uid: str) -> None:
-        """Take a bucket away, if it is there."""
+        """Delete a bucket, if it exists."""
         self.buckets.discard(uid)
         self._called("delete")
 
@@ -68,7 +68,7 @@ def sync(foo: Foo, foos: ResourceClient[Foo], cloud: Cloud) -> None:
 
 
 class State(NamedTuple):
-    """Whether the Foo is there, and being deleted; its finalizers; how many buckets there are."""
+    """Whether the Foo exists, and is being deleted; its finalizers; how many buckets there are."""
 
     exists: bool
     deleted: bool
@@ -102,7 +102,7 @@ def chapter(screen: Screen) -> End:
         states.append(world.show("after the DELETE"))
         screen.reveal(
             "No. The server has only set its deletionTimestamp, and sends that as a change. The object stays "
-            "until its last finalizer is removed. It takes no new one:",
+            "until its last finalizer is removed. It accepts no new one:",
             NO,
         )
         screen.line(refusal := world.late_finalizer())
@@ -175,7 +175,7 @@ def _alone(screen: Screen, stage: Stage, world: _World) -> State:
     screen.break_it(
         "the Foo is made again and synced. Then the controller is uninstalled, and the Foo is deleted, "
         "two times.",
-        "Does the Foo ever go?",
+        "Is the Foo gone in the end?",
     )
     world.sync("the last sync")
     for _ in range(2):
@@ -183,7 +183,7 @@ def _alone(screen: Screen, stage: Stage, world: _World) -> State:
     alone = world.show("now")
     screen.reveal(
         "No: its namespace could not be deleted, either. Delete the objects first, then the controller. "
-        "By hand only `kubectl patch` with the finalizers taken out helps, and the bucket stays in the "
+        "Otherwise only a `kubectl patch` that removes the finalizers helps, and the bucket stays in the "
         "cloud.",
         NO,
     )

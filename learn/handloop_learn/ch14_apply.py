@@ -6,19 +6,14 @@ import json
 from typing import Any, Final, NamedTuple
 
 from handloop.client.errors import Conflict
-from handloop.client.resource_client import PatchType, ResourceClient
+from handloop.client.resource_client import ResourceClient
 from handloop.controller.foo.types import Foo
+from handloop_learn.ex14_apply import PATH, REPOSITORY, apply, owned_fields
 from handloop_learn.prediction import NO, Words
 from handloop_learn.program import run_alone
 from handloop_learn.screen import Screen
-from handloop_learn.stage import FOOS, Stage
+from handloop_learn.stage import Stage
 
-NAME: Final = "example-foo"
-PATH: Final = f"{FOOS}/{NAME}"
-REPOSITORY: Final[dict[str, Any]] = {
-    "metadata": {"labels": {"team": "web"}},
-    "spec": {"deploymentName": "example-foo", "replicas": 2},
-}
 SCALE: Final[dict[str, Any]] = {"spec": {"replicas": 5}}
 RECAP: Final = (
     "Apply says what you want, of the fields that you want: the rest is not yours, and is left alone.",
@@ -58,22 +53,13 @@ def chapter(screen: Screen) -> End:
         screen.line(f"scaler: {conflict}")
         fields.append(_show(screen, stage, "Nothing has changed"))
         screen.reveal(
-            "2. It is a 409, but not that of chapter 9: not the version is old, the field has another "
+            "2. It is a 409, but not that of chapter 9: no version is old, but the field has another "
             "owner. An equal value would have been accepted, and the field would have two owners.",
             2,
         )
         fields += _by_force(screen, stage, foos)
         fields += _left_out(screen, stage, foos)
     return End(fields, conflict)
-
-
-def apply(foos: ResourceClient[Foo], who: str, *, force: bool = False, **wanted: Any) -> Foo:
-    """Apply fields of the Foo, and no others. Raises: Conflict for another manager's field, unless force."""
-    kind = {"apiVersion": Foo.resource.api_version, "kind": Foo.resource.kind}
-    body = {**kind, **wanted, "metadata": {**wanted.get("metadata", {}), "name": NAME}}
-    return foos.patch(
-        NAME, body, namespace="default", patch_type=PatchType.APPLY, field_manager=who, force=force
-    )
 
 
 def _refused(foos: ResourceClient[Foo]) -> str:
@@ -109,7 +95,7 @@ def _left_out(screen: Screen, stage: Stage, foos: ResourceClient[Foo]) -> list[F
     apply(foos, "gitops", spec={"deploymentName": "example-foo"})
     shared = _show(screen, stage, "gitops has applied the name alone")
     screen.reveal(
-        "No: gitops alone owned it, and wants it no more. So an apply also deletes. replicas stay: they "
+        "No: gitops alone owned it, and no longer wants it. So an apply also deletes. replicas stay: they "
         "are scaler's.",
         NO,
     )
@@ -122,7 +108,7 @@ def _left_out(screen: Screen, stage: Stage, foos: ResourceClient[Foo]) -> list[F
 def _show(screen: Screen, stage: Stage, when: str) -> Fields:
     foo = stage.send("GET", PATH)
     metadata = foo["metadata"]
-    owners = {entry["manager"]: _names(entry["fieldsV1"]) for entry in metadata["managedFields"]}
+    owners = owned_fields(foo)
     fields = Fields(foo["spec"].get("replicas"), metadata.get("labels", {}), owners)
     rows = [(who, ", ".join(names) or "nothing") for who, names in owners.items()]
     replicas = "unset" if fields.replicas is None else fields.replicas
@@ -130,15 +116,6 @@ def _show(screen: Screen, stage: Stage, when: str) -> Fields:
     screen.tell(f"{when}. Replicas: {replicas}; labels: {labels}.")
     screen.table(("manager", "owns"), rows)
     return fields
-
-
-def _names(fields: dict[str, Any], path: str = "") -> list[str]:
-    """The paths of managedFields, such as spec.replicas."""
-    names = []
-    for key, below in fields.items():
-        name = f"{path}.{key.removeprefix('f:')}".lstrip(".")
-        names += _names(below, name) if below else [name]
-    return names
 
 
 if __name__ == "__main__":

@@ -15,18 +15,11 @@ class HandClock(RealClock):
     """
     Stands still until advance. A thread that waits looks every two milliseconds whether its time has come.
 
-    State: _now, seconds; the chapter's thread alone writes it. _sleeping, the threads in sleep; each adds and
-    removes itself.
+    State: _now, seconds; the chapter's thread alone writes it.
     """
 
     def __init__(self) -> None:
         self._now = 0.0
-        self._sleeping: set[int] = set()
-
-    @property
-    def is_slept_on(self) -> bool:
-        """Whether a thread sleeps until the clock is moved."""
-        return bool(self._sleeping)
 
     def now(self) -> float:
         """Seconds by which the clock was moved so far."""
@@ -51,10 +44,8 @@ class HandClock(RealClock):
     def sleep(self, seconds: float, stop: threading.Event) -> bool:
         """Wait until the clock was moved by so much or stop is set; True when stop is set."""
         until = self._now + seconds
-        self._sleeping.add(threading.get_ident())
         while self._now < until and not stop.wait(_POLL_SECONDS):
             pass
-        self._sleeping.discard(threading.get_ident())
         return stop.is_set()
 
 

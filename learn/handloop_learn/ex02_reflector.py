@@ -15,7 +15,7 @@ START: Final = '''\
 from handloop.client.errors import Gone
 
 
-def reflect(server, store, stopped):
+def reflect(server, store, stopped, wait):
     """
     server   list() returns (things, version).
              watch(version) yields (type, thing, version) for what happened after a version: type is ADDED,
@@ -23,6 +23,7 @@ def reflect(server, store, stopped):
              raises Gone (a 410) if the log no longer reaches back to the version.
     store    store.replace(things), store.put(thing), store.remove(thing)
     stopped  stopped() is True when you should return
+    wait     wait(seconds) before you open a watch again that broke: a server in trouble needs the time
     """
     things, version = server.list()
     store.replace(things)
@@ -35,6 +36,7 @@ _STORE: Final = "DELETED removes a thing; ADDED and MODIFIED put it."
 _CUT: Final = "A watch that just ends has lost nothing: watch again, from the last version that you saw."
 _BOOKMARK: Final = "A BOOKMARK has no thing. It says: you know all up to its version. Keep that version."
 _GONE: Final = "After Gone only a list helps, and what it lacks is gone: store.replace(things)."
+_PAUSE: Final = "wait(1) before the next watch: without it, a server that is down gets requests without end."
 _STOP: Final = "Ask stopped() before each list and each watch."
 _MOST_CALLS: Final = 30
 
@@ -59,11 +61,15 @@ class _Scene(NamedTuple):
 
 
 class _Watch(NamedTuple):
-    """A call of watch: its version, what the store had then, and how many lists there had been."""
+    """
+    A call of watch: its version, what the store had then, how many lists there had been, and whether the
+    reader had waited since the watch before it.
+    """
 
     version: int
     stored: dict[str, int]
     lists: int
+    waited: bool
 
 
 class _EndlessError(BaseException):
@@ -92,7 +98,8 @@ class _Server:
     """
     A server that plays one scene for each watch. No threads: time passes with the reader's calls.
 
-    State: log; oldest, the first version that it reaches back to; list_count; watch_calls; _calls.
+    State: log; oldest, the first version that it reaches back to; list_count; watch_calls; _waited, whether
+    the reader has waited since the last watch; _calls.
     """
 
     def __init__(self, store: _Store) -> None:
@@ -112,6 +119,7 @@ class _Server:
             _Scene((_Event("ADDED", _Thing("e", 1), 18),)),
         ]
         self._store = store
+        self._waited = False
         self._calls = 0
 
     def list(self) -> tuple[list[_Thing], int]:
@@ -129,7 +137,9 @@ class _Server:
 
     def watch(self, version: int) -> Iterator[_Event]:
         self._called()
-        self.watch_calls.append(_Watch(version, dict(self._store.things), self.list_count))
+        watch = _Watch(version, dict(self._store.things), self.list_count, self._waited)
+        self.watch_calls.append(watch)
+        self._waited = False
         if version < self.oldest:
             raise Gone(Status(code=410, reason="Expired", message=f"too old resource version: {version}"))
         return self._events(version)
@@ -146,6 +156,10 @@ class _Server:
         self._called()
         return not self._scenes
 
+    def wait(self, seconds: float) -> None:
+        self._called()
+        self._waited = self._waited or seconds > 0
+
     def _called(self) -> None:
         self._calls += 1
         if self._calls > _MOST_CALLS:
@@ -159,7 +173,7 @@ def check(load: Load) -> Iterator[str]:
     reflect = load().reflect
     returned, lost = True, ""
     try:
-        reflect(server, store, server.stopped)
+        reflect(server, store, server.stopped, server.wait)
     except _EndlessError:
         returned = False
     except Gone as error:
@@ -194,7 +208,8 @@ def _after_a_cut(watches: list[_Watch], stored: dict[str, int]) -> Iterator[str]
     expect(is_on, "the connection broke, and you returned", _CUT)
     came = watches[1].version
     expect(came == 13, f"you had seen version 13, the connection broke, and you watched from {came}", _FROM)
-    yield "a broken connection cost one more watch, and nothing was lost"
+    expect(watches[1].waited, "the connection broke, and you opened the next watch at once", _PAUSE)
+    yield "a broken connection cost a wait and one more watch, and nothing was lost"
 
 
 def _after_a_bookmark(watches: list[_Watch], lost: str) -> Iterator[str]:

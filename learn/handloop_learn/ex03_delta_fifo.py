@@ -80,12 +80,10 @@ class _Informer:
             self.early = f"when you told {what!r}, the store had {_said(stored)}, not {_said(wanted)}"
 
     def events(self, *events: tuple[DeltaType, Foo]) -> list[tuple[str, str]]:
-        """Queue watch events, then pop."""
         self.fifo.enqueue_batch(events)
         return self.pop()
 
     def relist(self, *foos: Foo) -> list[tuple[str, str]]:
-        """Take a list, then pop."""
         listed: Listed[Foo] = Listed()
         for foo in foos:
             listed.take(f"default/{foo.metadata.name}", foo)

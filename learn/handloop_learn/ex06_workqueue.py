@@ -26,7 +26,7 @@ def work(queue, sync):
     """
     queue  get() returns a key, or raises ShutDown when the worker should end;
            done(key), add_rate_limited(key), forget(key)
-    sync   sync(key) returns when all is well, and raises when the key has to be tried again later
+    sync   sync(key) returns when all is well, and raises when the key needs a retry
     """
     while True:
         key = queue.get()
@@ -36,6 +36,8 @@ def work(queue, sync):
 PATIENCE_SECONDS: Final = 1.0
 _FAILURES: Final = 2
 _DONE: Final = "Each get() needs its done(), after a failure, too: `finally`."
+_AFTER: Final = "Give the key back when sync has ended."
+_LATER: Final = "A key that failed goes back with add_rate_limited(key), which waits longer each time."
 
 
 class _Worker:
@@ -47,7 +49,8 @@ class _Worker:
         self.queue: RateLimitingQueue[str] = RateLimitingQueue(
             limiter, QueueOptions(seams=Seams(clock=self.clock))
         )
-        self.runs: Counter[str] = Counter()
+        self.syncs: Counter[str] = Counter()
+        self.early = ""
         self.error: BaseException | None = None
         self.thread = threading.Thread(target=self._run, args=(work,), name="worker-0", daemon=True)
         self.thread.start()
@@ -61,9 +64,10 @@ class _Worker:
         expect(holds(), happened, hint)
 
     def sync(self, key: str) -> None:
-        """What the reader's worker calls."""
-        self.runs[key] += 1
-        if key == "bad" and self.runs[key] <= _FAILURES:
+        self.syncs[key] += 1
+        if not self.queue.statistics().in_flight:
+            self.early = key
+        if key == "bad" and self.syncs[key] <= _FAILURES:
             raise _SyncError("the sync of `bad` failed")
 
     def _run(self, work: Any) -> None:
@@ -90,29 +94,28 @@ def check(load: Load) -> Iterator[str]:
 
 
 def _check(worker: _Worker) -> Iterator[str]:
-    queue, runs = worker.queue, worker.runs
+    queue, syncs = worker.queue, worker.syncs
     queue.add("good")
-    worker.expect(lambda: runs["good"], "`good` was added, and sync was never called", "get() and sync(key).")
+    worker.expect(lambda: syncs["good"], "`good` was added, and sync was never called", "get(), then sync.")
     idle = lambda: not queue.statistics().in_flight
     worker.expect(
         idle, "`good` is still in `processing`, long after its sync: no worker gets it again", _DONE
     )
+    expect(not worker.early, "done(key) came before sync(key): two workers may sync one key at once", _AFTER)
     queue.add("good")
-    worker.expect(lambda: runs["good"] == 2, "`good` was added again, and did not run again", "Loop.")
-    yield "a key that was added twice ran twice, and is given back"
+    worker.expect(lambda: syncs["good"] == 2, "`good` was added again, and not synced again", "Loop.")
+    worker.expect(idle, "`good` is still in `processing`", _DONE)
+    expect(
+        not queue.statistics().delayed, "`good` succeeded, and waits for a retry", "Only failures go back."
+    )
+    yield "a key that was added twice was synced twice, and is given back"
     queue.add("bad")
-    worker.expect(lambda: runs["bad"], "`bad` was added, and sync was never called", "Loop.")
-    hint = "A key that failed goes back with add_rate_limited(key), which waits longer each time."
-    worker.expect(lambda: queue.statistics().delayed or runs["bad"] > 1, "`bad` failed, and is lost", hint)
-    expect(runs["bad"] == 1, f"`bad` failed, and was tried {runs['bad']} times without a pause", hint)
-    worker.expect(idle, "`bad` failed, and is still in `processing`", _DONE)
-    for tries in (2, 3):
-        worker.clock.advance(1)
-        worker.expect(lambda tries=tries: runs["bad"] == tries, f"try {tries} of `bad` never came", hint)  # type: ignore[misc]
-        worker.expect(idle, "`bad` is still in `processing`", _DONE)
-        if tries == 2:
-            worker.expect(lambda: queue.statistics().delayed, "`bad` failed again, and is lost", hint)
-    yield "a failed key is tried again, later each time"
+    worker.expect(lambda: syncs["bad"], "`bad` was added, and sync was never called", "Loop.")
+    waits = [_wait_after(worker, failures) for failures in range(1, _FAILURES + 1)]
+    worker.expect(idle, "`bad` is still in `processing`", _DONE)
+    same = f"`bad` failed twice, and its waits were {' and '.join(f'{wait * 1000:g} ms' for wait in waits)}"
+    expect(waits[1] > waits[0], same, "forget(key) only after a success: it sets the count of failures to 0.")
+    yield "a failed key is retried, and waits longer each time"
     forgotten = (
         "After a success say forget(key). Else the next failure waits as if the old ones still counted."
     )
@@ -120,9 +123,7 @@ def _check(worker: _Worker) -> Iterator[str]:
     worker.expect(
         lambda: not queue.num_requeues("bad"), f"`bad` succeeded, and {left} failures still count", forgotten
     )
-    expect(
-        not queue.statistics().delayed, "`bad` succeeded, and waits for another try", "Only failures go back."
-    )
+    expect(not queue.statistics().delayed, "`bad` succeeded, and waits for a retry", "Only failures go back.")
     yield "a success ends the count of failures"
     queue.shut_down()
     with suppress(NothingHappenedError):
@@ -134,6 +135,25 @@ def _check(worker: _Worker) -> Iterator[str]:
         end,
     )
     yield "the worker ends with the queue"
+
+
+def _wait_after(worker: _Worker, failures: int) -> float:
+    """Let the retry come after so many failures of `bad`. Returns: the seconds that it had to wait."""
+    queue, syncs = worker.queue, worker.syncs
+
+    def delay() -> float:
+        return queue.items(9).delayed.get("bad", 0.0)
+
+    worker.expect(lambda: delay() or syncs["bad"] > failures, "`bad` failed, and is lost", _LATER)
+    again = f"`bad` failed, and was synced {syncs['bad'] - failures} times more without a wait"
+    expect(syncs["bad"] == failures, again, _LATER)
+    worker.expect(
+        lambda: not queue.statistics().in_flight, "`bad` failed, and is still in `processing`", _DONE
+    )
+    wait = delay()
+    worker.clock.advance(1)
+    worker.expect(lambda: syncs["bad"] > failures, "the retry of `bad` never came", _LATER)
+    return wait
 
 
 EXERCISE: Final = Exercise(

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from handloop.apis.apps_v1 import Deployment
 from handloop.client.errors import AlreadyExists, InternalError
 from handloop.controller.foo.types import Foo
@@ -25,21 +27,23 @@ def sync(name, foos, deployments, server):
     """
     name         name.namespace, name.name: of a Foo; str(name) is its key
     foos         the cache: foos.get_by_key(key) is a Foo, or None
+                 foo.spec.replicas is a number, which may be 0, or None: the Foo leaves it to others
     deployments  the cache: the key of a Foo's Deployment is f"{name.namespace}/{foo.spec.deployment_name}"
     server       server.create(new_deployment(foo))
                  server.patch(deployment.metadata.name, scale_patch(deployment, replicas), namespace=...)
 
-    Return = all is well, or the Foo is gone. Raise = try again later, as with another owner's Deployment.
+    Return = all is well, or the Foo is gone. Raise = retry later, as with another owner's Deployment.
     Write only what differs.
     """
     foo = foos.get_by_key(str(name))
     server.create(new_deployment(foo))
 '''
 
-_OUT: Final = "Let the error out: only a sync that raises is tried again."
+_OUT: Final = "Let the error out: only a sync that raises gets a retry."
 _UNSET: Final = (
-    "foo.spec.replicas is None: the Foo leaves the number to others. Then there is nothing to scale."
+    "foo.spec.replicas is None: the Foo leaves the number to others, so there is nothing to scale."
 )
+_ZERO: Final = "In Python 0 is false. Only None means that the Foo leaves the number to others."
 _LEVEL: Final = "Look into the caches each time. What you did before may have been undone since, by others."
 
 
@@ -52,26 +56,33 @@ class _World:
         self._reader: Any = load()
 
     def restart(self) -> None:
-        """Load the reader's file anew."""
         self._reader = self._load()
 
-    def sync(self, name: str) -> int:
-        """Fill the caches, and call sync. Returns: how many writes it sent."""
+    def sync(self, name: str, *, replicas: int | None = None) -> int:
+        """
+        Fill the caches, and call sync. Returns: how many writes it sent.
+
+        Args: replicas = what the cached Foo wants, also 0, which the CRD of Foos does not allow; None = as
+        it is.
+        """
         client = self._stage.client
         foos: Indexer[Foo] = Indexer()
         deployments: Indexer[Deployment] = Indexer()
-        foos.replace(client.resource(Foo).list().items)
+        items = client.resource(Foo).list().items
+        foos.replace(
+            items
+            if replicas is None
+            else [replace(each, spec=replace(each.spec, replicas=replicas)) for each in items]
+        )
         deployments.replace(client.resource(Deployment).list().items)
         before = self._stage.counts.total()
         self._reader.sync(ObjectName("default", name), foos, deployments, client.resource(Deployment))
         return self._stage.counts.total() - before
 
     def refuse(self, verb: str) -> None:
-        """Let the server answer the next create or patch of a Deployment with 500."""
         self._stage.sandbox.faults.error(500, verbs=[verb], resources=["deployments"], count=1)
 
     def replicas(self) -> int | None:
-        """The replicas of the Deployment on the server; None without it."""
         replicas: int | None = self._stage.send("GET", f"{DEPLOYMENTS}/foo").get("spec", {}).get("replicas")
         return replicas
 
@@ -107,6 +118,9 @@ def _check(stage: Stage, world: _World) -> Iterator[str]:
     stage.send("PATCH", child, {"spec": {"replicas": 7}})
     world.sync("foo")
     expect(world.replicas() == 3, f"somebody scaled the Deployment to 7, it has {world.replicas()}", _LEVEL)
+    world.sync("foo", replicas=0)
+    expect(world.replicas() == 0, f"the Foo wants 0 replicas, its Deployment has {world.replicas()}", _ZERO)
+    world.sync("foo")
     yield "the Deployment is scaled, whoever changed what"
     world.restart()
     writes = world.sync("foo")
@@ -172,7 +186,7 @@ def _foreign(stage: Stage, world: _World) -> Iterator[str]:
         raise
     except Exception:  # noqa: BLE001 - the reader may raise what they like
         expect(world.replicas() == 3, f"you scaled a foreign Deployment to {world.replicas()}", hint)
-        yield "a foreign Deployment is left alone, and the Foo is tried again later"
+        yield "a foreign Deployment is left alone, and the Foo gets a retry later"
     else:
         raise WrongError("another Foo names the same Deployment, and your sync said that all is well", hint)
 

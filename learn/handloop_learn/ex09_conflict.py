@@ -32,9 +32,7 @@ TRIES: Final = 5
 _MOST_CALLS: Final = 20
 _AGAIN: Final = "Catch Conflict, read the Foo from the server, and begin again with that one."
 _WHOLE: Final = "Compute the change anew from the Foo that you have just read: its replicas are others now."
-_BOUND: Final = (
-    "Count the tries. If the fifth is refused, let the Conflict out: the worker tries again later."
-)
+_BOUND: Final = "Count the updates. If the fifth is refused, let the Conflict out: the worker retries later."
 _OTHERS: Final = "Catch Conflict alone. No retry helps against another error, so let it out."
 
 
@@ -77,7 +75,6 @@ class _World:
         stage.apply("foo", replicas=1)
 
     def add(self, foo: Foo, number: int) -> Any:
-        """Call the reader's function."""
         self.foos.get_count = self.foos.update_count = 0
         try:
             return self._reader.add_replicas(self.foos, foo, number)
@@ -86,27 +83,22 @@ class _World:
             raise WrongError(f"the server refused your update: {error.status.message}", hint) from error
 
     def cached(self) -> Foo:
-        """The Foo as it is now, for a cache."""
         return self._stage.client.resource(Foo).get("foo", namespace="default")
 
     def replicas(self) -> int:
-        """The replicas on the server."""
         replicas: int = self._stage.send("GET", f"{FOOS}/foo")["spec"]["replicas"]
         return replicas
 
     def other_adds(self, number: int) -> None:
-        """Another writer adds replicas."""
         body = {"spec": {"replicas": self.replicas() + number}}
         self._stage.send("PATCH", f"{FOOS}/foo", body)
 
     def other_touches(self) -> None:
-        """Another writer changes an annotation."""
         self._touches += 1
         body = {"metadata": {"annotations": {"touched": str(self._touches)}}}
         self._stage.send("PATCH", f"{FOOS}/foo", body)
 
     def delete(self) -> None:
-        """Delete the Foo."""
         self._stage.send("DELETE", f"{FOOS}/foo")
 
 
@@ -124,7 +116,7 @@ def check(load: Load) -> Iterator[str]:
         expect(
             not world.foos.get_count,
             "the cached Foo was fresh, and you read it again",
-            "Try the one you have first.",
+            "Use the one you have first.",
         )
         yield "a fresh Foo is written at once, without a read"
         yield from _beside_another(world)
@@ -161,7 +153,7 @@ def _never(world: _World) -> Iterator[str]:
         expect(
             updates == TRIES,
             f"each update was refused, and you gave up after {updates}",
-            f"Try {TRIES} times.",
+            f"Send up to {TRIES} updates.",
         )
     except _EndlessError as error:
         raise WrongError("each update was refused, and you never gave up", _BOUND) from error
@@ -179,9 +171,9 @@ def _gone(world: _World) -> Iterator[str]:
     except NotFound:
         calls = world.foos.get_count + world.foos.update_count
         expect(calls == 1, f"the Foo is gone, and you asked the server {calls} times", _OTHERS)
-        yield "a Foo that is gone is an error, and no reason to try again"
+        yield "a Foo that is gone is an error, and no reason to retry"
     except _EndlessError as error:
-        raise WrongError("the Foo is gone, and you tried for ever", _OTHERS) from error
+        raise WrongError("the Foo is gone, and you asked for ever", _OTHERS) from error
     except Conflict as error:
         raise WrongError("the Foo is gone, and you raised a Conflict", _OTHERS) from error
     else:

@@ -23,9 +23,9 @@ def sync(foo, foos, cloud):
     """
     foo    as the server has it; foo.metadata.uid names its bucket
     foos   for add_finalizer(foos, foo, FINALIZER) and remove_finalizer(foos, foo, FINALIZER)
-    cloud  cloud.create(uid), also if it is there; cloud.delete(uid) raises NoBucketError if there is none
+    cloud  cloud.create(uid), also if it exists; cloud.delete(uid) raises NoBucketError if there is none
 
-    The process may end after any line; then another sync begins at the top. Raise = try again later.
+    The process may end after any line; then another sync begins at the top. Raise = retry later.
     """
     cloud.create(foo.metadata.uid)
 '''
@@ -87,33 +87,27 @@ class _World:
         self._load = load
 
     def sync(self) -> None:
-        """Sync in a new process, with the Foo as it is."""
         foo = self._foos.get("foo", namespace="default")
         with suppress(_CrashError):
             self._load().sync(foo, self._foos, self.cloud)
 
     def finalizers(self) -> list[str] | None:
-        """Those of the Foo; None without one."""
         answer: dict[str, Any] = self._stage.send("GET", f"{FOOS}/foo")
         return answer["metadata"].get("finalizers", []) if answer["kind"] == "Foo" else None
 
     def begin(self, *finalizers: str) -> None:
-        """Make the Foo anew, and forget what there was."""
         self.force_away()
         self.cloud = _Cloud()
         self._stage.apply("foo")
         self.set_finalizers(*finalizers)
 
     def set_finalizers(self, *finalizers: str) -> None:
-        """As another controller would."""
         self._stage.send("PATCH", f"{FOOS}/foo", {"metadata": {"finalizers": list(finalizers)}})
 
     def delete(self) -> None:
-        """As kubectl does."""
         self._stage.send("DELETE", f"{FOOS}/foo")
 
     def force_away(self) -> None:
-        """Delete the Foo, whatever its finalizers."""
         self.delete()
         self.set_finalizers()
 
@@ -138,7 +132,7 @@ def _made(world: _World) -> Iterator[str]:
     expect(world.finalizers() == [FINALIZER], happened, _FIRST)
     world.sync()
     expect(world.finalizers() == [FINALIZER], f"then the Foo has {world.finalizers()}", _FIRST)
-    yield "the finalizer is there before the bucket"
+    yield "the Foo has the finalizer before there is a bucket"
 
 
 def _deleted(world: _World) -> Iterator[str]:
@@ -193,7 +187,7 @@ def _unanswered(world: _World) -> Iterator[str]:
             _LAST,
         )
     else:
-        hint = "Catch NoBucketError alone. Let other errors out: the worker tries again later."
+        hint = "Catch NoBucketError alone. Let other errors out: the worker retries later."
         raise WrongError("the cloud did not answer, and your sync said that all is well", hint)
     yield "while the cloud does not answer, the Foo waits"
 

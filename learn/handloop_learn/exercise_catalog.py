@@ -13,7 +13,10 @@ from handloop_learn import (
     ex07_backoff,
     ex08_sync_handler,
     ex09_conflict,
+    ex12_owners,
     ex13_finalizers,
+    ex14_apply,
+    ex16_your_own,
 )
 from handloop_learn.exercise import Exercise
 
@@ -25,5 +28,8 @@ EXERCISES: Final[Mapping[int, Exercise]] = {
     7: ex07_backoff.EXERCISE,
     8: ex08_sync_handler.EXERCISE,
     9: ex09_conflict.EXERCISE,
+    12: ex12_owners.EXERCISE,
     13: ex13_finalizers.EXERCISE,
+    14: ex14_apply.EXERCISE,
+    16: ex16_your_own.EXERCISE,
 }

@@ -14,16 +14,15 @@ import itertools
 import os
 import sys
 import traceback
-from importlib.util import module_from_spec, spec_from_file_location
+from functools import partial
 from pathlib import Path
-from types import ModuleType
-from typing import Any
 
 import msgspec
 
 from handloop.seams.quiet_logs import quiet_logs
 from handloop_learn.exercise import Check, WrongError
 from handloop_learn.exercise_catalog import EXERCISES
+from handloop_learn.own_pieces import load
 
 
 class Report(msgspec.Struct):
@@ -36,28 +35,15 @@ class Report(msgspec.Struct):
 
 def judge(check: Check, file: Path) -> Report:
     """Check a file. Never raises for what the file does. Blocks: as long as the reader's code."""
-    report, numbers = Report(), itertools.count()
-
-    def load() -> Any:
-        return _module(file, next(numbers))
-
+    report = Report()
     try:
-        for sentence in check(load):
+        for sentence in check(partial(load, file)):
             report.right.append(sentence)
     except WrongError as wrong:
         report.wrong, report.hint = str(wrong), wrong.hint
     except BaseException as error:  # noqa: BLE001 - SystemExit, too, is only something that the reader wrote
         report.wrong, report.hint = f"your code raised {_said(error)}", _where(error, file)
     return report
-
-
-def _module(file: Path, number: int) -> ModuleType:
-    spec = spec_from_file_location(f"exercise_{number}", file)
-    assert spec is not None
-    assert spec.loader is not None
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def _said(error: BaseException) -> str:

@@ -1,33 +1,53 @@
-"""The plain Foo controller alone, as a program on the built-in sandbox: `walkthrough live`."""
+"""The plain Foo controller alone, as a program on the built-in sandbox: `walkthrough live [FILE]`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 from typing import Any, Final
 
 from handloop.controller.cli.main import run_command
-from handloop.controller.cli.operator import Setup
+from handloop.controller.cli.operator import Operator, Setup
 from handloop.controller.foo.runnable import add_plain_foo
 from handloop.controller.program import PROGRAM
+from handloop.picture.snippets import snippets
 
 
 def run_live(flags: Sequence[str]) -> int:
     """
     Run it with the live page, until Ctrl-C.
 
-    Args: flags are those of `run`. Returns: the exit code.
+    Args: flags are those of `run`; before them may stand the file of exercise 16, whose pieces run then.
+    Returns: the exit code.
     """
-    return run_command(PLAIN, ["run", "--sandbox", *flags])
+    operator = PLAIN
+    if flags and flags[0].endswith(".py"):
+        operator, flags = _with_pieces(Path(flags[0])), flags[1:]
+    return run_command(operator, ["run", "--sandbox", *flags])
 
 
-def _set_up(manager: Any, names: Sequence[str]) -> None:
-    del names
-    add_plain_foo(manager, workers=manager.controller_options.max_concurrent_reconciles)
+def _with_pieces(file: Path) -> Operator:
+    """The same with a reader's pieces, whose lines the page shows."""
+    from handloop_learn.own_controller import add_own_foo  # noqa: PLC0415 - not for the plain one
+    from handloop_learn.own_pieces import load, own_pieces  # noqa: PLC0415 - the same
+
+    pieces = own_pieces(load(file).PIECES, file.parent)
+    snippets().update(pieces.lit())
+    return _operator(partial(add_own_foo, pieces=pieces))
 
 
 def _setups() -> tuple[Setup, ...]:
     return tuple(replace(setup, name="plain-foo") for setup in PROGRAM.setups() if setup.name == "foo")
 
 
-PLAIN: Final = replace(PROGRAM, set_up=_set_up, setups=_setups, names=(), own_commands={})
+def _operator(add: Callable[..., object]) -> Operator:
+    def set_up(manager: Any, names: Sequence[str]) -> None:
+        del names
+        add(manager, workers=manager.controller_options.max_concurrent_reconciles)
+
+    return replace(PROGRAM, set_up=set_up, setups=_setups, names=(), own_commands={})
+
+
+PLAIN: Final = _operator(add_plain_foo)

@@ -77,6 +77,7 @@ def _parser() -> _Parser:
   {COMMAND} 3            chapter 3
   {COMMAND} list         what there is
   {COMMAND} live         the plain controller on the live page, until Ctrl-C
+  {COMMAND} live FILE    the same with the pieces of exercise 16
   {COMMAND} check 6      write the exercise of chapter 6
   {COMMAND} check 6 FILE check what you made of it
 """,

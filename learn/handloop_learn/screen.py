@@ -111,14 +111,15 @@ class Screen:
         self._write("\n".join(lines))
 
     def code(self, snippet: Snippet, marks: Mapping[int, str] | None = None) -> None:
-        """Write source lines, without notes for linters. Args: marks by line number, such as `*`."""
+        """Write source lines, without notes for linters. Args: marks by line number, for the margin."""
+        room = max([1, *map(len, (marks or {}).values())])
         place = self._wrapped(snippet.place, self._indent)
         lines = ["", *(self._painted(part, Colour.CYAN) for part in place)]
         for number, text in enumerate(snippet.lines, snippet.line):
-            mark = "" if marks is None else f"{marks.get(number, ''):1} "
+            mark = "" if marks is None else f"{marks.get(number, ''):{room}} "
             head = f"{self._indent}{number:>4} {mark}| "
             below = " " * (len(head) - 2) + "| " + " " * (len(text) - len(text.lstrip()) + 4)
-            said = _NOTE.sub("", text)
+            said = without_note(text)
             lines += self._wrapped(said, head, below) if said else [head.rstrip()]
         self._write("\n".join(lines))
 
@@ -221,6 +222,11 @@ class Screen:
     def _pause(self) -> None:
         if self._pace_seconds > 0:
             time.sleep(self._pace_seconds)
+
+
+def without_note(line: str) -> str:
+    """A line of source without what it says to linters."""
+    return _NOTE.sub("", line)
 
 
 def _side_by_side(row: Sequence[str], widths: Sequence[int]) -> list[str]:

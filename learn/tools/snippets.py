@@ -30,7 +30,7 @@ _MARKED: Final = re.compile(
     r"^<!-- (?P<what>snippet|seen): (?P<spec>[^\n]*) -->\n(?:(?:\[`[^\n]*\n)?```\w+\n.*?^```\n)?",
     re.MULTILINE | re.DOTALL,
 )
-_WIDTH: Final = 118
+_WIDTH: Final = 78
 _LABEL: Final = 9
 
 _Definition = ast.FunctionDef | ast.ClassDef

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -14,12 +15,17 @@ from urllib.parse import parse_qs
 import pytest
 
 import handloop
-from docs.extensions.live_page import DOCS_OF_STEPS, FOLDER, LINK, link_from
+from docs.extensions.live_page import DOCS_OF_STEPS, FIGURE, FOLDER, LINK, figure_from, link_from
+from docs.extensions.source_page import address
+from docs.extensions.source_page import shown as source_of
 from handloop import testing
 from handloop.controller.cli.options import FLAGS, spelling
+from handloop_learn.catalog import CHAPTERS
+from handloop_learn.exercise_catalog import EXERCISES
 from handloop_learn.live.scenes import SCENES
 from support.checks.docs_page import DOCS
 from support.checks.metric_table import TABLE
+from tools.chapter_pages import file_of
 from tools.recorded_runs.shelf import read
 
 KIT = (*testing.__all__, "RunningSandbox", "RefusedError", "RunningOperator", "SettableClock", "Faults")
@@ -39,6 +45,8 @@ def test_the_site(tmp_path: Path) -> None:
     assert 'href="architecture.html' in texts[site / "walkthrough.html"]
     assert "There is one way in and one way out." in texts[site / "architecture.html"]
     assert dead_links(site, texts) == []
+    pages_are_found(site)
+    each_chapter_and_step_has_its_figure(site, texts)
     walkthrough = texts[site / "walkthrough.html"]
     assert [
         place for place in DOCS_OF_STEPS.values() if f'id="{place.partition("#")[2]}"' not in walkthrough
@@ -116,6 +124,33 @@ def docstrings_are_as_written(text: str) -> None:
     assert "*Raises" not in shown(text)
 
 
+def pages_are_found(site: Path) -> None:
+    """A search for these words puts an entry of the index first, and each leads to one page."""
+    text = (site / "searchindex.js").read_text(encoding="utf-8")
+    index = json.loads(text.removeprefix("Search.setIndex(").removesuffix(")"))
+    found = {
+        words: [index["docnames"][entry[0]] for entry in entries if entry[2]]
+        for words, entries in index["indexentries"].items()
+    }
+    for chapter in CHAPTERS:
+        assert found[f"chapter {chapter.number}"] == [f"chapters/{file_of(chapter).stem}"]
+    assert {
+        f"chapters/{file_of(chapter).stem}" for chapter in CHAPTERS if chapter.number in EXERCISES
+    } == set(found["exercise"])
+    assert (found["why resync"], found["follow one foo"]) == (["glossary"], ["live"])
+
+
+def each_chapter_and_step_has_its_figure(site: Path, texts: Mapping[Path, str]) -> None:
+    """A recording in the text, which is loaded when a reader comes to it; no block is a download."""
+    figure = '<iframe class="live" loading="lazy"'
+    for chapter in CHAPTERS:
+        assert texts[site / f"chapters/{file_of(chapter).stem}.html"].count(figure) == 1
+    walkthrough = texts[site / "walkthrough.html"]
+    assert walkthrough.count(figure) == len(DOCS_OF_STEPS)
+    assert "_downloads" not in walkthrough
+    assert '<span class="linenos">' in walkthrough
+
+
 def shown(text: str) -> str:
     """What a reader sees of a page."""
     return unescape(re.sub(r"<[^>]+>", "", text))
@@ -163,3 +198,32 @@ def test_a_link_to_the_live_page_leads_there_from_any_folder() -> None:
         "[a](live:live-page/index.html#run=merge) [![b](docs/b.gif)](live:live-page/index.html) [c](live.md)"
     )
     assert LINK.sub(link_from(DOCS / "how-to"), "[a](../live-page/)") == "[a](live:../live-page/index.html)"
+
+
+def test_a_link_to_a_line_leads_to_the_repository_or_to_a_page_of_the_file() -> None:
+    """One address in pyproject.toml decides for all of them."""
+    file = DOCS.parent / "workqueue/queue.py"
+    assert address(file, "#L12", DOCS / "how-to", "") == "source:../source/workqueue/queue.py.html#L12"
+    there = "https://example.org/handloop"
+    assert address(file, "#L12", DOCS, there) == f"{there}/blob/main/workqueue/queue.py#L12"
+
+
+def test_a_page_of_a_file_has_its_lines_and_nothing_else() -> None:
+    """Each with its number and an address; also of a file whose language nobody knows."""
+    for name in ("workqueue/queue.py", "LICENSE"):
+        page, lines = source_of(name), (DOCS.parent / name).read_text(encoding="utf-8").splitlines()
+        assert page.count('<span id="L') == len(lines)
+        code = re.search(r"<pre>(.*)</pre>", page, re.DOTALL)
+        assert code is not None
+        rows = [re.sub(r"^\d+", "", row, count=1) for row in shown(code[1]).split("\n")]
+        assert rows == [line.rstrip("\n") for line in lines]
+
+
+def test_a_figure_stands_below_each_link_to_a_recording() -> None:
+    """At the moment of the link; nowhere else."""
+    links = "[a](x/live-page/#follow&scene=1), and [b](x/live-page/#run=merge&at=merged)"
+    text = f"On the live page: {links}.\nMore.\n"
+    made = FIGURE.sub(figure_from(DOCS / "how-to"), text)
+    assert 'src="../live-page/index.html#embed&amp;run=merge&amp;at=merged"' in made
+    assert made.startswith(text.partition("\n")[0])
+    assert FIGURE.sub(figure_from(DOCS), "[b](live-page/#run=merge)\n") == "[b](live-page/#run=merge)\n"

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from handloop.picture.page_data import Scenes
-from handloop.picture.snippets import snippet_with
+from handloop.picture.snippets import Snippet, snippet_with, snippets
+
+_WRITE: Final = 10
 
 
 class Without(NamedTuple):
@@ -235,5 +237,12 @@ def scenes(docs: Mapping[int, str] | None = None) -> Scenes:
             | {"without": scene.without._asdict(), "docs": docs.get(scene.step), "code": scene.code}
             for scene in SCENES
         ],
-        {scene.code: snippet_with(scene.step, scene.line)._asdict() for scene in SCENES if scene.line},
+        {scene.code: _lines_of(scene)._asdict() for scene in SCENES if scene.line},
     )
+
+
+def _lines_of(scene: Scene) -> Snippet:
+    """A reader's own lines of that step, in chapter 16; the status is written by ours there, too."""
+    shown = snippets()[scene.step]
+    is_own = "/" not in shown.path and scene.step != _WRITE
+    return shown if is_own else snippet_with(scene.step, scene.line)

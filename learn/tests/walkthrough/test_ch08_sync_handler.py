@@ -1,13 +1,22 @@
 from __future__ import annotations
 
 from handloop_learn import ch08_sync_handler
-from handloop_learn.ch08_sync_handler import DECISIONS, Sync
+from handloop_learn.ch08_sync_handler import BODY, Sync
 from support.checks.chapters import told
+
+DOES = {
+    "finds no Foo": 'log.error("Foo referenced',
+    "creates": "self._deployments.create(",
+    "refuses it": "MESSAGE_RESOURCE_EXISTS",
+    "scales it": "self._deployments.patch(",
+    "writes status": "self.update_foo_status(",
+    "records Event": "SUCCESS_SYNCED",
+}
 
 
 def executed(sync: Sync) -> list[str]:
     """What a sync did, by the lines that it executed."""
-    return [words for place, words in DECISIONS.items() if place in sync.lines]
+    return [words for words, code in DOES.items() if BODY.line_with(code) in sync.lines]
 
 
 def test_the_sync_handler_looks_at_what_is() -> None:
@@ -32,6 +41,8 @@ def test_the_sync_handler_looks_at_what_is() -> None:
         ["refuses it"],
         ["finds no Foo"],
     ]
+    assert f"{BODY.line_with('self._deployments.create(')} 1     |" in text
+    assert f"{BODY.line_with('SUCCESS_SYNCED')} 123   |" in text
     assert end.after_many.requests == {"POST": 1, "PUT": 1}
     assert end.replicas == 4
     assert end.uids[0] == end.uids[1]

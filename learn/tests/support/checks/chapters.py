@@ -13,6 +13,7 @@ from handloop_learn.catalog import CHAPTERS
 from handloop_learn.exercise_catalog import EXERCISES
 from handloop_learn.judge import Report, judge
 from handloop_learn.screen import Screen
+from tools.chapter_pages import Page, file_of, lasting, page
 
 T = TypeVar("T")
 WIDTHS: Final = (40, 80, 100, 120)
@@ -21,11 +22,12 @@ PROMPT_MINUTES: Final = 1 / 3
 
 
 class Screens:
-    """A chapter's screen, told on terminals of several widths at once: outs by columns."""
+    """A chapter's screen, told on terminals of several widths at once, and on a page: outs by columns."""
 
     def __init__(self) -> None:
         self.outs = {columns: io.StringIO() for columns in WIDTHS}
-        self._screens = [Screen(out, columns=columns) for columns, out in self.outs.items()]
+        self.page = Page()
+        self._screens = [*(Screen(out, columns=columns) for columns, out in self.outs.items()), self.page]
 
     def __getattr__(self, name: str) -> Callable[..., None]:
         def call(*arguments: Any, **keywords: Any) -> None:
@@ -36,16 +38,22 @@ class Screens:
 
 
 def told(chapter: Callable[[Screen], T]) -> tuple[T, str]:
-    """Tell a chapter, and measure its lines and minutes. Returns: its end state; its text on 100 columns."""
+    """
+    Tell a chapter, measure its lines and minutes, and compare its page.
+
+    Returns: its end state; its text on 100 columns.
+    """
     screens = Screens()
     with quiet_logs():
         end = chapter(cast("Screen", screens))
     for columns, out in screens.outs.items():
         assert [line for line in out.getvalue().splitlines() if len(line) > columns] == []
     text = screens.outs[100].getvalue()
-    (minutes,) = (each.minutes for each in CHAPTERS if chapter.__module__.endswith(each.module))
+    (one,) = (each for each in CHAPTERS if chapter.__module__.endswith(each.module))
     needed = len(text.split()) / WORDS_A_MINUTE + text.count("\n? ") * PROMPT_MINUTES
-    assert abs(minutes - needed) <= 1.5, f"it takes {needed:.1f} minutes"
+    assert abs(one.minutes - needed) <= 1.5, f"it takes {needed:.1f} minutes"
+    # `python -m tools.chapter_pages` writes the page anew
+    assert lasting(page(one, screens.page)) == lasting(file_of(one).read_text(encoding="utf-8"))
     return end, text
 
 

@@ -1,0 +1,89 @@
+"""
+Links to source lines lead to the repository, if `[project.urls]` in pyproject.toml has its address: `Source`.
+
+Else they lead to a page of the site that shows the file with its lines.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from html import escape
+from pathlib import Path
+from typing import Final
+
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import get_lexer_for_filename
+from pygments.util import ClassNotFound
+from sphinx.application import Sphinx
+
+DOCS: Final = Path(__file__).parents[1]
+ROOT: Final = DOCS.parent
+FOLDER: Final = "source"
+SCHEME: Final = "source"
+"""What a link to such a page has in the text that Sphinx reads: it is no page of Sphinx'."""
+_LINKED: Final = re.compile(rf'href="(?:\.\./)*{FOLDER}/([^"#]+)\.html')
+_FORMATTER: Final = HtmlFormatter(nowrap=True)
+_PAGE: Final = """<!doctype html>
+<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>{path}</title><link rel="stylesheet" href="{up}_static/source.css">
+<h1><a href="{up}index.html">handloop</a> / {path}</h1>
+<pre>{lines}</pre></html>
+"""
+
+
+def repository() -> str:
+    """The address of the repository, "" = it has none."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return str(project.get("urls", {}).get("Source", ""))
+
+
+def address(path: Path, heading: str, folder: Path, source: str) -> str:
+    """Where a page of a folder finds a file. Args: heading = `#L12`, or ""; source = the repository or ""."""
+    name = path.relative_to(ROOT).as_posix()
+    if source:
+        return f"{source}/blob/main/{name}{heading}"
+    return f"{SCHEME}:{os.path.relpath(DOCS / FOLDER, folder)}/{name}.html{heading}"
+
+
+def shown(path: str) -> str:
+    """The page of a file: each line has its number, and an address."""
+    text = (ROOT / path).read_text(encoding="utf-8")
+    try:
+        lines = highlight(text, get_lexer_for_filename(path, stripnl=False), _FORMATTER).splitlines()
+    except ClassNotFound:
+        lines = escape(text).splitlines()
+    rows = [
+        f'<span id="L{number}"><a href="#L{number}">{number}</a>{line}</span>'
+        for number, line in enumerate(lines, 1)
+    ]
+    return _PAGE.format(path=path, up="../" * (path.count("/") + 1), lines="\n".join(rows))
+
+
+def build(site: Path) -> None:
+    """Write the page of each file that the site links to."""
+    linked = {
+        path for page in site.rglob("*.html") for path in _LINKED.findall(page.read_text(encoding="utf-8"))
+    }
+    for path in linked:
+        page = site / FOLDER / f"{path}.html"
+        page.parent.mkdir(parents=True, exist_ok=True)
+        page.write_text(shown(path), encoding="utf-8")
+    light = HtmlFormatter(style="default").get_style_defs("pre")
+    dark = HtmlFormatter(style="github-dark").get_style_defs("pre")
+    style = (DOCS / "static/source.css").read_text(encoding="utf-8")
+    text = f"{light}\n@media (prefers-color-scheme: dark) {{\n{dark}\n}}\n{style}"
+    (site / "_static/source.css").write_text(text, encoding="utf-8")
+
+
+def _finished(app: Sphinx, error: Exception | None) -> None:
+    if error is None and app.builder.format == "html":
+        build(Path(app.outdir))
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Called by Sphinx."""
+    app.connect("build-finished", _finished)
+    return {"parallel_read_safe": True}

@@ -1,0 +1,89 @@
+"""Chapter 16: your own controller: the solutions of the exercises, plugged together, keep a Foo's promise."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from handloop_learn.ex16_your_own import TRIALS, tried
+from handloop_learn.exercise import WrongError
+from handloop_learn.line_trace import LineTrace
+from handloop_learn.own_controller import OwnController
+from handloop_learn.own_pieces import PARTS, Pieces, own_pieces, source_of
+from handloop_learn.prediction import YES
+from handloop_learn.program import run_alone
+from handloop_learn.screen import Screen
+from handloop_learn.source import whole
+
+RECAP: Final = (
+    "A controller is a few small parts. Each knows only what the next one offers.",
+    "A part that is right alone is right among the others, because no part relies on seeing each event.",
+    "What is left to add is what a cluster asks for: chapters 10 and 11.",
+)
+
+
+class End(NamedTuple):
+    """The parts that were the reader's, the trials that were passed, and the reader's lines that ran."""
+
+    own: list[str]
+    passed: list[str]
+    lines: dict[str, int]
+
+
+def chapter(screen: Screen) -> End:
+    """Tell the chapter."""
+    pieces = own_pieces({name: part.file for name, part in PARTS.items()}, Path.cwd())
+    screen.tell(
+        "Six of the exercises are parts of a controller. Here they are plugged together. A part whose file "
+        "is not in this folder is ours:"
+    )
+    rows = [(name, "yours" if name in pieces.files else "ours", part.file) for name, part in PARTS.items()]
+    screen.table(("part", "from", "file"), rows)
+    screen.tell(
+        "Informers, workers and queue are the real ones, and call these parts. The worker, for example:"
+    )
+    screen.code(whole(OwnController._run_worker))
+    screen.ask("A Foo is created. Does it get its Deployment, from parts that have never met?")
+    trace, passed = LineTrace(pieces.places()), list[str]()
+    try:
+        for trial in tried(pieces, trace):
+            passed.append(trial.comes)
+            if len(passed) == 1:
+                _ask_for_more(screen, passed[0])
+            else:
+                screen.line(f"{trial.happens}: {trial.comes}")
+    except WrongError as wrong:
+        screen.reveal(f"No: {wrong}. {wrong.hint}")
+        return End([*pieces.files], passed, {})
+    screen.reveal("Yes. Each part looked at what is there, and repaired the difference.", YES)
+    lines = _show_lines(screen, pieces, trace)
+    screen.tell(
+        "`walkthrough check 16` writes a file that names your solutions. `check 16 FILE` tries them, and "
+        "`live FILE` shows them at work on the live page, with your lines at the steps that they do."
+    )
+    return End(list(pieces.files), passed, lines)
+
+
+def _ask_for_more(screen: Screen, first: str) -> None:
+    screen.reveal(f"Yes: {first}.", YES)
+    screen.break_it(
+        f"{TRIALS[1].happens}; then {TRIALS[2].happens}; then {TRIALS[3].happens}.",
+        "Is the world as it should be after each of these?",
+    )
+
+
+def _show_lines(screen: Screen, pieces: Pieces, trace: LineTrace) -> dict[str, int]:
+    """Show the reader's files, with marks at the lines that ran. Returns: how many, by part."""
+    lines = {}
+    for name, file in pieces.files.items():
+        marks = {
+            place.line: "*" for place in pieces.places() if place.file == str(file) and trace.hits[place]
+        }
+        lines[name] = len(marks)
+        screen.tell(f"Your {name}. * = the line has run.")
+        screen.code(source_of(file), marks)
+    return lines
+
+
+if __name__ == "__main__":
+    run_alone(__file__)

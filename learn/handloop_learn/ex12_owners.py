@@ -1,0 +1,138 @@
+"""The exercise of chapter 12: what is garbage, and what a foreground deletion waits for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from handloop.kinds.core_v1 import ConfigMap
+from handloop_learn.exercise import Exercise, Load, WrongError, expect
+from handloop_learn.stage import Stage
+from handloop_learn.waiting import until
+
+START: Final = '''\
+"""Chapter 12: think like the garbage collector."""
+
+
+def garbage(objects):
+    """
+    objects  all that there are; each has metadata.name, .uid and .owner_references,
+             and each of those .name, .uid, .controller and .block_owner_deletion
+
+    Returns: the names of those that the garbage collector deletes now, as none of their owners exists.
+    """
+    return []
+
+
+def waits_for(owner, objects):
+    """Returns: the names of the objects that have to be gone before a foreground deletion of owner ends."""
+    return [each.metadata.name for each in objects if each.metadata.owner_references]
+'''
+
+_PATH: Final = "/api/v1/namespaces/default/configmaps"
+_SLOW: Final = "example.org/slow"
+_UID: Final = "An owner is found by its uid. A later object of its name is another one."
+_ALL: Final = "Garbage has owners, and all of them are gone. One that exists is enough to stay."
+_BLOCK: Final = "Only a child whose reference says block_owner_deletion holds its owner."
+
+
+class _World:
+    """ConfigMaps on a sandbox with its garbage collector. A finalizer keeps each child that is deleted."""
+
+    def __init__(self, stage: Stage) -> None:
+        self._send = stage.send
+        self._maps = stage.client.resource(ConfigMap)
+
+    def make(self, name: str, *owners: ConfigMap, **flags: bool) -> ConfigMap:
+        kind = {"apiVersion": "v1", "kind": "ConfigMap", **flags}
+        references = [{**kind, "name": owner.metadata.name, "uid": owner.metadata.uid} for owner in owners]
+        finalizers = [_SLOW] if owners else []
+        metadata = {"name": name, "ownerReferences": references, "finalizers": finalizers}
+        self._send("POST", _PATH, {"metadata": metadata})
+        return self._maps.get(name, namespace="default")
+
+    def gone(self, name: str) -> ConfigMap:
+        made = self.make(name)
+        self.delete(name)
+        return made
+
+    def delete(self, name: str, policy: str = "Background") -> None:
+        self._maps.delete(name, namespace="default", propagation_policy=policy)
+
+    def release(self, name: str) -> None:
+        self._send("PATCH", f"{_PATH}/{name}", {"metadata": {"finalizers": None}})
+        until(lambda: name not in self.names(), f"the end of {name}")
+
+    def all(self) -> list[ConfigMap]:
+        return self._maps.list(namespace="default").items
+
+    def names(self, *, deleted: bool = False) -> set[str]:
+        return {each.metadata.name for each in self.all() if each.metadata.deletion_timestamp or not deleted}
+
+
+def check(load: Load) -> Iterator[str]:
+    """See Check."""
+    reader = load()
+    with Stage() as stage:
+        world = _World(stage)
+        yield from _garbage(world, reader)
+        yield from _foreground(world, reader)
+
+
+def _garbage(world: _World, reader: Any) -> Iterator[str]:
+    lives, gone, again = world.make("lives"), world.gone("gone"), world.gone("again")
+    world.make("again")
+    world.make("kept", lives)
+    world.make("half", gone, lives)
+    before = [*world.all()]
+    before += [world.make("orphan", gone), world.make("renewed", again)]
+    named = _names(reader.garbage(before), "garbage")
+    until(lambda: len(world.names(deleted=True)) >= 2, "the garbage collector")
+    deleted = world.names(deleted=True)
+    happened = f"the garbage collector deleted {_said(deleted)}, and you named {_said(named)}"
+    expect(named == deleted, happened, _ALL if "renewed" in named else _UID)
+    yield f"the garbage collector deleted {_said(deleted)}, as you said"
+
+
+def _foreground(world: _World, reader: Any) -> Iterator[str]:
+    owner, other = world.make("owner"), world.make("other")
+    former = world.gone("former")
+    world.make("blocks", owner, blockOwnerDeletion=True)
+    world.make("controlled", owner, controller=True)
+    world.make("blocks-other", other, blockOwnerDeletion=True)
+    world.make("blocks-former", former, blockOwnerDeletion=True)
+    world.make("blocks-too", owner, blockOwnerDeletion=True, controller=True)
+    named = _names(reader.waits_for(owner, world.all()), "waits_for")
+    world.delete("owner", "Foreground")
+    children = {"blocks", "controlled", "blocks-too"}
+    until(lambda: children <= world.names(deleted=True), "the deletion of the children")
+    world.release("controlled")
+    held = set()
+    for name in ("blocks", "blocks-too"):
+        if "owner" in world.names():
+            held.add(name)
+        world.release(name)
+    until(lambda: "owner" not in world.names(), "the end of the owner")
+    hint = _BLOCK if named - held <= children else _UID
+    expect(named == held, f"the owner waited for {_said(held)}, and you named {_said(named)}", hint)
+    yield f"the owner waited for {_said(held)}, as you said"
+    yield "a child that blocks another, or a former owner, holds nobody else"
+
+
+def _names(found: Any, function: str) -> set[str]:
+    names = set(found or ())
+    if any(not isinstance(name, str) for name in names):
+        raise WrongError(f"{function} returned objects", "Return their names: each.metadata.name.")
+    return names
+
+
+def _said(names: set[str]) -> str:
+    return ", ".join(sorted(names)) or "nothing"
+
+
+EXERCISE: Final = Exercise(
+    "write garbage() and waits_for(): what a deletion takes along, and what it waits for.",
+    "exercise_12_owners.py",
+    START,
+    check,
+)

@@ -1,0 +1,129 @@
+"""The exercise of chapter 14: a field that changes hands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from handloop.client.errors import Conflict
+from handloop.client.resource_client import PatchType, ResourceClient
+from handloop.controller.foo.types import Foo
+from handloop_learn.exercise import Exercise, Load, WrongError, expect
+from handloop_learn.stage import FOOS, Stage
+
+NAME: Final = "example-foo"
+PATH: Final = f"{FOOS}/{NAME}"
+REPOSITORY: Final[dict[str, Any]] = {
+    "metadata": {"labels": {"team": "web"}},
+    "spec": {"deploymentName": "example-foo", "replicas": 2},
+}
+START: Final = '''\
+"""Chapter 14: from now on the scaler decides about the replicas."""
+
+from handloop import Conflict
+
+
+def hand_over(apply, foo):
+    """
+    `gitops` has applied the label team, deploymentName and replicas. From now on `scaler` alone has replicas.
+
+    apply  apply(who, fields) applies under a name, and raises Conflict for a field of another;
+           apply(who, fields, force=True) takes it. fields is all that this manager wants, such as
+           {"metadata": {"labels": {...}}, "spec": {"deploymentName": ..., "replicas": ...}}
+    foo    the Foo as it is: foo.metadata.labels, foo.spec.deployment_name, foo.spec.replicas
+
+    The Foo has its replicas all the time, and their number does not change. Nobody uses force.
+    """
+    apply("gitops", {"spec": {"deploymentName": foo.spec.deployment_name}})
+'''
+
+_FIRST: Final = "The new owner comes first: an equal value is no conflict, and then the field has two owners."
+_THEN: Final = "Then gitops applies all that it still wants. What it leaves out is no longer its own."
+_KEEP: Final = (
+    "An apply says all that a manager wants: what gitops leaves out, and nobody else owns, is removed."
+)
+_ONLY: Final = "Scaler applies replicas, and nothing else."
+
+
+def apply(foos: ResourceClient[Foo], who: str, *, force: bool = False, **wanted: Any) -> Foo:
+    """Apply fields of the Foo, and no others. Raises: Conflict for another manager's field, unless force."""
+    kind = {"apiVersion": Foo.resource.api_version, "kind": Foo.resource.kind}
+    body = {**kind, **wanted, "metadata": {**wanted.get("metadata", {}), "name": NAME}}
+    return foos.patch(
+        NAME, body, namespace="default", patch_type=PatchType.APPLY, field_manager=who, force=force
+    )
+
+
+def owned_fields(obj: dict[str, Any]) -> dict[str, list[str]]:
+    """The paths of the fields that each manager owns."""
+    return {entry["manager"]: _names(entry["fieldsV1"]) for entry in obj["metadata"]["managedFields"]}
+
+
+def _names(fields: dict[str, Any], path: str = "") -> list[str]:
+    """The paths of managedFields, such as spec.replicas."""
+    names = []
+    for key, below in fields.items():
+        name = f"{path}.{key.removeprefix('f:')}".lstrip(".")
+        names += _names(below, name) if below else [name]
+    return names
+
+
+class _World:
+    """A Foo of gitops, on a sandbox. State: seen, the replicas after each apply."""
+
+    def __init__(self, stage: Stage) -> None:
+        self._stage = stage
+        self._foos = stage.client.resource(Foo)
+        self.seen: list[int | None] = []
+        self.apply("gitops", {**REPOSITORY, "spec": {**REPOSITORY["spec"], "replicas": 4}})
+        self.seen.clear()
+
+    def apply(self, who: str, fields: dict[str, Any], *, force: bool = False) -> Foo:
+        expect(not force, "you used force", _FIRST)
+        applied = apply(self._foos, who, **fields)
+        self.seen.append(applied.spec.replicas)
+        return applied
+
+    def foo(self) -> Foo:
+        return self._foos.get(NAME, namespace="default")
+
+    def owned(self) -> dict[str, list[str]]:
+        return owned_fields(self._stage.send("GET", PATH))
+
+
+def check(load: Load) -> Iterator[str]:
+    """See Check."""
+    with Stage(lifelike=False) as stage:
+        world = _World(stage)
+        try:
+            load().hand_over(world.apply, world.foo())
+        except Conflict as error:
+            raise WrongError(f"the server refused: {error.status.message}", _FIRST) from error
+        yield from _check(world)
+
+
+def _check(world: _World) -> Iterator[str]:
+    expect(None not in world.seen, "for a moment the Foo had no replicas", _FIRST)
+    expect(set(world.seen) <= {4}, f"the Foo had 4 replicas, then {world.seen[-1:]}", "foo.spec.replicas")
+    yield "the Foo has had its replicas all the time"
+    owned, foo = world.owned(), world.foo()
+    expect(
+        "spec.replicas" in owned.get("scaler", []), f"scaler owns {owned.get('scaler', 'nothing')}", _FIRST
+    )
+    expect("spec.replicas" not in owned.get("gitops", []), "the replicas are still gitops', too", _THEN)
+    expect(owned["scaler"] == ["spec.replicas"], f"scaler owns {', '.join(owned['scaler'])}", _ONLY)
+    yield "replicas are scaler's alone"
+    wanted = (REPOSITORY["metadata"]["labels"], REPOSITORY["spec"]["deploymentName"])
+    found = (dict(foo.metadata.labels), foo.spec.deployment_name)
+    expect(found == wanted, f"the Foo had {wanted}, and now has {found}", _KEEP)
+    yield "the rest is gitops' as before"
+    world.apply("scaler", {"spec": {"replicas": 7}})
+    yield "scaler changes them, without a conflict"
+
+
+EXERCISE: Final = Exercise(
+    "write hand_over(): replicas change from one manager to another, and nothing flickers.",
+    "exercise_14_apply.py",
+    START,
+    check,
+)

@@ -1,0 +1,118 @@
+"""A reader's solutions of the exercises, by the part of a controller that each of them is."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import sys
+from collections.abc import Mapping
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import CodeType, ModuleType
+from typing import Any, Final, NamedTuple
+
+from handloop.picture.snippets import Snippet as Lit
+from handloop.picture.steps import Place, steps
+from handloop_learn.source import Snippet
+
+
+class Part(NamedTuple):
+    """
+    A part that a reader may write: its file, the names in it, and the steps of README's picture in it.
+
+    steps = by number, a piece of the line that does the step.
+    """
+
+    file: str
+    names: tuple[str, ...]
+    steps: Mapping[int, str] = {}
+
+
+PARTS: Final = {
+    "reflector": Part("exercise_02_reflector.py", ("reflect",), {1: ".watch("}),
+    "process": Part("exercise_03_delta_fifo.py", ("process",), {5: "store.add", 6: "tell("}),
+    "index": Part("exercise_04_indexer.py", ("by_foo", "deployments_of"), {4: "return "}),
+    "work": Part("exercise_06_workqueue.py", ("work",), {8: ".get(", 11: ".forget", 12: ".done("}),
+    "back-off": Part("exercise_07_backoff.py", ("Backoff",)),
+    "sync": Part("exercise_08_sync_handler.py", ("sync",), {9: "foos.get_by_key", 10: "server.create"}),
+}
+_NUMBERS: Final = itertools.count()
+
+
+class Pieces:
+    """
+    The parts that a reader has written, and their lines.
+
+    Fields: files and modules, by the name of the part.
+    """
+
+    def __init__(self, files: Mapping[str, Path]) -> None:
+        """Load the files. Raises: whatever they raise; AttributeError without a name."""
+        self.files = dict(files)
+        self.modules: dict[str, Any] = {}
+        for name, file in files.items():
+            self.modules[name] = module = load(file)
+            for each in PARTS[name].names:
+                if not hasattr(module, each):
+                    raise AttributeError(f"{file.name} has no {each}")
+
+    @property
+    def ours(self) -> list[str]:
+        """The parts that stand in for what the reader has not written."""
+        return [name for name in PARTS if name not in self.files]
+
+    def places(self) -> list[Place]:
+        """All lines that can run, but those of definitions."""
+        return [Place(str(file), line) for file in self.files.values() for line in sorted(_lines_of(file))]
+
+    def lit(self) -> dict[int, Lit]:
+        """The reader's lines for the live page, by the number of the step that they do."""
+        words = {step.number: step.words for step in steps()}
+        found = {}
+        for name, file in self.files.items():
+            text = file.read_text(encoding="utf-8")
+            for number, piece in PARTS[name].steps.items():
+                lines = [at for at in sorted(_lines_of(file)) if piece in text.splitlines()[at - 1]]
+                if lines:
+                    found[number] = Lit(number, words[number], file.name, lines[0], 1, text)
+        return found
+
+
+def own_pieces(names: Mapping[str, str], folder: Path) -> Pieces:
+    """The pieces of a reader, from the files by these names that there are. Raises: as Pieces."""
+    files = {part: (folder / name).resolve() for part, name in names.items()}
+    return Pieces({part: file for part, file in files.items() if file.is_file()})
+
+
+def source_of(file: Path) -> Snippet:
+    """A whole file."""
+    return Snippet(str(file), 1, tuple(file.read_text(encoding="utf-8").splitlines()))
+
+
+def load(file: Path) -> ModuleType:
+    """Run a file as a module of its own. Raises: whatever it raises."""
+    spec = spec_from_file_location(f"exercise_{next(_NUMBERS)}", file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look for it
+    spec.loader.exec_module(module)
+    return module
+
+
+def _lines_of(file: Path) -> set[int]:
+    """The lines in functions that can run."""
+    text = file.read_text(encoding="utf-8")
+    lines: set[int] = set()
+    codes: list[CodeType] = [compile(text, str(file), "exec")]
+    while codes:
+        code = codes.pop()
+        codes += [each for each in code.co_consts if isinstance(each, CodeType)]
+        if code.co_name != "<module>" and "__qualname__" not in code.co_names:
+            lines |= {line for _, _, line in code.co_lines() if line}
+    defined = {
+        node.lineno
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+    }
+    return lines - defined

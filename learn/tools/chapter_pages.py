@@ -1,0 +1,215 @@
+"""
+Writes the chapters as pages, docs/chapters, from what they tell and show when they run.
+
+    python -m tools.chapter_pages       # those whose words or code have changed
+    python -m tools.chapter_pages 6     # one, with new values
+
+A page has a question open and its answer folded, with all that would give it away.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final, cast
+
+from handloop.picture.steps import Place
+from handloop.seams.quiet_logs import quiet_logs
+from handloop_learn.catalog import CHAPTERS, Chapter
+from handloop_learn.exercise_catalog import EXERCISES
+from handloop_learn.screen import Colour, Screen, without_note
+from handloop_learn.source import Snippet
+from tools.recorded_runs.catalog import RUNS
+from tools.steps import ROOT
+
+FOLDER: Final = ROOT / "docs/chapters"
+_UP: Final = "../.."
+_CONTENTS: Final = """\
+# Chapters and exercises
+
+How a Kubernetes controller works inside. Each chapter runs the real parts, without a cluster, and these pages
+have the values that it showed. It asks before it tells, and breaks things on purpose. `handloop walkthrough`
+tells them in a terminal; in a clone, `make walkthrough` does.
+
+All take about {minutes} minutes, without the exercises. [For teachers](teaching.md) has plans for a course.
+
+| | chapter | minutes | exercise |
+|---|---|---|---|
+{rows}
+"""
+_HOW: Final = "`handloop walkthrough {}` tells this chapter in a terminal, and waits for your answers."
+_MARKUP: Final = re.compile(r"([\\*<]|(?<!\w)_|_(?!\w))")
+_VALUES: Final = re.compile(
+    r"^\* [^\n]*: `[^\n]*`$|^\|[^\n]*$|^```text\n.*?\n```$|(?<!#L)\b\d[\d.,]*|(?<=`)[a-z0-9-]+(?=`)",
+    re.MULTILINE | re.DOTALL,
+)
+"""What may differ each time: shown values, tables, lines as they are; numbers and names in sentences."""
+
+
+class Page:
+    """
+    The face that Screen has for a site: the same calls make Markdown. State: blocks; _is_folded, whether an
+    answer is open.
+    """
+
+    def __init__(self) -> None:
+        self.blocks: list[str] = []
+        self._is_folded = False
+
+    def tell(self, text: str) -> None:
+        """Write a paragraph."""
+        self.blocks.append(_plain(" ".join(text.split())))
+
+    def show(self, **values: object) -> None:
+        """Write live values, one an item."""
+        items = [f"* {name.replace('_', ' ')}: `{value}`" for name, value in values.items()]
+        if self.blocks and self.blocks[-1].startswith("* "):
+            items.insert(0, self.blocks.pop())
+        self.blocks.append("\n".join(items))
+
+    def line(self, text: str, _colour: Colour = Colour.DIM) -> None:
+        """Write one line as it is; consecutive ones are a block."""
+        if self.blocks and self.blocks[-1].startswith("```text"):
+            self.blocks[-1] = f"{self.blocks[-1].removesuffix('```')}{text}\n```"
+        elif text:
+            self.blocks.append(f"```text\n{text}\n```")
+
+    def table(self, head: Sequence[object], rows: Iterable[Sequence[object]]) -> None:
+        """Write a table."""
+        cells = [[_plain(str(cell)).replace("|", r"\|") for cell in row] for row in (head, *rows)]
+        lines = [f"| {' | '.join(row)} |" for row in cells]
+        self.blocks.append("\n".join([lines[0], "|---" * len(head) + "|", *lines[1:]]))
+
+    def code(self, snippet: Snippet, marks: Mapping[int, str] | None = None) -> None:
+        """Write source lines with a link to the first; with marks, they and the numbers are in the text."""
+        path = str(Place(snippet.file, snippet.line)).rpartition(":")[0]
+        lines = [without_note(text) for text in snippet.lines]
+        language = "python"
+        if marks is not None:
+            language, room = "text", max(map(len, marks.values()))
+            numbers = range(snippet.line, snippet.line + len(lines))
+            lines = [
+                f"{number:>4} {marks.get(number, ''):{room}} | {text}".rstrip()
+                for number, text in zip(numbers, lines, strict=True)
+            ]
+        link = f"[`{path}`]({_UP}/{path}#L{snippet.line})"
+        self.blocks.append("\n".join([link, f"```{language}", *lines, "```"]))
+
+    def ask(self, question: str) -> None:
+        """Ask for a prediction; all up to the answer is folded."""
+        self._ask(f"**{_plain(question)}**")
+
+    def break_it(self, what: str, question: str = "What do you expect?") -> None:
+        """Announce the part that is broken, and ask."""
+        self._ask(f"*Break it:* {_plain(what)} **{_plain(question)}**")
+
+    def reveal(self, answer: str, _truth: object = None) -> None:
+        """Answer the last question."""
+        assert self._is_folded, answer
+        self.blocks += [f"**{_plain(answer)}**", "</details>"]
+        self._is_folded = False
+
+    def _ask(self, question: str) -> None:
+        assert not self._is_folded, question
+        self.blocks += [f"> {question}", "<details>\n<summary>What happens</summary>"]
+        self._is_folded = True
+
+
+def page(chapter: Chapter, told: Page) -> str:
+    """The whole page of a chapter that was told."""
+    script = import_module(f"handloop_learn.{chapter.module}")
+    run = next(run for run in RUNS if run.name == chapter.run)
+    place = chapter.page.partition("#")[2]
+    about = (script.__doc__ or "").partition(": ")[2].strip()
+    blocks = [
+        f"# {chapter.name}",
+        f"{about[0].upper()}{about[1:]}",
+        _HOW.format(chapter.number),
+        *told.blocks,
+        f"On the live page: [{run.title}]({_UP}/learn/docs/live-page/#{place}).",
+        "## To keep",
+        "\n".join(f"* {_plain(sentence)}" for sentence in script.RECAP),
+        f"Read on: {_read_on(chapter)}.",
+        *_exercise(chapter.number),
+    ]
+    if chapter.next is not None:
+        blocks.append(f"Next: [{chapter.next.name}]({file_of(chapter.next).name})")
+    return "\n\n".join(blocks) + "\n"
+
+
+def _exercise(number: int) -> list[str]:
+    if number not in EXERCISES:
+        return []
+    exercise, command = EXERCISES[number], f"handloop walkthrough check {number}"
+    task = exercise.task[0].upper() + exercise.task[1:]
+    return [
+        "## Exercise",
+        f"{_plain(task)} `{command}` writes this file, and `{command} {exercise.file}` checks your solution.",
+        f"```python\n{exercise.start}```",
+    ]
+
+
+def _read_on(chapter: Chapter) -> str:
+    file, _, heading = chapter.read.partition("#")
+    title = heading or (ROOT / file).read_text(encoding="utf-8").partition("\n")[0].lstrip("# ")
+    anchor = re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-")
+    return f"[{title}]({_UP}/{file}{'#' if heading else ''}{anchor})"
+
+
+def _plain(text: str) -> str:
+    """Text whose `code` is markup, and nothing else."""
+    parts = text.split("`")
+    if len(parts) % 2 == 0:
+        return _MARKUP.sub(r"\\\1", text).replace("`", r"\`")
+    return "`".join(part if at % 2 else _MARKUP.sub(r"\\\1", part) for at, part in enumerate(parts))
+
+
+def file_of(chapter: Chapter) -> Path:
+    """Where a chapter's page is."""
+    return FOLDER / f"{chapter.module.removeprefix('ch').replace('_', '-')}.md"
+
+
+def lasting(text: str) -> str:
+    """A page without what differs from run to run: values, and the numbers in sentences."""
+    return "\n".join(line for line in _VALUES.sub("", text).splitlines() if line.strip())
+
+
+def contents() -> str:
+    """The page that leads to all of them."""
+    rows = [
+        f"| [{each.number}]({file_of(each).name}) | [{each.title}]({file_of(each).name}) | {each.minutes} "
+        f"| {f'`check {each.number}`' if each.number in EXERCISES else ''} |"
+        for each in CHAPTERS
+    ]
+    minutes = sum(each.minutes for each in CHAPTERS)
+    return _CONTENTS.format(minutes=minutes, rows="\n".join(rows))
+
+
+def tell(chapter: Chapter) -> str:
+    """Run a chapter. Returns: its page."""
+    told = Page()
+    with quiet_logs():
+        cast("Any", import_module(f"handloop_learn.{chapter.module}")).chapter(cast("Screen", told))
+    return page(chapter, told)
+
+
+def main() -> None:
+    """Write the pages."""
+    FOLDER.mkdir(exist_ok=True)
+    (FOLDER / "index.md").write_text(contents(), encoding="utf-8")
+    for chapter in CHAPTERS:
+        file = file_of(chapter)
+        if sys.argv[1:] and str(chapter.number) not in sys.argv[1:]:
+            continue
+        new = tell(chapter)
+        old = file.read_text(encoding="utf-8") if file.exists() else ""
+        if sys.argv[1:] or lasting(new) != lasting(old):
+            file.write_text(new, encoding="utf-8")
+            sys.stdout.write(f"{file.name}\n")
+
+
+if __name__ == "__main__":
+    main()
