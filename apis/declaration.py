@@ -7,7 +7,7 @@ How a type is declared: class keywords give a kind's names once, and the rest fo
 Two metaclasses of msgspec's own do it while the class is made, so a contradiction is an error at import. They
 cost nothing when objects are decoded. Constructors check the types of their arguments under pytest and with
 `python -X dev`, and nowhere else.
-Decision: ARCHITECTURE, A kind is declared once, in class keywords.
+Decision: A kind is declared once, in class keywords.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Parts of every object: metadata and owner references; and the two base classes o
 A typed view holds the fields we own or read; unknown fields are skipped at decode time. Views are frozen all
 the way down: structs reject assignment, lists are tuples, maps are `FrozenMap` and `MapOf`.
 Follows: apimachinery pkg/apis/meta/v1 (types.go, controller_ref.go).
-Decision: ARCHITECTURE, Typed views instead of dicts or generated models.
+Decision: Typed views instead of dicts or generated models.
 """
 
 from __future__ import annotations

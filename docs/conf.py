@@ -15,7 +15,6 @@ ROOT = DOCS.parent
 sys.path.insert(0, str(ROOT))
 
 from docs.extensions import live_page, search_words, source_page  # noqa: E402 - found by the line above
-from handloop.controller.cli.extensions import NEIGHBOURS  # noqa: E402 - the same
 
 project = "handloop"
 release = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
@@ -35,6 +34,8 @@ smartquotes = False  # a docstring's "" is two quotes
 autodoc_typehints = "none"
 autodoc_preserve_defaults = True
 
+exclude_patterns = ["internals/*"]
+
 html_theme = "furo"
 html_static_path = ["static"]
 html_css_files = ["pages.css"]
@@ -45,11 +46,7 @@ html_show_copyright = False
 _LANGUAGES = ("with-go", "with-rust", "with-java", "with-javascript", "with-python")
 # pages from elsewhere that are pages of the site, too
 PAGES = {
-    "readme": "README.md",
     "architecture": "ARCHITECTURE.md",
-    "benchmarks": "benchmarks/README.md",
-    "changelog": "CHANGELOG.md",
-    "contributing": "CONTRIBUTING.md",
     "errors": "controller/cli/errors.md",
     **{
         name: f"sandbox/docs/{name}.md"
@@ -58,13 +55,16 @@ PAGES = {
     "how-to/exploring": "explore/docs/exploring.md",
     "live": "learn/docs/live.md",
     "walkthrough": "learn/docs/walkthrough.md",
-    **{f"{folder}-project": f"{folder}/README.md" for folder in NEIGHBOURS},
-    **{f"{folder}-changelog": f"{folder}/CHANGELOG.md" for folder in NEIGHBOURS},
 }
 SOURCE = source_page.repository()
 NUMBERED = re.compile(r"^(\[`[^\n]*#L(\d+)\))\n```python$", re.MULTILINE)
 """A block below a link to its first line."""
 LINK = re.compile(r"\[(?P<text>[^][]*)\]\((?!#|\w+:)(?P<path>[^)#]+)(?P<heading>#[^)]*)?\)")
+
+
+def _is_of_site(page: Path) -> bool:
+    """Whether a page below docs is on the site: what maintainers look up is not."""
+    return DOCS in page.parents and page.parent.name != "internals"
 
 
 def read(app: Sphinx, name: str, source: list[str]) -> None:
@@ -81,7 +81,7 @@ def read(app: Sphinx, name: str, source: list[str]) -> None:
         target = Path(os.path.normpath(folder / match["path"]))
         if (target / "README.md").exists():
             target /= "README.md"
-        is_elsewhere = target.suffix == ".md" and target not in of_site and DOCS not in target.parents
+        is_elsewhere = target.suffix == ".md" and target not in of_site and not _is_of_site(target)
         if target.is_dir() or is_elsewhere:
             return match["text"]
         if target.suffix not in (".md", ".rst", ".png", ".svg", ".gif") and target.is_file():

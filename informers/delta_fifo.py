@@ -18,7 +18,7 @@ objects, not after; and since 1.36 a relist or a resync is one delta, compared w
 processed, without the FIFO's lock (AtomicFIFO, UnlockWhileProcessingFIFO, on by default). Here the deltas
 of a key are popped together, and a relist is compared with store and queue both, at once: an object whose
 Added is still queued when a relist no longer has it gets its Deleted (kubernetes#115658).
-Decision: ARCHITECTURE, DeltaFIFO, not RealFIFO.
+Decision: DeltaFIFO, not RealFIFO.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ Without a provider nothing is recorded. Values are set once per batch, never per
 their cost.
 Follows: client-go tools/cache/informer_metrics.go @32ce75a7d for objects, queued_items and
 processing_latency; the others are ours.
-Decision: ARCHITECTURE, Informers have no registered names.
+Decision: Informers have no registered names.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ deleted objects come back after a restart (kubernetes#59848).
 Follows: client-go tools/pager/pager.go and the temporary store of tools/cache/reflector.go @32ce75a7d.
 Differs: objects pass the transform once, as they arrive, whichever way they come; upstream's streamed objects
 pass it a second time when they enter the FIFO.
-Decision: ARCHITECTURE, First list: streamed, else pages at a consistent version; never `resourceVersion=0`.
+Decision: First list: streamed, else pages at a consistent version; never `resourceVersion=0`.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ counted once a minute. The end of the trouble is one line.
 Each wait is longer than the last, and at least as long as the server asked for. Reflectors that share a
 Reachability wait for a gone server together: the first answer to any request ends all their waits. Then each
 back-off starts over: an error after the server's return is new trouble, and begins with a short wait.
-Decision: ARCHITECTURE, One answer ends an outage for all reflectors.
+Decision: One answer ends an outage for all reflectors.
 """
 
 from __future__ import annotations

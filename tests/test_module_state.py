@@ -1,4 +1,4 @@
-"""State of whole modules, and locks: each stands in ARCHITECTURE.md, with why threads may share it."""
+"""State of modules, and locks: docs/internals/threads-and-locks.md says why threads may share each."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).parents[1]
+PAGE: Final = ROOT / "docs/internals/threads-and-locks.md"
 PACKAGES: Final = ("apis", "client", "workqueue", "informers", "controller", "handloop/seams")
 CACHE: Final = re.compile(r"(lru_cache|cache|made_once)\b")
 CHANGING: Final = re.compile(r"add|append|clear|discard|extend|insert|pop|popitem|remove|setdefault|update")
@@ -55,7 +56,7 @@ def test_each_piece_is_listed_with_why_it_is_safe() -> None:
         for path in (ROOT / package).rglob("*.py")
         for name in state_of(ast.parse(path.read_text(encoding="utf-8")))
     }
-    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").partition("### State of modules")[2]
+    text = PAGE.read_text(encoding="utf-8").partition("## State of modules")[2]
     listed = re.findall(r"^\| `([\w/]+\.py)` \| `(\w+)` \|", text.partition("\n## ")[0], re.MULTILINE)
     assert found == {f"{path}: {name}" for path, name in listed}
 
@@ -85,7 +86,7 @@ def ranks(tree: ast.Module) -> Iterator[tuple[str, int]]:
 
 def test_each_lock_has_its_line_and_the_rank_there_is_true() -> None:
     """Ranks are compared where the line says one for the lock itself; lines of several say them in order."""
-    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    text = PAGE.read_text(encoding="utf-8")
     found = dict(locks())
     assert len(found) > 60
     assert [name for name in found if f"`{name}`" not in text] == []

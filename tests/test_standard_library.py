@@ -46,7 +46,7 @@ INSIDES = {
         "::test_an_apply_without_an_owner_of_a_kind_with_owners_is_reported_once"
     ),
     ("controller/runtime/reconciling/reporting.py", "sys._current_frames"): (
-        "tests/controller/runtime/reconciling/test_controller.py::test_a_reconcile_that_blocks_is_reported_while_it_blocks"
+        "tests/controller/runtime/reconciling/test_watchman.py::test_a_reconcile_that_blocks_is_reported_while_it_blocks"
     ),
     ("controller/runtime/serving/page_server.py", "http.server.BaseHTTPRequestHandler"): (
         "tests/controller/runtime/serving/test_page_server.py::test_head_has_no_body"

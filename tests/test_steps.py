@@ -1,10 +1,10 @@
-"""The numbers of README's picture, in the source."""
+"""The numbers of ARCHITECTURE's picture, in the source."""
 
 from __future__ import annotations
 
 import re
 
-from tools.steps import COUNT, README, steps, with_lines
+from tools.steps import COUNT, PAGE, steps, with_lines
 
 _NUMBERS = range(1, COUNT + 1)
 
@@ -16,13 +16,13 @@ def test_each_step_stands_once_in_the_source() -> None:
 
 def test_the_table_links_to_the_steps() -> None:
     """`python -m tools.steps` has nothing to write: each row has the words, the file and the line."""
-    readme = README.read_text(encoding="utf-8")
-    assert [int(number) for number in re.findall(r"^\| \((\d+)\) ", readme, re.MULTILINE)] == list(_NUMBERS)
-    assert with_lines(readme) == readme
+    page = PAGE.read_text(encoding="utf-8")
+    assert [int(number) for number in re.findall(r"^\| \((\d+)\) ", page, re.MULTILINE)] == list(_NUMBERS)
+    assert with_lines(page) == page
 
 
 def test_the_picture_has_the_steps() -> None:
     """Each number stands in the picture, with the words that the source begins with."""
-    picture = README.read_text(encoding="utf-8").partition("## The picture")[2].partition("| step |")[0]
+    picture = PAGE.read_text(encoding="utf-8").partition("## The picture")[2].partition("| step |")[0]
     missing = [step for step in steps() if f"({step.number}) {step.words.split()[0]}" not in picture]
     assert not missing

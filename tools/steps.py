@@ -1,9 +1,10 @@
 """
-The twelve steps of README's picture: where they stand in the source.
+The twelve steps of ARCHITECTURE's picture: where they stand in the source.
 
     python -m tools.steps
 
-writes the lines into README's table. A step is a comment such as `# (3) pop`, at the line where it happens.
+writes the lines into ARCHITECTURE's table. A step is a comment such as `# (3) pop`, at the line where it
+happens.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Final, NamedTuple
 from handloop.picture import steps as source
 
 ROOT: Final = Path(__file__).parent.parent
-README: Final = ROOT / "README.md"
+PAGE: Final = ROOT / "ARCHITECTURE.md"
 COUNT: Final = 12
 _ROW: Final = re.compile(r"^\| \((\d+)\) [^|]*\| [^|]*\|", re.MULTILINE)
 
@@ -41,15 +42,15 @@ def steps() -> list[Step]:
     ]
 
 
-def with_lines(readme: str) -> str:
-    """README with each row of the table as the source has it; what follows the link stays."""
+def with_lines(page: str) -> str:
+    """The page with each row of the table as the source has it; what follows the link stays."""
     rows = {step.number: step.row() for step in steps()}
-    return _ROW.sub(lambda match: rows.get(int(match[1]), match[0]), readme)
+    return _ROW.sub(lambda match: rows.get(int(match[1]), match[0]), page)
 
 
 def main() -> None:
-    """Write README."""
-    README.write_text(with_lines(README.read_text(encoding="utf-8")), encoding="utf-8")
+    """Write the page."""
+    PAGE.write_text(with_lines(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":

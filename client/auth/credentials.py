@@ -4,7 +4,7 @@ Credentials: a token that never changes, one that is read again from its file, o
 Threads: any may ask at any time. Tokens are in no log, message or repr.
 Follows: client-go transport/token_source.go and plugin/pkg/client/auth/exec, differs: a 401 also repeats the
 request once (by the transport).
-Decision: ARCHITECTURE, A login program belongs to the process.
+Decision: A login program belongs to the process.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ is not decoded. All lines of a block are decoded in one pass, straight into type
 another kind, an object that does not fit, or an unknown event type makes that pass fail; then the block is
 decoded again, line by line. Once a sieve asks for it, a pass over the names in the metadata comes first, and
 the lines of foreign objects are left out.
-Decision: ARCHITECTURE, Whole blocks, not single objects.
+Decision: Whole blocks, not single objects.
 """
 
 from __future__ import annotations

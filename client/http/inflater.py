@@ -2,7 +2,7 @@
 Inflates a gzip body piece by piece, and refuses one that inflates out of proportion.
 
 Such a body is one member or several: of a streamed list, kube-apiserver 1.37 makes each event a member.
-Decision: ARCHITECTURE, Compressed answers, within limits.
+Decision: Compressed answers, within limits.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """
 An operator, as the command line needs to know it: its names, its controllers and what they need.
 
-Decision: ARCHITECTURE, One main.
+Decision: One main.
 """
 
 from __future__ import annotations

@@ -135,13 +135,11 @@ class FooController:
         try:
             self.sync_handler(name)
         except Exception as error:  # noqa: BLE001 - whatever a sync raises, the worker retries
-            # Retry later, and wait longer each time. It would probably fail again now, and if every Foo is
-            # failing, all of them must slow down.
+            # Retry later, and wait longer each time: if every Foo is failing, all of them must slow down.
             self._workqueue.add_rate_limited(name)
             log.error("Error syncing; requeuing for later retry", objectReference=name, err=str(error))  # noqa: TRY400
         else:
-            # Reset the failure count. Otherwise the next failure would wait as if the earlier ones had just
-            # happened.
+            # Reset the failure count, or the next failure would wait as if it were one more in a row.
             self._workqueue.forget(name)  # (11) forget, or add rate limited
             log.info("Successfully synced", objectName=name)
         finally:

@@ -2,7 +2,7 @@
 The services of a manager in its process: connections, metrics, the servers of its pages, and the lease.
 
 Programs of `main` and managers of Manager.from_config are put together here, and nowhere else.
-Decision: ARCHITECTURE, One place for the services of a manager.
+Decision: One place for the services of a manager.
 """
 
 from __future__ import annotations

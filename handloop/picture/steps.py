@@ -1,4 +1,4 @@
-"""The twelve steps of README's picture: where they stand in the source that runs."""
+"""The twelve steps of ARCHITECTURE's picture: where they stand in the source that runs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Place(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A numbered step of README's picture: its comment, such as `# (3) pop`, and the line that does it."""
+    """A numbered step of the picture: its comment, such as `# (3) pop`, and the line that does it."""
 
     number: int
     words: str

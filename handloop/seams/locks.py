@@ -49,7 +49,7 @@ def new_lock(name: str, rank: int) -> Lock:
     """
     A lock that a thread may take only while it holds none of the same or a higher rank.
 
-    Args: name as `Class._field`; rank from the table in ARCHITECTURE.md.
+    Args: name as `Class._field`; rank from docs/internals/threads-and-locks.md.
     """
     return _factory(name, rank)
 

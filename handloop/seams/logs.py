@@ -5,7 +5,7 @@ Every module logs by get_logger(name). By itself structlog writes each line to s
 too, which a library must not. So our loggers have a set-up of their own, and nothing is configured for the
 process: the application's own structlog loggers stay as they are. If the application configures structlog,
 before or after, our loggers follow that.
-Decision: ARCHITECTURE, Logs belong to stdlib logging.
+Decision: Logs belong to stdlib logging.
 """
 
 from __future__ import annotations

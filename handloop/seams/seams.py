@@ -2,7 +2,7 @@
 Parts that tests replace, handed down whole: the clock, the source of random numbers, the start of threads.
 
 A part that only reads the time takes a `Clock`. Locks come from `new_lock`.
-Decision: ARCHITECTURE, Seams are handed down whole.
+Decision: Seams are handed down whole.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """
-Tells what happens at the twelve steps of README's picture, while a viewer looks.
+Tells what happens at the twelve steps of ARCHITECTURE's picture, while a viewer looks.
 
 The steps' code asks `TRACE.on` first: one attribute test is all that a step costs while there is no viewer.
-Decision: ARCHITECTURE, The live page has no hook in the product.
+Decision: The live page has no hook in the product.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@ Traces: what led to a reconcile, what it waited for and what it asked of the ser
 
 Code asks `TRACING.on` first: one attribute test is all that a process without a tracer pays. Our one tracer,
 handloop/seams/otel_tracer.py, hands all to OpenTelemetry. It is imported only where that is set up.
-Decision: ARCHITECTURE, Who sets OpenTelemetry up has traces.
+Decision: Who sets OpenTelemetry up has traces.
 """
 
 from __future__ import annotations

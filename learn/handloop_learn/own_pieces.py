@@ -18,7 +18,7 @@ from handloop_learn.source import Snippet
 
 class Part(NamedTuple):
     """
-    A part that a reader may write: its file, the names in it, and the steps of README's picture in it.
+    A part that a reader may write: its file, the names in it, and the steps of ARCHITECTURE's picture in it.
 
     steps = by number, a piece of the line that does the step.
     """

@@ -2,7 +2,7 @@
 Waiting until caches are filled.
 
 A runnable's or a reconcile's first read of a cache waits. A handler gets the objects that are there.
-Decision: ARCHITECTURE, A cache that is not filled is not read.
+Decision: A cache that is not filled is not read.
 """
 
 from __future__ import annotations

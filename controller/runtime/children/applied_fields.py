@@ -12,7 +12,7 @@ apply made is still there then.
 
 Once something else is there, the server is asked again: a write of a former leader, or of a process before,
 may have been under way for long, and brings back what was revoked since.
-Decision: ARCHITECTURE, A controller removes the fields that it no longer wants.
+Decision: A controller removes the fields that it no longer wants.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@ The children of one reconcile: applied where they differ, and deleted once they 
 
 An apply takes four steps: what is wanted, with its owner; what is present, in the cache or on the server;
 whether that is ours; and, unless applied_fields finds nothing to send, the request.
-Decision: ARCHITECTURE, An apply for an owner has a precondition.
+Decision: An apply for an owner has a precondition.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ A watch of one Lease: while another process holds and renews it, a candidate tha
 
 A watch only says when to try: a try reads the lease first. So news that comes late, or from the past, makes a
 candidate wait for longer, and never for less.
-Decision: ARCHITECTURE, A standby watches the lease.
+Decision: A standby watches the lease.
 """
 
 from __future__ import annotations

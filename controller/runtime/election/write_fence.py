@@ -4,7 +4,7 @@ A fence before the transport: a process that does not lead, or has handed its pa
 A lost lease stops the workers, but a worker that was suspended, or is in the middle of a sync, would go on
 with its next write. So each write is checked here, before it leaves. A write that is held up behind the fence
 until the lease may be lost is not sent.
-Decision: ARCHITECTURE, A lease is kept by a clock, not by co-operation.
+Decision: A lease is kept by a clock, not by co-operation.
 """
 
 from __future__ import annotations

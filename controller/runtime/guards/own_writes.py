@@ -11,7 +11,7 @@ the server has another version of it, the cache is behind, and the name waits on
 silence is noticed after 75 s, and the new list ends the wait. It ends after 300 s in any case, as client-go's
 expectations do. A server that answers with a version older than our write is believed after 30 s, as a list
 from the past is. An object that neither side has came and went unseen: its owner may be gone, too.
-Decision: ARCHITECTURE, A reconcile waits for our own writes.
+Decision: A reconcile waits for our own writes.
 """
 
 from __future__ import annotations

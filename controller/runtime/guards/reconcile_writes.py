@@ -6,7 +6,7 @@ The writes of one controller's reconciles: waited for, logged in one line a reco
 The builder uses it for every controller. A controller that is written by hand calls check, and writes through
 telling(client), whose writes count for the name that their thread checked last; see
 handloop.controller.foo.production.
-Decision: ARCHITECTURE, Writes report themselves.
+Decision: Writes report themselves.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ How often Python's cycle collector runs, for a process that holds large caches.
 Cached objects are immutable trees: they make no cycles and are freed by their reference counts. By default a
 collection follows every 700 new containers: each page and each watch block would pay for a walk over objects
 that were just decoded.
-Decision: ARCHITECTURE, The cycle collector runs less often.
+Decision: The cycle collector runs less often.
 """
 
 from __future__ import annotations

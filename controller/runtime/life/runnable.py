@@ -1,7 +1,7 @@
 """
 Runnables: controllers, and all other parts of a manager that work until a stop is set.
 
-Decision: ARCHITECTURE, You can add your own runnable.
+Decision: You can add your own runnable.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ A transport that makes every write dry, and notes what it would change.
 
 The server does all it would do, admission included, and stores nothing. Nothing that is no dry write leaves:
 Events are answered here, and what cannot be dry is refused. Reviews and tokens are reads.
-Decision: ARCHITECTURE, A plan is a run whose writes are dry.
+Decision: A plan is a run whose writes are dry.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ The queue of one controller: names with their causes, delays and priorities.
 The initial list and resyncs wait behind fresh changes, with ageing. A failed name comes back with back-off, a
 name with a requeue_after comes back then, and a name that failed for good waits for a change. A resync brings
 no news, so it cuts no back-off short: one that is longer than the resync period runs to its end.
-Decision: ARCHITECTURE, The last reconcile decides when to look again.
+Decision: The last reconcile decides when to look again.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ TEXT = PAGE.read_text(encoding="utf-8")
 PROSE = re.sub(r"^```.*?^```$", "", TEXT, flags=re.MULTILINE | re.DOTALL)
 SECTIONS = {title: text for title, _, text in (part.partition("\n") for part in TEXT.split("\n## ")[1:])}
 NAMED = set(re.findall(r"`(test_\w+)`", TEXT))
-TABLES = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+TABLES = (ROOT / "docs/internals/threads-and-locks.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +92,7 @@ def test_the_words_name_the_thread_and_the_lock_that_were_seen(step: Step, run: 
 
 
 def test_the_locks_that_were_seen_stand_in_the_table(run: Sequence[Sighting]) -> None:
-    """ARCHITECTURE.md has each with its rank, and a thread takes them in rising rank."""
+    """The page on threads and locks has each with its rank, and a thread takes them in rising rank."""
     for sighting in run:
         ranks = [int(lock.partition("(")[2][:-1]) for lock in sighting.locks]
         assert ranks == sorted(set(ranks))
