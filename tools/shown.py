@@ -1,11 +1,11 @@
 """
-Run what shows a guarantee or a fault of docs/guarantees.md and docs/faults.md.
+Run what shows a guarantee or a fault of docs/guarantees.md.
 
     python -m tools.shown G07 A08
-    python -m tools.shown --renew G07    # and write the figure into the last cell of its row; alone = of all
 
 `test_x` is a test, and so is `test_steps.py::test_x[case]`, below a folder of TESTS; `FOO_LIFE 4:409` is a
-plan of a workload of tests/support/builders/workloads.py, and `explore FOO_LIFE` plays many for a minute.
+plan of a workload of tests/support/builders/workloads.py, and `explore FOO_LIFE` plays many for a minute. The
+number of another row stands for its tests.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from typing import Final, NamedTuple
 
 ROOT: Final = Path(__file__).parents[1]
 TESTS: Final = ("tests", "explore/tests", "learn/tests")
-GUARANTEES: Final = ROOT / "docs/guarantees.md"
-FAULTS: Final = ROOT / "docs/faults.md"
+PAGE: Final = ROOT / "docs/guarantees.md"
 _ROW: Final = re.compile(r"^\| ([A-Z]\d\d) \| (.*) \|$", re.MULTILINE)
 _TEST: Final = re.compile(r"`((?:[\w/]+\.py::)?test_[^`]+)`")
 _PLAN: Final = re.compile(r"`([A-Z]+_[A-Z]+) ([^`]+)`")
+_OTHER: Final = re.compile(r"\b[A-Z]\d\d\b")
 _EXPLORED: Final = re.compile(r"`explore (\w+)`")
 _PASSED: Final = re.compile(r"(\d+ passed).* in ([\d.]+)s")
 _WORKLOADS: Final = "support.builders.workloads"
@@ -54,9 +54,13 @@ class Row(NamedTuple):
         return tuple(_EXPLORED.findall(" ".join(self.cells)))
 
 
-def rows(page: Path) -> list[Row]:
-    """The numbered rows of a page."""
-    return [Row(number, tuple(cells.split(" | "))) for number, cells in _ROW.findall(page.read_text("utf-8"))]
+@cache
+def rows(letters: str = "GTPADS", page: Path = PAGE) -> tuple[Row, ...]:
+    """The numbered rows of the page: G are guarantees, the others faults."""
+    found = [
+        Row(number, tuple(cells.split(" | "))) for number, cells in _ROW.findall(page.read_text("utf-8"))
+    ]
+    return tuple(row for row in found if row.number[0] in letters)
 
 
 @cache
@@ -75,7 +79,8 @@ def functions() -> dict[str, list[tuple[str, str]]]:
 def nodes(row: Row) -> list[str]:
     """The row's tests as pytest names them. Raises: ValueError for one that is not there."""
     found = []
-    for test in row.tests:
+    others = [one for one in rows("G") if one.number in _OTHER.findall(row.cells[-1])]
+    for test in (test for one in (row, *others) for test in one.tests):
         file, _, name = test.rpartition("::")
         there = [place for place in functions().get(name.partition("[")[0], []) if file in ("", place[1])]
         if not there:
@@ -90,8 +95,8 @@ def figures(row: Row) -> Iterator[str]:
 
     Raises: CalledProcessError when something fails, with its output on the terminal.
     """
-    if row.tests:
-        said = _said("-m", "pytest", "-q", "-m", "", "-p", "no:randomly", *nodes(row))
+    if found := nodes(row):
+        said = _said("-m", "pytest", "-q", "-m", "", "-p", "no:randomly", *dict.fromkeys(found))
         passed = _PASSED.search(said)
         yield f"{passed[1]} in {float(passed[2]):.1f} s" if passed else "none ran"
     for name, line in row.plans:
@@ -114,27 +119,15 @@ def _said(*arguments: str) -> str:
     return done.stdout
 
 
-def renewed(text: str, number: str, figure: str) -> str:
-    """The page with a row's new figure."""
-    last = f"`make show ROW={number}` {figure}"
-    return re.sub(
-        rf"^(\| {number} \| .*\| )[^|]* \|$", lambda row: f"{row[1]}{last} |", text, flags=re.MULTILINE
-    )
-
-
 def main(arguments: Sequence[str]) -> None:
     """See the head of this file."""
-    renew = "--renew" in arguments
-    asked = {row.number: row for page in (GUARANTEES, FAULTS) for row in rows(page)}
-    chosen = [number for number in arguments if number != "--renew"]
-    chosen = chosen or [row.number for row in rows(GUARANTEES)]
+    asked = {row.number: row for row in rows()}
+    chosen = arguments or [row.number for row in rows("G")]
     if unknown := [number for number in chosen if number not in asked]:
         sys.exit(f"there is no row {', '.join(unknown)}: make show ROW=G01, or ROW=A08")
     for number in chosen:
         figure = "; ".join(figures(asked[number]))
         print(f"{number}  {figure}", flush=True)  # noqa: T201 - what it is for
-        if renew:
-            GUARANTEES.write_text(renewed(GUARANTEES.read_text("utf-8"), number, figure), "utf-8")
 
 
 if __name__ == "__main__":

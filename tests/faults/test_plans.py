@@ -1,4 +1,4 @@
-"""Plans of the exploration that docs/faults.md names, and stories that no single strike tells."""
+"""Plans of the exploration that docs/guarantees.md names, and stories that no single strike tells."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from handloop_explore.plays import Plays
 from handloop_explore.workload import Step, Workload, applied, changed, deleted, settled
 from support.builders import workloads
 from support.builders.workloads import FOO, FOO_LIFE, MYAPP_LIFE, foo_workload
-from tools.shown import FAULTS, rows
+from tools.shown import rows
 
 LIVES: Final = pytest.mark.parametrize("workload", [FOO_LIFE, MYAPP_LIFE], ids=["foo", "myapp"])
-NAMED: Final = sorted({plan for row in rows(FAULTS) for plan in row.plans})
+NAMED: Final = sorted({plan for row in rows("TPADS") for plan in row.plans})
 CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 CRD: Final = custom_resource_definition(Foo)
 

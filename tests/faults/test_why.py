@@ -1,4 +1,4 @@
-"""What `why` says of a name under the faults of docs/faults.md that concern one, by their rows."""
+"""What `why` says of a name under the faults of docs/guarantees.md that concern one, by their rows."""
 
 from __future__ import annotations
 

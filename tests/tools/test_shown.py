@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from tools.shown import Row, figures, main, nodes, renewed, rows
+from tools.shown import Row, figures, main, nodes, rows
 
 PAGE = """\
-| | guaranteed | tests | last run |
-|---|---|---|---|
-| G01 | One. | `test_each_step_stands_once_in_the_source` | `make show ROW=G01` |
-| G02 | Two. | `tests_no`, `explore FOO_LIFE` | `make show ROW=G02` 3 passed in 1.0 s |
+| | guaranteed | tests |
+|---|---|---|
+| G01 | One. | `test_each_step_stands_once_in_the_source` |
+| G02 | Two. | `tests_no`, `explore FOO_LIFE` |
 """
 
 
@@ -23,7 +23,7 @@ def test_a_row_names_tests_and_plans(tmp_path: Path) -> None:
     """By name, by file, by case; and workloads with a plan, or with as many as a minute holds."""
     page = tmp_path / "page.md"
     page.write_text(PAGE, encoding="utf-8")
-    first, second = rows(page)
+    first, second = rows(page=page)
     assert (first.number, first.tests) == ("G01", ("test_each_step_stands_once_in_the_source",))
     assert (second.tests, second.plans, second.explored) == ((), (), ("FOO_LIFE",))
     assert row("`a/test_b.py::test_c[d e]`, `FOO_LIFE 3:409,4:lost/7`").plans == (
@@ -44,10 +44,7 @@ def test_what_came_of_it_is_a_figure() -> None:
     assert played.startswith("1 plan")
 
 
-def test_a_new_figure_takes_the_place_of_the_old() -> None:
-    """In its row alone."""
-    text = renewed(renewed(PAGE, "G01", "1 passed in 0.2 s"), "G02", "5 passed in 2.0 s")
-    assert text.splitlines()[2].endswith("| `make show ROW=G01` 1 passed in 0.2 s |")
-    assert text.splitlines()[3].endswith("| `make show ROW=G02` 5 passed in 2.0 s |")
+def test_a_row_that_is_not_there_is_told() -> None:
+    """With what to type."""
     with pytest.raises(SystemExit, match="there is no row Z99"):
         main(["Z99"])
