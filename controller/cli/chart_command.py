@@ -38,8 +38,10 @@ from handloop.controller.cli.chart_values import (
 from handloop.controller.cli.declarations import declared_kinds
 from handloop.controller.cli.flags import COMMANDS, UsageError
 from handloop.controller.cli.operator import Operator
+from handloop.controller.cli.options import Options, spelling
 from handloop.controller.cli.problems import EXIT_FATAL, EXIT_OK, EXIT_USAGE, OLDEST
 from handloop.controller.cli.project_files import (
+    SOMEWHERE,
     container_options,
     project_table,
     read_deployment,
@@ -108,23 +110,57 @@ def _read(operator: Operator, given: argparse.Namespace) -> ChartSource:
     project = project_table(operator, "chart")
     deployment = read_deployment(folder / "manager/deployment.yaml")
     container = deployment["spec"]["template"]["spec"]["containers"][0]
+    options = container_options(operator, container)
+    _refuse_lease(options)
     version = given.version or operator.version().partition("+")[0] or project.version
     if not _VERSION.fullmatch(version):
         problem = f'"{version}" is not a semantic version' if version else "no version is known"
         raise UsageError(problem, fix="--version 1.2.3")
     dashboard = folder / "prometheus/dashboard.json"
-    paths = [path for name in FOLDERS for path in sorted((folder / name).glob("*.yaml"))]
+    paths = [path for name in FOLDERS for path in _resources(folder / name)]
+    objects = {str(path.relative_to(folder)): read_documents(path) for path in paths}
+    for place, documents in objects.items():
+        _refuse_nameless(place, documents)
     patches = {place: folder / place for place in ("webhook", "metrics-cert")}
     return ChartSource(
-        options=container_options(operator, container),
+        options=options,
         deployment=deployment,
         project=project,
         image=given.image or str(container.get("image") or operator.name),
         version=version,
-        objects={str(path.relative_to(folder)): read_documents(path) for path in paths},
+        objects=objects,
         patches={place: _patch(path / "deployment_patch.yaml") for place, path in patches.items()},
         dashboard=dashboard.read_text(encoding="utf-8") if dashboard.exists() else "",
     )
+
+
+def _refuse_lease(options: Options) -> None:
+    """Raises: UsageError for a lease of another name or place than the release's."""
+    for name, usual in (
+        ("leader_elect_resource_name", options.operator.name),
+        ("leader_elect_resource_namespace", SOMEWHERE),
+    ):
+        if getattr(options, name) not in ("", usual):
+            raise UsageError(
+                f"the Deployment says {spelling(name)}, and a chart's lease is the release's, beside it",
+                fix=f"remove {spelling(name)} from its args and its environment",
+            )
+
+
+def _resources(folder: Path) -> list[Path]:
+    """The files of a folder that its kustomization lists, or all: others are patches."""
+    kustomization = folder / "kustomization.yaml"
+    listed = read_documents(kustomization)[:1] if kustomization.exists() else []
+    named = [str(name) for one in listed for name in one.get("resources") or ()]
+    return sorted(path for path in folder.glob("*.yaml") if not listed or path.name in named)
+
+
+def _refuse_nameless(place: str, documents: Sequence[Mapping[str, Any]]) -> None:
+    """Raises: UsageError for a document that is no object with a name."""
+    for one in documents:
+        if not one.get("kind") or not (one.get("metadata") or {}).get("name"):
+            what = f"{place} has a {one.get('kind') or 'document'} without a name"
+            raise UsageError(what, fix="give it metadata.name; write the items of a List as documents")
 
 
 def _patch(path: Path) -> list[dict[str, Any]]:
@@ -137,11 +173,16 @@ def _files(source: ChartSource) -> dict[str, str]:
     """The files of both charts, by path."""
     header, name = _HEADER.format(name=source.name), source.name
     definitions = f"{name}-crds"
+    templates = [(f"{name}/templates/{file}", text) for file, text in operator_templates(source)]
+    paths = [path for path, _ in templates]
+    if twice := [path for path in dict.fromkeys(paths) if paths.count(path) > 1]:
+        file = twice[0].rpartition("/")[2]
+        raise UsageError(f"two files of the manifests would be the template {file}", fix="rename one of them")
     files = {
         f"{name}/Chart.yaml": _head(source, name, source.project.description or f"The operator {name}"),
         f"{name}/templates/_names.tpl": _names(name),
         f"{name}/templates/NOTES.txt": _notes(source),
-        **{f"{name}/templates/{file}": text for file, text in operator_templates(source)},
+        **dict(templates),
         **_values_files(name, _values(source), header),
         f"{definitions}/Chart.yaml": _head(source, definitions, f"The CRDs of {name}"),
         **{f"{definitions}/templates/{file}": text for file, text in definition_templates(source)},
@@ -175,16 +216,18 @@ def _values(source: ChartSource) -> dict[str, Value]:
         "leaderElection": options.leader_elect,
         "shards": options.shards,
         "namespaces": list(options.namespaces),
-        "repository": _repository(source.image),
+        **_image(source.image),
     }
     return values_of(source.pod, defaults, [name for name, has in choices.items() if has])
 
 
-def _repository(image: str) -> str:
-    """An image without its tag and digest: a port belongs to the registry."""
-    name = image.partition("@")[0]
+def _image(image: str) -> dict[str, str]:
+    """The parts of an image: a port belongs to the registry, and `latest` is no version."""
+    name, _, digest = image.partition("@")
     head, colon, tag = name.rpartition(":")
-    return head if colon and "/" not in tag else name
+    has_tag = colon and "/" not in tag
+    shown = tag if has_tag and tag != "latest" else ""
+    return {"repository": head if has_tag else name, "tag": shown, "digest": digest}
 
 
 def _head(source: ChartSource, name: str, description: str) -> str:
@@ -211,7 +254,13 @@ def _names(name: str) -> str:
     """The templates that name things. A longer name would not leave room for `-leader-election`."""
     return f"""\
 {{{{- define "{name}.fullname" -}}}}
-{{{{ .Values.fullnameOverride | default .Release.Name | trunc 42 | trimSuffix "-" }}}}
+{{{{- $below := printf "%s-%s" .Release.Name .Chart.Name }}}}
+{{{{- $own := ternary .Release.Name $below .Chart.IsRoot }}}}
+{{{{- $name := .Values.fullnameOverride | default $own | trunc 42 | trimSuffix "-" }}}}
+{{{{- if not (regexMatch "^[a-z]([-a-z0-9]*[a-z0-9])?$" $name) }}}}
+{{{{- fail (printf "%s is no name of a Service: set fullnameOverride" $name) }}}}
+{{{{- end }}}}
+{{{{- $name }}}}
 {{{{- end }}}}
 {{{{- define "{name}.labels" -}}}}
 helm.sh/chart: {{{{ printf "%s-%s" .Chart.Name .Chart.Version | trunc 63 | trimSuffix "-" | quote }}}}

@@ -15,8 +15,8 @@ from typing import Any, Final
 
 from handloop.controller.cli.declarations import declared_access, declared_kinds
 from handloop.controller.cli.helm_template import HelmTemplate, changed, where
-from handloop.controller.cli.options import Options
-from handloop.controller.cli.project_files import ProjectTable
+from handloop.controller.cli.options import FLAGS, Options
+from handloop.controller.cli.project_files import SOMEWHERE, ProjectTable
 from handloop.controller.cli.webhook import any_is_converted, definition_of
 from handloop.controller.runtime.rbac.roles import roles, user_roles
 
@@ -25,24 +25,27 @@ FOLDERS: Final = {
     "rbac": "",
     "default": "",
     "webhook": "",
-    "network-policy": "$.Values.networkPolicy.enabled",
-    "prometheus": "$.Values.monitoring.enabled",
+    "network-policy": "($.Values.networkPolicy).enabled",
+    "prometheus": "($.Values.monitoring).enabled",
 }
 """The folders of `manifests` with objects of the operator, and when they are there."""
 _APP: Final = "app.kubernetes.io/name"
-_MADE: Final = ("rbac/role.yaml", "rbac/user_roles.yaml", "manager/deployment.yaml")
+_MADE: Final = ("rbac/role.yaml", "rbac/user_roles.yaml")
 _OF_HELM: Final = ("Namespace", "Kustomization", "Component")
 _WITHOUT_NAMESPACE: Final = re.compile(
     "Namespace|PriorityClass|CustomResourceDefinition|Cluster.*|(Validating|Mutating)(Webhook|Admission).*"
 )
-_SOME_NAMESPACE: Final = "some-namespace"
+_SOME_NAMESPACE: Final = "each-namespace"
+_LABELS: Final = ("labels", "matchLabels", "selector")
 _NAMED: Final = ("metadata", "roleRef", "subjects", "configMap", "configMapRef", "secretRef")
-_NAMES: Final = ("serviceAccountName", "secretName", "resourceNames", _APP)
+_NAMES: Final = ("serviceAccountName", "secretName", "resourceNames")
 """Fields, and fields with a `name`, in which the operator's name is that of an object."""
-_MODES: Final = re.compile("--?(leader-elect|shards|namespace|n)(=.*)?")
+_MODES: Final = re.compile("--?(leader-elect|shards|namespace|all-namespaces)(=.*)?|-(n)(?!amespace)(.*)|-A")
+_OF_VALUES: Final = ("leader_elect", "shards", "namespace")
+"""The options whose values the chart has: neither arguments nor variables may say otherwise."""
 _OF_PODS: Final = ("imagePullSecrets", "nodeSelector", "tolerations", "affinity", "priorityClassName")
-_METRICS_CERTIFICATE: Final = "$.Values.metrics.certificateSecret"
-_WEBHOOK_CERTIFICATE: Final = "$.Values.webhook.certificateSecret"
+_METRICS_CERTIFICATE: Final = "($.Values.metrics).certificateSecret"
+_WEBHOOK_CERTIFICATE: Final = "($.Values.webhook).certificateSecret"
 _WEBHOOK_CERTIFICATE_PATCH: Final = (
     {"path": "args/-", "value": "--webhook-cert-dir=/webhook-cert"},
     {"path": "volumeMounts/-", "value": {"name": "cert", "mountPath": "/webhook-cert", "readOnly": True}},
@@ -125,7 +128,9 @@ class _Templates:
         documents = (one for each in source.objects.values() for one in each)
         own = [one.get("metadata") or {} for one in documents if one.get("kind") not in _OF_HELM]
         names = {str(one.get("name", "")) for one in (*own, *(role["metadata"] for role in self._made("")))}
-        names.add(f"{source.name}-dashboard")
+        kinds = declared_kinds(source.options)
+        people = [role for kind in kinds for role in user_roles(kind, name=source.name)]
+        names |= {f"{source.name}-dashboard", *(role["metadata"]["name"] for role in people)}
         longer = sorted((n for n in names if n.startswith(f"{source.name}-")), reverse=True)
         self._others = re.compile(rf"(?<![\w.-])(?:{'|'.join(map(re.escape, longer)) or '(?!)'})(?![\w-])")
         self._system = re.compile(rf"(?<![\w.-]){re.escape(source.name)}-system(?![\w-])")
@@ -138,10 +143,12 @@ class _Templates:
         kinds = declared_kinds(source.options)
         if people := [role for kind in kinds for role in user_roles(kind, name=source.name)]:
             text = "---\n".join(map(self._rendered, people))
-            yield "user_roles.yaml", where("$.Values.userRoles.enabled", text)
+            yield "user_roles.yaml", where("($.Values.userRoles).enabled", text)
         for place, documents in source.objects.items():
             folder, _, file = place.partition("/")
             shown = [one for one in documents if one.get("kind", "Kustomization") not in _OF_HELM]
+            if place == "manager/deployment.yaml":
+                file, shown = "beside_deployment.yaml", [one for one in shown if one["kind"] != "Deployment"]
             if shown and place not in _MADE and (folder != "webhook" or source.converts):
                 yield file, where(FOLDERS[folder], "---\n".join(map(self._object, shown)))
         if source.dashboard:
@@ -150,7 +157,7 @@ class _Templates:
     def _object(self, document: Mapping[str, Any]) -> str:
         """One of the project's objects. Where namespaces are watched, the binding is in each."""
         if document["kind"] == "PodDisruptionBudget":
-            return where("$.Values.podDisruptionBudget.enabled", self._rendered(document))
+            return where("($.Values.podDisruptionBudget).enabled", self._rendered(document))
         text = self._rendered(document)
         if (document["kind"], document["metadata"]["name"]) != ("ClusterRoleBinding", self._source.name):
             return text
@@ -160,23 +167,27 @@ class _Templates:
         return where(self._of_cluster(), text) + each
 
     def _of_cluster(self) -> str:
-        """When there is a role of the whole cluster: with namespaces, for what is in none of them."""
-        conditions = ["(not $.Values.namespaces)"]
-        for slots, condition in ((1, "$.Values.shards"), (0, "(not $.Values.shards)")):
-            made = self._made(_SOME_NAMESPACE, shards=slots, leader_elect=not slots)
-            if ("ClusterRole", self._source.name) in ((one["kind"], one["metadata"]["name"]) for one in made):
-                conditions.append(condition)
-        return f"or {' '.join(conditions)}"
+        """When there is a role of the whole cluster; "" = always: with namespaces, for what is in none."""
+        made = [(one["kind"], one["metadata"]["name"]) for one in self._made(_SOME_NAMESPACE, shards=0)]
+        return "" if ("ClusterRole", self._source.name) in made else "not $.Values.namespaces"
 
     def _roles(self) -> str:
-        """The roles for each choice of shards and namespaces."""
-        blocks = []
-        for slots in (self._source.options.shards or 1, 0):
-            for namespace in (_SOME_NAMESPACE, ""):
-                made = self._made(namespace, shards=slots, leader_elect=not slots)
-                is_sharded = "$.Values.shards" if slots else "(not $.Values.shards)"
-                is_some = "$.Values.namespaces" if namespace else "(not $.Values.namespaces)"
-                blocks.append(where(f"and {is_sharded} {is_some}", "".join(map(self._role, made))))
+        """The roles for each choice of shards, which are for all namespaces, and of namespaces."""
+        slots = self._source.options.shards or 1
+        sharded = self._made("", shards=slots, leader_elect=False)
+        some = self._made(_SOME_NAMESPACE, shards=0, leader_elect=True)
+        all_ = self._made("", shards=0, leader_elect=True)
+        both = "and $.Values.shards $.Values.namespaces"
+        told = "shards are for all namespaces: leave namespaces empty"
+        blocks = [
+            f'{{{{- if {both} }}}}\n{{{{- fail "{told}" }}}}\n{{{{- else if $.Values.shards }}}}\n',
+            *map(self._role, sharded),
+            "{{- else if $.Values.namespaces }}\n",
+            *map(self._role, some),
+            "{{- else }}\n",
+            *map(self._role, all_),
+            "{{- end }}\n",
+        ]
         return "".join(blocks)
 
     def _made(self, namespace: str, **chosen: Any) -> list[dict[str, Any]]:
@@ -206,16 +217,22 @@ class _Templates:
         if not _WITHOUT_NAMESPACE.fullmatch(document["kind"]):
             metadata.setdefault("namespace", f"{name}-system")
         labels = template.nindent(f'include "{name}.labels" $')
-        metadata["labels"] = {**metadata.get("labels", {}), **template.fields(labels)}
+        metadata["labels"] = {**(metadata.get("labels") or {}), **template.fields(labels)}
         if document["kind"] == "ServiceAccount":
-            metadata |= template.fields(self._with("serviceAccount.annotations", "dict `annotations` ."))
+            given = self._with("serviceAccount).annotations", "dict `annotations` .", of="(")
+            metadata |= template.fields(given)
         return template.rendered(changed({**document, "metadata": metadata}, self._renamed))
 
     def _renamed(self, path: tuple[str, ...], text: str) -> str:
         """A text with the release's names in place of the operator's, where it names an object."""
         field, above = path[-1], path[-2] if len(path) > 1 else ""
         if text == self._source.name:
-            return self._whole_name if field in _NAMES or (field == "name" and above in _NAMED) else text
+            is_name = (
+                field in _NAMES or (field == "name" and above in _NAMED) or not {*path}.isdisjoint(_LABELS)
+            )
+            return self._whole_name if is_name else text
+        if field == "namespace" and text in (SOMEWHERE, f"{self._source.name}-system"):
+            return self._template.inline("$.Release.Namespace | quote")
         if field in ("resources", "apiGroups", "image"):
             return text
         name = self._source.name
@@ -228,7 +245,13 @@ class _Templates:
         spec["replicas"] = template.inline("$.Values.replicas")
         metadata, pod = spec["template"]["metadata"], spec["template"]["spec"]
         for of, value in (("labels", "podLabels"), ("annotations", "podAnnotations")):
-            metadata[of] = {**metadata.get(of, {}), **template.fields(self._with(value, "."))}
+            own = metadata.get(of) or {}
+            given = (
+                self._with(f"{value} {' '.join(map(json.dumps, own))}", ".", of="omit ")
+                if own
+                else self._with(value, ".")
+            )
+            metadata[of] = {**own, **template.fields(given)}
         for name in _OF_PODS:
             pod.pop(name, None)
             pod |= template.fields(self._with(name, f"dict `{name}` ."))
@@ -250,10 +273,8 @@ class _Templates:
     def _set_container(self, container: dict[str, Any]) -> None:
         template, image = self._template, "$.Values.image"
         tag = f"{image}.tag | default $.Chart.AppVersion"
-        version = f'ternary (printf "@%s" {image}.digest) (printf ":%v" ({tag}))'
-        container["image"] = template.inline(
-            f'printf "%s%s" {image}.repository ({version} (ne {image}.digest "")) | quote'
-        )
+        version = f'ternary (printf ":%v" ({tag})) (printf "@%v" {image}.digest) (empty {image}.digest)'
+        container["image"] = template.inline(f'printf "%s%s" {image}.repository ({version}) | quote')
         container["imagePullPolicy"] = template.inline(f"{image}.pullPolicy")
         container["resources"] = template.lines(template.nindent("toYaml $.Values.resources"))
         container["args"] = template.lines(self._args(container.get("args") or []))
@@ -270,16 +291,16 @@ class _Templates:
             "{{- if $.Values.shards }}\n- --shards={{ $.Values.shards }}\n"
             "{{- else if $.Values.leaderElection }}\n- --leader-elect\n{{- end }}\n"
         )
-        rest, is_before = [], True
+        is_before = True
         blocks: list[str] = []
-        words = iter(args)
-        for word in words:
+        for nth, word in enumerate(args):
+            before = _MODES.fullmatch(args[nth - 1]) if nth else None
+            # the value of a flag that stands alone
+            if before and not before[2] and not before[4] and not word.startswith("-"):
+                continue
             if (found := _MODES.fullmatch(word)) is None:
-                rest.append(word)
                 blocks.append(self._template.item(word))
                 continue
-            if found[2] is None and found[1] != "leader-elect":
-                next(words, "")
             if is_before and found[1] in ("leader-elect", "shards"):
                 blocks.append(mode)
                 is_before = False
@@ -302,6 +323,10 @@ class _Templates:
     def _set_list(self, above: dict[str, Any], name: str) -> None:
         """A list with the items of the choices, and with those of the value of its name, if there is one."""
         items = above.pop(name, None) or []
+        if name == "env":
+            operator = self._source.options.operator
+            left_out = {FLAGS[option].variable(option, operator) for option in _OF_VALUES}
+            items = [one for one in items if one.get("name") not in left_out]
         text = "".join(map(self._template.item, items)) + "".join(self._added(name))
         conditions = [condition for condition, _ in self._patched(name)]
         if name == "env":
@@ -339,7 +364,7 @@ class _Templates:
             return item
         return {**item, "secret": {"secretName": self._template.inline(f"{condition} | quote")}}
 
-    def _with(self, value: str, expression: str) -> str:
-        """Fields of a value that are there unless it is empty."""
+    def _with(self, value: str, expression: str, of: str = "") -> str:
+        """Fields of a value that are there unless it is empty. Args: of comes before it."""
         shown = self._template.nindent(f"{expression} | toYaml")
-        return f"{{{{- with $.Values.{value} }}}}\n{shown}\n{{{{- end }}}}"
+        return f"{{{{- with {of}$.Values.{value} }}}}\n{shown}\n{{{{- end }}}}"

@@ -30,14 +30,14 @@ def values_of(pod: Mapping[str, Any], defaults: Mapping[str, Any], parts: Sequen
     The values of a chart, their defaults as a Deployment has them.
 
     Args: pod is its pod's spec; defaults are those of replicas, leaderElection, shards, namespaces and
-    repository; parts are the choices that this operator has, of webhook, monitoring and others.
+    the image; parts are the choices that this operator has, of webhook, monitoring and others.
     """
     container = pod["containers"][0]
-    text = {"type": "string"}
+    text, text_or_number = {"type": "string"}, {"type": ["string", "integer"]}
     image = {
         "repository": Value(defaults["repository"], "where the image is", text),
-        "tag": Value("", "the appVersion of the chart if empty", {"type": ["string", "integer"]}),
-        "digest": Value("", "sha256:...; with it, the tag does not matter", text),
+        "tag": Value(defaults["tag"], "the appVersion of the chart if empty", text_or_number),
+        "digest": Value(defaults["digest"], "sha256:...; with it, the tag does not matter", text),
         "pullPolicy": Value(
             container.get("imagePullPolicy", "IfNotPresent"),
             "Always, IfNotPresent or Never",
@@ -107,9 +107,9 @@ def values_file(values: Mapping[str, Value], header: str) -> str:
 
 
 def values_schema(values: Mapping[str, Value]) -> str:
-    """`values.schema.json`: an unknown value is an error, but for `global`, which is every chart's."""
+    """`values.schema.json`: an unknown value is an error, but for those that a chart around it may give."""
     schema = _schema(Value(None, "", {}, values))
-    schema["properties"]["global"] = _OBJECT
+    schema["properties"] |= {"global": _OBJECT, "enabled": _ENABLED}
     return json.dumps({"$schema": "http://json-schema.org/draft-07/schema#", **schema}, indent=2) + "\n"
 
 

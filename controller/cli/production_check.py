@@ -8,6 +8,7 @@ reason for each check.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -20,7 +21,7 @@ from handloop.client.resource_client import Client
 from handloop.controller.cli.flags import UsageError
 from handloop.controller.cli.options import Options
 from handloop.controller.cli.problems import EXIT_FATAL, Problem
-from handloop.controller.cli.project_files import container_options
+from handloop.controller.cli.project_files import DEFAULT_CONTAINER, SOMEWHERE, container_options
 from handloop.seams.clock import Clock
 
 DRAIN_SECONDS: Final = 8.0
@@ -54,7 +55,10 @@ class Deployed:
         self.deployment = deployment
         self.spec: Mapping[str, Any] = deployment["spec"]
         self.pod: Mapping[str, Any] = self.spec["template"]["spec"]
-        self.container: Mapping[str, Any] = self.pod["containers"][0]
+        containers = self.pod["containers"]
+        chosen = (self.spec["template"]["metadata"].get("annotations") or {}).get(DEFAULT_CONTAINER)
+        named = [one for one in containers if one["name"] == chosen]
+        self.container: Mapping[str, Any] = named[0] if named else containers[0]
         self.options = container_options(options.operator, self.container)
 
     @property
@@ -89,9 +93,12 @@ class Deployed:
 
     def held_leases(self) -> list[Any]:
         """Those of its name that are renewed."""
-        name = self.options.leader_elect_resource_name
-        leases = self._items(_LEASES, "leases")
-        named = [one for one in leases if str(one["metadata"]["name"]).startswith(name)]
+        place = self.options.leader_elect_resource_namespace
+        leases = self._items(_LEASES, "leases", "" if place == SOMEWHERE else place)
+        # those of slots and members have a number or a pod's name behind it
+        ending = "-.+" if self.options.shards else ""
+        name = re.compile(re.escape(self.options.leader_elect_resource_name) + ending)
+        named = [one for one in leases if name.fullmatch(str(one["metadata"]["name"]))]
         return [one for one in named if _is_fresh(one["spec"], self._now)]
 
     def _selecting(self, group: str, plural: str, field: str) -> list[Any]:
@@ -99,9 +106,9 @@ class Deployed:
         found = self._items(group, plural)
         return [one for one in found if _selects(one["spec"].get(field) or {}, labels)]
 
-    def _items(self, group: str, plural: str) -> list[Any]:
-        """Raises: APIError."""
-        path = f"/{group}/namespaces/{quote(self.namespace, safe='')}/{plural}"
+    def _items(self, group: str, plural: str, namespace: str = "") -> list[Any]:
+        """Those of its namespace, or of another one. Raises: APIError."""
+        path = f"/{group}/namespaces/{quote(namespace or self.namespace, safe='')}/{plural}"
         items: list[Any] = json.loads(self._client.get_raw(path))["items"]
         return items
 
@@ -155,8 +162,9 @@ def _line(deployed: Deployed, what: str, holds: Callable[[Deployed], object], fi
     except APIError as error:
         if error.code == _NOT_FOUND:  # a server without a kind has no object of it
             return Line(what, False, fix)
-        why = "may not be read" if error.code == _FORBIDDEN else f"not known: {error}"
-        return Line(what, True, fix, why)
+        # the rights are the user's choice; a server that fails shows nothing
+        is_forbidden = error.code == _FORBIDDEN
+        return Line(what, is_forbidden, fix, "not checked: may not be read" if is_forbidden else str(error))
 
 
 def _is_fresh(spec: Mapping[str, Any], now: float) -> bool:

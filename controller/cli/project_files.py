@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from contextlib import redirect_stdout
@@ -23,7 +24,7 @@ T = TypeVar("T")
 
 SOMEWHERE: Final = "some-namespace"
 """The namespace of a pod, as long as it is not known."""
-_DEFAULT_CONTAINER: Final = "kubectl.kubernetes.io/default-container"
+DEFAULT_CONTAINER: Final = "kubectl.kubernetes.io/default-container"
 
 
 class ProjectTable(msgspec.Struct, frozen=True, kw_only=True):
@@ -102,11 +103,11 @@ def read_deployment(path: Path) -> dict[str, Any]:
         raise UsageError(f"{path} has a Deployment without a name", fix="give it metadata.name")
     pod = deployment.spec.template
     containers = pod.spec.containers
-    named = [one for one in containers[:1] if pod.metadata.annotations.get(_DEFAULT_CONTAINER) == one.name]
+    named = [one for one in containers[:1] if pod.metadata.annotations.get(DEFAULT_CONTAINER) == one.name]
     if len(containers) != 1 and not named:
         raise UsageError(
             f"{path} has {len(containers)} containers, and does not say which one is the operator",
-            fix=f"put the operator's container first, and its name into the annotation {_DEFAULT_CONTAINER}",
+            fix=f"put the operator's container first, and its name into the annotation {DEFAULT_CONTAINER}",
         )
     return found[0]
 
@@ -119,9 +120,14 @@ def container_options(operator: Operator, container: Mapping[str, Any]) -> Optio
     """
     variables = {entry["name"]: entry["value"] for entry in container.get("env") or () if "value" in entry}
     variables["POD_NAMESPACE"] = SOMEWHERE
+    # as a kubelet does
+    args = [
+        re.sub(r"\$\((\w+)\)", lambda found: str(variables.get(found[1], found[0])), str(word))
+        for word in container.get("args") or []
+    ]
     try:
         with redirect_stdout(StringIO()):
-            return parse_options(container.get("args") or [], variables, operator=operator)
+            return parse_options(args, variables, operator=operator)
     except SystemExit:
         raise UsageError("the Deployment's args ask for help", "remove --help from its args") from None
     except UsageError as error:

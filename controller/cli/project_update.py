@@ -14,11 +14,12 @@ import subprocess
 import tomllib
 import zipfile
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final
+from typing import Final, NamedTuple
 
 from handloop.controller.cli.extensions import NEIGHBOURS
 from handloop.controller.cli.project import NAMESPACED, TEMPLATES, Project, ProjectError, module_of
@@ -43,6 +44,15 @@ class Changes:
     conflicts: dict[str, int] = field(default_factory=dict)
 
 
+class _Step(NamedTuple):
+    """What becomes of one file. Args: content None = it is deleted, or stays so."""
+
+    place: str
+    line: str
+    content: bytes | None = None
+    conflicts: int = 0
+
+
 def update(project: Project) -> Changes:
     """
     Bring what is new into the files of a project.
@@ -59,7 +69,9 @@ def update(project: Project) -> Changes:
         deque(after.write(), maxlen=0)
         _add_kinds(project, before)
         _add_kinds(project, after)
-        _merge(project.folder, before.folder, after.folder, changes)
+        steps = _merge(project.folder, before.folder, after.folder)
+        _refuse_link(project.folder, project.folder / "wheels/any")
+        _take(project.folder, steps, changes)
         _renew_wheels(project.folder, after.folder / "wheels", changes)
     return changes
 
@@ -120,49 +132,65 @@ def _add_kinds(project: Project, made: Project) -> None:
                 deque(made.add_controller(kind.resource.api_version, found[1]), maxlen=0)
 
 
-def _merge(folder: Path, before: Path, after: Path, changes: Changes) -> None:
-    """Bring each file of after into the project, where it differs from that of before."""
-    places = sorted(_files(before) | _files(after))
-    for place in places:
-        if (folder / place).is_symlink():
-            raise ProjectError(f"{place} is a link: its target would be changed", f"rm {place}")
-    for place in places:
-        older, newer, own = before / place, after / place, folder / place
-        if _content(older) == _content(newer) or _content(own) == _content(newer):
+def _merge(folder: Path, before: Path, after: Path) -> list[_Step]:
+    """What brings each file of after into the project, where it differs from that of before."""
+    steps = []
+    for place in sorted(_files(before) | _files(after)):
+        own, older, newer = (_content(each / place) for each in (folder, before, after))
+        _refuse_link(folder, folder / place)
+        if newer in (older, own):
             continue
-        if not own.exists():
-            if older.exists():
-                changes.lines.append(f"kept deleted: {place}")
-            else:
-                own.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy(newer, own)
-                changes.lines.append(f"new: {place}")
-        elif not newer.exists():
-            if _content(own) == _content(older):
-                own.unlink()
-                changes.lines.append(f"deleted: {place}")
-            else:
-                changes.lines.append(f"kept: {place}, which is yours now: handloop writes it no more")
+        if own is None:
+            line = f"new: {place}" if older is None else f"kept deleted: {place}"
+            steps.append(_Step(place, line, newer if older is None else None))
+        elif newer is not None:
+            steps.append(_merged(place, own, older or b"", newer))
+        elif own == older:
+            steps.append(_Step(place, f"deleted: {place}"))
         else:
-            _merge_file(own, older, newer, place, changes)
+            steps.append(_Step(place, f"kept: {place}, which is yours now: handloop writes it no more", own))
+    return steps
 
 
-def _merge_file(own: Path, older: Path, newer: Path, place: str, changes: Changes) -> None:
-    """Both changed it, or only handloop did. What both changed alike is no conflict."""
-    if not older.exists():
-        older.parent.mkdir(parents=True, exist_ok=True)
-        older.touch()
-    labels = [word for label in ("yours", "before", "handloop") for word in ("-L", label)]
-    merged = _git(own.parent, "merge-file", "-p", *labels, *map(str, (own.resolve(), older, newer)))
-    if not 0 <= merged.returncode <= _MOST_CONFLICTS:
+def _refuse_link(folder: Path, path: Path) -> None:
+    """Raises: ProjectError for a place that a link leads out of, or another file."""
+    if path.is_symlink() or not path.parent.resolve().is_relative_to(folder.resolve()):
+        place = path.relative_to(folder)
+        link = next(each for each in (path, *path.parents) if each.is_symlink())
+        what = f"{place} is a link: its target would be changed"
+        raise ProjectError(what, f"rm {link.relative_to(folder)}")
+
+
+def _merged(place: str, own: bytes, older: bytes, newer: bytes) -> _Step:
+    """Both changed it, or only handloop did. What both changed alike is no conflict. Raises: ProjectError."""
+    sides = {"yours": own, "before": older, "handloop": newer}
+    if b"\r\n" in own:  # git's choice for the whole checkout
+        sides = {label: re.sub(rb"\r?\n", b"\r\n", content) for label, content in sides.items()}
+    with TemporaryDirectory() as folder:
+        for label, content in sides.items():
+            Path(folder, label).write_bytes(content)
+        labels = [word for label in sides for word in ("-L", label)]
+        merged = _git(Path(folder), "merge-file", "-p", *labels, *sides)
+    conflicts = merged.returncode
+    if not 0 <= conflicts <= _MOST_CONFLICTS:
         raise ProjectError(f"git cannot merge {place}: {merged.stderr.decode(errors='replace').strip()}")
-    own.write_bytes(merged.stdout)
-    if merged.returncode:
-        changes.conflicts[place] = merged.returncode
-        places = f"{merged.returncode} place{'s' if merged.returncode > 1 else ''}"
-        changes.lines.append(f"conflict: {place}, in {places}")
-    else:
-        changes.lines.append(f"updated: {place}")
+    places = f"{conflicts} place{'s' if conflicts > 1 else ''}"
+    line = f"conflict: {place}, in {places}" if conflicts else f"updated: {place}"
+    return _Step(place, line, merged.stdout, conflicts)
+
+
+def _take(folder: Path, steps: Iterable[_Step], changes: Changes) -> None:
+    """Write what was merged: a file without content is deleted."""
+    for step in steps:
+        path = folder / step.place
+        changes.lines.append(step.line)
+        if step.conflicts:
+            changes.conflicts[step.place] = step.conflicts
+        if step.content is None:
+            path.unlink(missing_ok=True)
+        else:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(step.content)
 
 
 def _files(folder: Path) -> set[str]:

@@ -312,6 +312,7 @@ def test_every_object_is_called_as_its_release(helm: str, charts: Path) -> None:
         ({"namespaces": ["x\nkind: Pod"]}, "namespaces"),
         ({"image": {"tga": "1"}}, "tga"),
         ({"fullnameOverride": "A_b"}, "fullnameOverride"),
+        ({"shards": 4, "namespaces": ["a"]}, "shards are for all namespaces: leave namespaces empty"),
     ],
 )
 def test_a_value_that_does_not_fit_is_named(
@@ -346,6 +347,46 @@ def test_a_text_is_a_text_and_a_webhook_is_found(
     assert ["sites"] in [rule.get("resources") for rule in rules], (
         "the name of the operator is no name of a resource"
     )
+
+
+UMBRELLA: Final = """\
+apiVersion: v2
+name: shop
+version: 1.0.0
+dependencies:
+  - {name: handloop, version: 1.2.3, repository: "file://./handloop", condition: handloop.enabled}
+"""
+
+
+def test_it_may_be_below_another_chart(helm: str, charts: Path, tmp_path: Path) -> None:
+    """With `enabled` and `global` from there; its own name is in those of its objects."""
+    shutil.copytree(charts / "handloop", tmp_path / "charts/handloop")
+    (tmp_path / "Chart.yaml").write_text(UMBRELLA, encoding="utf-8")
+    made = rendered(helm, tmp_path, {"handloop": {"enabled": True}, "global": {"a": 1}}, "other")
+    assert {"other-handloop", "other-handloop-metrics"} <= {one["metadata"]["name"] for one in made}
+    assert rendered(helm, tmp_path, {"handloop": {"enabled": False}}) == []
+
+
+def test_older_values_and_numbers_are_no_trouble(helm: str, charts: Path) -> None:
+    """`--reuse-values` has none of a newer block; a namespace may be a number."""
+    older = {"metrics": None, "monitoring": None, "serviceAccount": None, "image": {"digest": None, "tag": 7}}
+    (deployed,) = (one for one in rendered(helm, charts / "handloop", older) if one["kind"] == "Deployment")
+    assert deployed["spec"]["template"]["spec"]["containers"][0]["image"] == "handloop:7"
+    words = (helm, "template", "handloop", str(charts / "handloop"), "--kube-version=1.36", "--namespace=123")
+    assert {one["metadata"].get("namespace", "123") for one in documents(ran(*words))} == {"123"}
+    own = {"podLabels": {"app.kubernetes.io/name": "x", "team": "y"}}
+    (deployed,) = (one for one in rendered(helm, charts / "handloop", own) if one["kind"] == "Deployment")
+    labels = deployed["spec"]["template"]["metadata"]["labels"]
+    assert labels == {"app.kubernetes.io/name": "handloop", "team": "y"}
+
+
+@pytest.mark.parametrize("release", ["123", "my.app"])
+def test_a_release_that_no_service_can_be_called_is_refused(helm: str, charts: Path, release: str) -> None:
+    """With the value that helps."""
+    words = [helm, "template", release, str(charts / "handloop"), "--kube-version=1.36"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert f"{release} is no name of a Service: set fullnameOverride" in done.stderr
 
 
 def is_ready(pod: Mapping[str, Any]) -> bool:

@@ -12,8 +12,11 @@ import pytest
 import yaml
 
 from handloop.controller.cli.webhook import webhook_address, webhook_service
+from handloop.controller.runtime.conversion.conversion import access_for
+from handloop.controller.runtime.rbac.roles import roles
 from handloop.testing.eventually import eventually as until
 from handloop_sandbox.server import Sandbox
+from support.builders.converted_sites import Site
 from support.builders.options import parse_options
 from support.servers.kubectl import Kubectl
 from support.servers.turns import real_kubeconfig, turn
@@ -138,6 +141,9 @@ def test_the_overlay_that_converts_is_understood(offline: Kubectl) -> None:
     """It has no definition; the Service leads to the port that is served, and the program names it."""
     built, plain = (_by_name(iter(documents(offline, folder))) for folder in ("webhook", "default"))
     service = built.pop(("Service", "handloop-webhook"))
+    bound = built.pop(("RoleBinding", "handloop-webhook"))["roleRef"]
+    converts = access_for([Site], webhook_service(parse_options([], {"POD_NAMESPACE": SYSTEM})), secret=True)
+    assert bound["name"] in [role["metadata"]["name"] for role in roles(converts)]
     assert [name for name, one in built.items() if one != plain[name]] == [("Deployment", "handloop")]
     assert "CustomResourceDefinition" not in {kind for kind, _ in built}
     (container,) = built["Deployment", "handloop"]["spec"]["template"]["spec"]["containers"]

@@ -127,11 +127,13 @@ def _own_access(definitions: Sequence[str], secret: ObjectName | None) -> tuple[
     own = Access(resource=Definition.resource, verbs=("get", "patch"), names=tuple(definitions))
     if secret is None:
         return (own,)
+    # a role of its own: that of the controllers is the cluster's, or is in other namespaces
+    of_secret = Access(resource=Secret.resource, verbs=(), namespace=secret.namespace, purpose="webhook")
     return (
         own,
-        Access(resource=Secret.resource, verbs=("get", "patch"), names=(secret.name,), namespace=""),
+        replace(of_secret, verbs=("get", "patch"), names=(secret.name,)),
         # no name: a role cannot name what is to be created
-        Access(resource=Secret.resource, verbs=("create",), namespace=""),
+        replace(of_secret, verbs=("create",)),
     )
 
 

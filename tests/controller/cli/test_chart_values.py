@@ -22,7 +22,15 @@ POD: dict[str, Any] = {
     "tolerations": [{"key": "infra"}],
     "topologySpreadConstraints": [{"maxSkew": 1, "labelSelector": {"matchLabels": {"a": "b"}}}],
 }
-DEFAULTS = {"replicas": 3, "leaderElection": True, "shards": 0, "namespaces": [], "repository": "a"}
+DEFAULTS = {
+    "replicas": 3,
+    "leaderElection": True,
+    "shards": 0,
+    "namespaces": [],
+    "repository": "a",
+    "tag": "",
+    "digest": "",
+}
 CHOICES = ("webhook", "metrics", "monitoring", "networkPolicy", "podDisruptionBudget", "userRoles")
 
 
@@ -36,7 +44,7 @@ def test_each_has_words_a_default_and_a_schema(values: Mapping[str, Value]) -> N
     """Nothing else is taken, but for `global`; the file has the defaults in the order of the schema."""
     schema = json.loads(values_schema(values))
     assert schema["additionalProperties"] is False
-    assert [*schema["properties"]] == [*values, "global"]
+    assert [*schema["properties"]] == [*values, "global", "enabled"]
     text = values_file(values, "# made\n")
     defaults = yaml.safe_load(text)
     assert [*defaults] == [*values]

@@ -194,9 +194,28 @@ def test_what_is_missing_is_found(what: str) -> None:
 def test_what_may_not_be_read_has_no_verdict() -> None:
     """A kind that the server lacks has no objects."""
     lines, _ = checked(manifests(), networkpolicies=403)
-    assert (lines["a network policy"].ok, lines["a network policy"].unknown) == (True, "may not be read")
+    line = lines["a network policy"]
+    assert (line.ok, line.subject) == (True, "a network policy (not checked: may not be read)")
+    lines, _ = checked(manifests(), networkpolicies=500)
+    assert failed(lines) == ["a network policy"], "a server that fails shows nothing"
     lines, _ = checked(manifests(), prometheusrules=404)
     assert failed(lines) == ["alerts"]
+
+
+def test_the_operators_container_is_the_one_that_is_named() -> None:
+    """A sidecar may come first, with flags of its own; a variable in args is the kubelet's to fill in."""
+    documents = manifests()
+    pod(documents)["containers"].insert(0, {"name": "proxy", "args": ["--upstream=x"]})
+    found = pod(documents)["containers"][1]
+    found["args"].append("--leader-elect-resource-namespace=$(POD_NAMESPACE)")
+    assert failed(checked(documents)[0]) == []
+
+
+def test_the_lease_is_its_own() -> None:
+    """Not that of a neighbour whose name begins alike."""
+    documents = manifests()
+    documents[-1]["metadata"]["name"] = "handloop-eu"
+    assert failed(checked(documents)[0]) == ["a lease is held, and renewed"]
 
 
 def test_a_chart_may_call_it_otherwise() -> None:

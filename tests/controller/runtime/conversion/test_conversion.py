@@ -43,7 +43,8 @@ def test_what_a_keeper_needs_is_named() -> None:
     assert {verb for each in definitions for verb in each.verbs} == {"get", "list", "watch", "patch"}
     assert set(by_resource["secrets", ("w",)].verbs) == {"get", "patch"}
     assert by_resource["secrets", ()].verbs == ("create",)
-    assert {each.namespace for each in found if each.resource == Secret.resource} == {""}
+    of_secret = {(each.namespace, each.purpose) for each in found if each.resource == Secret.resource}
+    assert of_secret == {("n", "webhook")}, "a role of its own, where the Secret is"
     of_files = access_for([Site], WebhookService(), secret=False)
     assert {each.resource for each in of_files} == {Definition.resource}
 
