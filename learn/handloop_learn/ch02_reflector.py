@@ -19,7 +19,6 @@ from handloop.informers.restriction import Whole
 from handloop.seams.seams import Seams
 from handloop_learn.clocks import FastClock
 from handloop_learn.prediction import NO, Words
-from handloop_learn.program import run_alone
 from handloop_learn.screen import Colour, Screen
 from handloop_learn.source import cut
 from handloop_learn.stage import Stage
@@ -49,9 +48,7 @@ def chapter(screen: Screen) -> End:
         screen.tell("A reflector copies one kind into a store, for ever. It is always in one of four states:")
         screen.code(cut(Reflector._step, "match state", "self._read_watch"))
         with ShownReflector(stage, screen) as shown:
-            screen.tell(
-                f"One starts on a cluster with a Foo. Its clock is {shown.clock.times:g} times as fast."
-            )
+            screen.tell(f"One starts, and there is a Foo. Its clock is {shown.clock.times:g} times as fast.")
             listed = shown.once_it_has("one")
             _show(screen, listed)
             screen.ask("The connection breaks, and `two` is created meanwhile. Is everything listed again?")
@@ -195,7 +192,3 @@ class ShownReflector:
         until(lambda: name in self.store.names, f"the Foo {name}")
         until(lambda: self.reflector.statistics().state is State.WATCHING, "an open watch")
         return self.reflector.statistics()
-
-
-if __name__ == "__main__":
-    run_alone(__file__)

@@ -9,7 +9,6 @@ from typing import Final, NamedTuple
 from handloop.controller.foo.types import Foo
 from handloop.informers.factory import SharedInformerFactory
 from handloop_learn.prediction import NO
-from handloop_learn.program import run_alone
 from handloop_learn.screen import Screen
 from handloop_learn.source import whole
 from handloop_learn.stage import Stage, started
@@ -77,9 +76,7 @@ def chapter(screen: Screen) -> End:
 
 def _written(screen: Screen, again: Foo) -> list[str]:
     """Write into a cached Foo. Returns: the errors."""
-    screen.break_it(
-        "a handler writes into an object that it got from the cache.", "Does the object in the cache change?"
-    )
+    screen.break_it("a handler writes into an object of the cache.", "Does the cache change?")
     refusals = [_refusal(lambda: setattr(again.spec, "replicas", 9))]
     refusals += [_refusal(lambda: again.metadata.labels.update(team="mine"))]
     screen.show(replicas=refusals[0], labels=refusals[1], replicas_still=again.spec.replicas)
@@ -100,7 +97,3 @@ def _refusal(write: Callable[[], object]) -> str:
     except (AttributeError, TypeError) as error:
         return f"{type(error).__name__}: {error}"
     return "it was changed"
-
-
-if __name__ == "__main__":
-    run_alone(__file__)

@@ -15,7 +15,6 @@ from handloop.informers.shared_informer import SharedIndexInformer
 from handloop.seams.seams import Seams
 from handloop_learn.clocks import HandClock
 from handloop_learn.prediction import YES
-from handloop_learn.program import run_alone
 from handloop_learn.screen import Screen
 from handloop_learn.source import cut
 from handloop_learn.stage import Stage, started
@@ -62,10 +61,7 @@ def chapter(screen: Screen) -> End:
             for name in ("one", "two", "three"):
                 stage.apply(name)
             blocked = once(screen, informer, (3, 0), (0, 3))
-            screen.reveal(
-                f"{blocked[0].handled}. Only the buffer of the slow one grows. It has no limit.",
-                blocked[0].handled,
-            )
+            screen.reveal(f"{blocked[0].handled}. Only the slow one's buffer grows.", blocked[0].handled)
             screen.show(requests_for_both=dict(stage.counts))
             screen.tell("One watch serves both. Each has a listener: a thread that empties its buffer.")
             screen.code(cut(ProcessorListener._take, "while not", "taken, self"))
@@ -85,10 +81,7 @@ def chapter(screen: Screen) -> End:
 
 def _poisoned(screen: Screen, stage: Stage, informer: SharedIndexInformer[Foo]) -> Listeners:
     """Let the first handler raise. Returns: the listeners afterwards."""
-    screen.break_it(
-        "two more Foos are created. For one, the first handler raises.",
-        "Does the second handler hear of both?",
-    )
+    screen.break_it("of two more Foos, one makes the first handler raise.", "Does the second hear of both?")
     stage.apply("poison")
     stage.apply("five")
     last = once(screen, informer, (8, 0), (5, 0))
@@ -146,7 +139,3 @@ class WaitingHandler:
     def on_delete(self, obj: Foo | DeletedFinalStateUnknown[Foo]) -> None:  # noqa: ARG002 - the Protocol's signature
         """Wait."""
         self._gate.wait()
-
-
-if __name__ == "__main__":
-    run_alone(__file__)

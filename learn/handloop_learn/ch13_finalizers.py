@@ -10,7 +10,6 @@ from handloop.client.resource_client import ResourceClient
 from handloop.controller.foo.types import Foo
 from handloop.controller.runtime.children.finalizers import add_finalizer, is_being_deleted, remove_finalizer
 from handloop_learn.prediction import NO
-from handloop_learn.program import run_alone
 from handloop_learn.screen import Screen
 from handloop_learn.source import whole
 from handloop_learn.stage import FOOS, Stage
@@ -133,13 +132,8 @@ class _World:
         """Show what there is now."""
         foo: dict[str, Any] = self._stage.send("GET", PATH)
         metadata = foo.get("metadata", {})
-        exists = foo["kind"] == "Foo"
-        state = State(
-            exists,
-            "deletionTimestamp" in metadata,
-            tuple(metadata.get("finalizers", ())),
-            len(self.cloud.buckets),
-        )
+        exists, kept = foo["kind"] == "Foo", tuple(metadata.get("finalizers", ()))
+        state = State(exists, "deletionTimestamp" in metadata, kept, len(self.cloud.buckets))
         foo_is = "gone" if not exists else "being deleted" if state.deleted else "there"
         finalizers = ", ".join(state.finalizers) or "none"
         self._screen.line(f"{when}: the Foo is {foo_is}; finalizers: {finalizers}; buckets: {state.buckets}")
@@ -188,7 +182,3 @@ def _alone(screen: Screen, stage: Stage, world: _World) -> State:
         NO,
     )
     return alone
-
-
-if __name__ == "__main__":
-    run_alone(__file__)

@@ -10,7 +10,6 @@ from handloop.client.resource_client import ResourceClient
 from handloop.controller.foo.types import Foo
 from handloop_learn.ex14_apply import PATH, REPOSITORY, apply, owned_fields
 from handloop_learn.prediction import NO, Words
-from handloop_learn.program import run_alone
 from handloop_learn.screen import Screen
 from handloop_learn.stage import Stage
 
@@ -116,7 +115,3 @@ def _show(screen: Screen, stage: Stage, when: str) -> Fields:
     screen.tell(f"{when}. Replicas: {replicas}; labels: {labels}.")
     screen.table(("manager", "owns"), rows)
     return fields
-
-
-if __name__ == "__main__":
-    run_alone(__file__)

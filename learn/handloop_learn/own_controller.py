@@ -74,13 +74,8 @@ class _Server:
                         raise thing
                     is_bookmark = isinstance(thing, Bookmark)
                     self._version = thing.resource_version if is_bookmark else thing.metadata.resource_version
-                    TRACE.tell(
-                        1,
-                        self._informer.name,
-                        "",
-                        events=int(not is_bookmark),
-                        resource_version=self._version,
-                    )
+                    facts = {"events": int(not is_bookmark), "resource_version": self._version}
+                    TRACE.tell(1, self._informer.name, "", **facts)
                     self._put_as = DeltaType.ADDED if kind == EventType.ADDED else DeltaType.UPDATED
                     yield str(kind), None if is_bookmark else thing, int(self._version)
         except ClientError as error:
@@ -213,10 +208,9 @@ class OwnRunnable(PlainFooRunnable):
     def run(self, stop: threading.Event) -> None:
         """As PlainFooRunnable's."""
         manager = self._manager
-        options = {"metrics": manager.workqueue_metrics, "seams": manager.seams}
-        self._run(
-            OwnController(self._pieces, manager.client, *self._informers, self._recorder, **options), stop
-        )
+        parts: Any = (manager.client, *self._informers, self._recorder)
+        options: Any = {"metrics": manager.workqueue_metrics, "seams": manager.seams}
+        self._run(OwnController(self._pieces, *parts, **options), stop)
 
 
 def add_own_foo(manager: Manager, *, workers: int, pieces: Pieces) -> OwnRunnable:
