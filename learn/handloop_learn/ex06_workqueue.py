@@ -36,7 +36,6 @@ def work(queue, sync):
 PATIENCE_SECONDS: Final = 1.0
 _FAILURES: Final = 2
 _DONE: Final = "Each get() needs its done(), after a failure, too: `finally`."
-_AFTER: Final = "Give the key back when sync has ended."
 _LATER: Final = "A key that failed goes back with add_rate_limited(key), which waits longer each time."
 
 
@@ -99,7 +98,11 @@ def _check(worker: _Worker) -> Iterator[str]:
     worker.expect(lambda: syncs["good"], "`good` was added, and sync was never called", "get(), then sync.")
     idle = lambda: not queue.statistics().in_flight
     worker.expect(idle, "`good` is still in `processing` after its sync: no worker gets it again", _DONE)
-    expect(not worker.early, "done(key) came before sync(key): two workers may sync one key at once", _AFTER)
+    expect(
+        not worker.early,
+        "done(key) came before sync(key): two workers may sync one key",
+        "Sync, then done(key).",
+    )
     queue.add("good")
     worker.expect(lambda: syncs["good"] == 2, "`good` was added again, and not synced again", "Loop.")
     worker.expect(idle, "`good` is still in `processing`", _DONE)

@@ -32,7 +32,6 @@ from handloop.seams.step_trace import TRACE
 from handloop_learn.own_pieces import Pieces
 
 INDEX = "foo"
-"""The name of the reader's index of Deployments."""
 _PAUSE_SECONDS = 0.2
 
 
