@@ -40,7 +40,7 @@ class Chapter(NamedTuple):
 
     @property
     def page(self) -> str:
-        """Where its run is shown, below build/docs after `make docs`."""
+        """Where its recording is shown, in the repository below learn/docs."""
         return f"live-page/index.html#run={self.run}" + (f"&at={self.at}" if self.at else "")
 
     @property
@@ -56,7 +56,7 @@ class Chapter(NamedTuple):
         end: object = script.chapter(screen)
         screen.recap(*script.RECAP)
         screen.line("")
-        screen.show(read_on=self.read.replace("#", ", "), play_after_make_docs=f"build/docs/{self.page}")
+        screen.show(read_on=self.read.replace("#", ", "), play=f"learn/docs/{self.page}")
         return end
 
 

@@ -14,7 +14,7 @@ from handloop_sandbox.storage.store import FIRST_RESOURCE_VERSION
 RECAP: Final = (
     "A list is the state at one version; a watch is the log from a version on.",
     "List, then watch from the list's version: no change is lost between the two.",
-    "The log has a beginning. Before it there is only 410, and a new list.",
+    "The log has a beginning. Before it you get a 410, and have to list again.",
 )
 
 

@@ -25,7 +25,7 @@ OPTIONS: Final = InformerOptions(resync_seconds=RESYNC_SECONDS)
 Listeners: TypeAlias = tuple[ListenerStatistics, ...]
 RECAP: Final = (
     "One watch and one cache serve all handlers of a kind.",
-    "Each handler has a buffer and a thread of its own: a slow one is slow alone.",
+    "Each handler has a buffer and a thread of its own: a slow one delays no other.",
     "A resync repeats what is stored. It asks no server.",
 )
 
@@ -66,14 +66,14 @@ def chapter(screen: Screen) -> End:
             screen.tell("One watch serves both. Each has a listener: a thread that empties its buffer.")
             screen.code(cut(ProcessorListener._take, "while not", "taken, self"))
             slow.open()
-            screen.tell(f"The second goes on. {RESYNC_SECONDS} s pass, the first handler's resync period:")
+            screen.tell(f"The second continues. {RESYNC_SECONDS} s pass, the first handler's resync period:")
             clock.advance(RESYNC_SECONDS)
             until(lambda: len(resyncs) == 3, "a resync")
             screen.table(("old version", "new version", "same object"), resyncs)
             screen.tell(
                 "A resync shows each stored object again. Nothing changed, and no request was sent, so "
-                "it repairs no missed event. It is for a controller whose work looks at more than its "
-                "objects, such as a cloud or a clock: it gets a chance to look again."
+                "it repairs no missed event. It is for a controller that depends on more than its "
+                "objects, such as a cloud or the time: it makes the controller look again."
             )
             last = _poisoned(screen, stage, informer)
         return End(stage.counts.total(), blocked, resyncs, last)

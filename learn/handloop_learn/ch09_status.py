@@ -99,10 +99,10 @@ def _two_writers(screen: Screen, stage: Stage) -> list[tuple[str, str, str, str]
     ways += [("Foo", *way) for way in ways_to_write(stage, OF_FOO)]
     screen.table(("kind", "we add a label by", "answer", "the other's change"), ways)
     screen.reveal(
-        "It depends on the update. With the version that was read it is refused. Without one it erases "
-        "what it does not know, where the server takes it at all: of a custom resource, such as a Foo, "
-        "it does not. An apply sends only our fields: so a MyApp's children are written.",
-        Words(("depends", "no", "not", "refused", "409"), ("yes", "lost")),
+        "It depends on the update. With the version that was read it is refused. Without a version it "
+        "erases what it does not know, if the server accepts it; for a custom resource, such as a Foo, it "
+        "does not. An apply sends only our fields: that is how a MyApp's children are written.",
+        Words(("depends", "no", "refused", "409"), ("yes", "lost")),
     )
     return ways
 
@@ -139,7 +139,7 @@ def _after_a_conflict(screen: Screen, stage: Stage) -> list[tuple[str, str]]:
 
 def _touched(screen: Screen, stage: Stage, log: SyncLog) -> Syncs:
     screen.ask(
-        "The plain Foo controller, as sample-controller, writes the status in every sync. The write "
+        "Like sample-controller, the plain Foo controller writes the status in every sync. The write "
         "wakes it again. We change an annotation. Do the syncs ever end?"
     )
     before, writes = log.succeeded, stage.counts["PUT"]

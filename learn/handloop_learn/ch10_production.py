@@ -59,7 +59,7 @@ def chapter(screen: Screen) -> End:
         with Replica(stage, "bob", clock) as bob:
             until(lambda: bob.synced and "ada" in bob.readiness(), "bob as a standby")
             screen.tell(
-                "Two replicas of the production controller of Foos run, ada and bob, on a clock "
+                "Two replicas of the production controller, ada and bob, run on a clock "
                 f"{clock.times:g} times as fast."
             )
             screen.ask("Which of them works, and what does the other one do meanwhile?")
@@ -108,7 +108,7 @@ def _cut_off(
         Words((*YES.right, "ada"), (*YES.wrong, "bob")),
     )
     screen.tell(
-        "ada's process has ended. A cluster starts it anew, as a standby, with nothing left from "
+        "ada's process has ended. A cluster restarts it, as a standby, with nothing left from "
         "the time when it led."
     )
     return seconds, last

@@ -1,4 +1,4 @@
-"""Chapter 12: an owner reference is how a child goes with its parent: at once, first, or not at all."""
+"""Chapter 12: by its owner reference a child is deleted after its parent, before it, or not at all."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ def _tell(screen: Screen, histories: dict[str, list[str]]) -> None:
     _list(screen, histories["Foreground"])
     screen.reveal(
         "The Deployment. A finalizer, foregroundDeletion, holds the Foo until the children that block it "
-        "(blockOwnerDeletion) are gone. A controller must not take this Foo for a living one: whatever "
-        "it makes for it now, the deletion has to wait for.",
+        "(blockOwnerDeletion) are gone. A controller must not treat this Foo as a living one: the "
+        "deletion would have to wait for whatever it makes now.",
         Words(("deployment", "child", "children"), ("foo", "parent")),
     )
     screen.tell("With --cascade=orphan the reference is removed, and the Deployment lives on:")

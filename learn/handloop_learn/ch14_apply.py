@@ -92,7 +92,7 @@ def _by_force(screen: Screen, stage: Stage, foos: ResourceClient[Foo]) -> list[F
 def _left_out(screen: Screen, stage: Stage, foos: ResourceClient[Foo]) -> list[Fields]:
     screen.ask("gitops leaves replicas and the label out of its next apply. Is the label still there then?")
     apply(foos, "gitops", spec={"deploymentName": "example-foo"})
-    shared = _show(screen, stage, "gitops has applied the name alone")
+    shared = _show(screen, stage, "gitops has applied only the name")
     screen.reveal(
         "No: gitops alone owned it, and no longer wants it. So an apply also deletes. replicas stay: they "
         "are scaler's.",

@@ -1,4 +1,4 @@
-"""Chapter 15: what grows with the cluster: keys and workers, caches in memory, and how to share them out."""
+"""Chapter 15: what grows with the cluster: keys and workers, caches in memory, and how to divide them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CONFIG_MAPS: Final = "/api/v1/namespaces/default/configmaps"
 RECAP: Final = (
     "More workers help while there are more keys than workers: a key has one worker at a time.",
     "A cache holds all objects that are watched. Watch fewer (a selector), or less of each (a view).",
-    "Shards share out keys by a label. While an object changes shards, two processes may have it.",
+    "Shards divide the keys by a label. While an object changes shards, two processes may have it.",
 )
 
 
@@ -152,7 +152,7 @@ def _shards(screen: Screen, stage: Stage) -> tuple[list[int], list[str]]:
     sizes = [len(each["items"]) for each in lists]
     screen.tell(
         "A leader is one process, with one cache of everything. If that is too much, several controllers "
-        "share the objects out, each with a selector and a lease of its own:"
+        "divide the objects, each with a selector and a lease of its own:"
     )
     screen.table(("shard", "objects"), list(enumerate(sizes)))
     screen.break_it(
