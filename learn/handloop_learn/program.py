@@ -70,8 +70,7 @@ def _parser() -> _Parser:
   {COMMAND}              all chapters
   {COMMAND} 3            chapter 3
   {COMMAND} list         what there is
-  {COMMAND} live         the plain controller on the live page, until Ctrl-C
-  {COMMAND} live FILE    the same with the pieces of exercise 16
+  {COMMAND} live [FILE]  the plain controller, or that of exercise 16, on the live page, until Ctrl-C
   {COMMAND} check 6      write the exercise of chapter 6
   {COMMAND} check 6 FILE check what you made of it
 """,
