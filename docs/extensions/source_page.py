@@ -59,7 +59,7 @@ def shown(path: str) -> str:
         f'<span id="L{number}"><a href="#L{number}">{number}</a>{line}</span>'
         for number, line in enumerate(lines, 1)
     ]
-    return _PAGE.format(path=path, up="../" * (path.count("/") + 1), lines="\n".join(rows))
+    return _PAGE.format(path=path, up="../" * (path.count("/") + 1), lines="".join(rows))
 
 
 def build(site: Path) -> None:

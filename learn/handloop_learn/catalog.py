@@ -40,7 +40,7 @@ class Chapter(NamedTuple):
 
     @property
     def page(self) -> str:
-        """Where its run is shown, below build/docs after `make docs`."""
+        """Where its recording is shown, in the repository below learn/docs."""
         return f"live-page/index.html#run={self.run}" + (f"&at={self.at}" if self.at else "")
 
     @property
@@ -56,29 +56,34 @@ class Chapter(NamedTuple):
         end: object = script.chapter(screen)
         screen.recap(*script.RECAP)
         screen.line("")
-        screen.show(read_on=self.read.replace("#", ", "), play_after_make_docs=f"build/docs/{self.page}")
+        screen.show(read_on=self.read.replace("#", ", "), play=f"learn/docs/{self.page}")
         return end
 
 
 WALK: Final = "learn/docs/walkthrough.md"
 CHAPTERS: Final = (
-    Chapter("ch00_tour", "a first tour", 3, f"{WALK}#The way in one view", "apply"),
+    Chapter("ch00_tour", "a first tour", 3, f"{WALK}#The way in one view", "apply", "created"),
     Chapter("ch01_log", "the API is a log", 3, f"{WALK}#(1) list & watch", "expired", "broke"),
-    Chapter("ch02_reflector", "the reflector", 4, f"{WALK}#(1) list & watch", "expired"),
+    Chapter("ch02_reflector", "the reflector", 4, f"{WALK}#(1) list & watch", "expired", "listing"),
     Chapter("ch03_delta_fifo", "DeltaFIFO", 4, f"{WALK}#(2) add object", "expired", "tombstone"),
     Chapter("ch04_indexer", "indexer and lister", 3, f"{WALK}#(4) update index", "apply", "read"),
     Chapter("ch05_informer", "shared informer and handlers", 3, f"{WALK}#(6) dispatch", "apply", "added"),
-    Chapter("ch06_workqueue", "the workqueue", 3, f"{WALK}#(8) get key", "in-flight"),
+    Chapter("ch06_workqueue", "the workqueue", 3, f"{WALK}#(8) get key", "in-flight", "dirty"),
     Chapter(
-        "ch07_backoff", "rate limits and back-off", 4, f"{WALK}#(11) forget, or add rate limited", "failures"
+        "ch07_backoff",
+        "rate limits and back-off",
+        4,
+        f"{WALK}#(11) forget, or add rate limited",
+        "failures",
+        "first",
     ),
-    Chapter("ch08_sync_handler", "the sync handler", 3, f"{WALK}#(9) get object by key", "restart"),
-    Chapter("ch09_status", "writing back", 5, f"{WALK}#(10) write", "conflict"),
-    Chapter("ch10_production", "production", 3, "docs/how-to/leader-election.md", "lease"),
-    Chapter("ch11_plain", "what breaks in the plain one", 3, f"{WALK}#(10) write", "storm"),
+    Chapter("ch08_sync_handler", "the sync handler", 3, f"{WALK}#(9) get object by key", "restart", "killed"),
+    Chapter("ch09_status", "writing back", 5, f"{WALK}#(10) write", "conflict", "conflict"),
+    Chapter("ch10_production", "production", 3, "docs/how-to/leader-election.md", "lease", "taken"),
+    Chapter("ch11_plain", "what breaks in the plain one", 3, f"{WALK}#(10) write", "storm", "stale"),
     Chapter("ch12_owners", "owner references and garbage", 3, f"{WALK}#(10) write", "apply", "created"),
-    Chapter("ch13_finalizers", "finalizers", 4, "docs/how-to/finalizers.md", "restart"),
-    Chapter("ch14_apply", "server-side apply", 3, "docs/coming-from.md", "conflict"),
-    Chapter("ch15_scale", "scale", 3, "docs/how-to/selections.md", "merge"),
+    Chapter("ch13_finalizers", "finalizers", 4, "docs/how-to/finalizers.md", "restart", "killed"),
+    Chapter("ch14_apply", "server-side apply", 3, "docs/coming-from.md", "conflict", "conflict"),
+    Chapter("ch15_scale", "scale", 3, "docs/how-to/selections.md", "merge", "merged"),
     Chapter("ch16_your_own", "your own controller", 3, "docs/your-first-controller.md", "apply", "reported"),
 )

@@ -9,7 +9,6 @@ from handloop.controller.foo.runnable import add_plain_foo
 from handloop.picture.steps import steps
 from handloop_learn.line_trace import LineTrace
 from handloop_learn.prediction import YES, Words
-from handloop_learn.program import run_alone
 from handloop_learn.screen import Screen
 from handloop_learn.stage import DEPLOYMENTS, FOOS, SAMPLE, Stage
 from handloop_learn.sync_log import SyncLog
@@ -103,7 +102,3 @@ def _strip(screen: Screen, trace: LineTrace) -> set[int]:
     ]
     screen.table(("", "step", "line", "first on thread"), rows)
     return {step.number for step in steps() if hits[step.place]}
-
-
-if __name__ == "__main__":
-    run_alone(__file__)

@@ -7,7 +7,6 @@ from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from handloop_learn.prediction import YES, Words
-from handloop_learn.program import run_alone
 from handloop_learn.screen import Colour, Screen
 from handloop_learn.stage import FOOS, Stage
 from handloop_sandbox.storage.store import FIRST_RESOURCE_VERSION
@@ -15,7 +14,7 @@ from handloop_sandbox.storage.store import FIRST_RESOURCE_VERSION
 RECAP: Final = (
     "A list is the state at one version; a watch is the log from a version on.",
     "List, then watch from the list's version: no change is lost between the two.",
-    "The log has a beginning. Before it there is only 410, and a new list.",
+    "The log has a beginning. Before it you get a 410, and have to list again.",
 )
 
 
@@ -73,8 +72,8 @@ def chapter(screen: Screen) -> End:
 def _compacted(screen: Screen, stage: Stage, rv: str) -> dict[str, Any]:
     """Watch from before the log begins. Returns: the only event."""
     screen.break_it(
-        f"the server drops its old log (a compaction). Then we watch from {rv} again.",
-        "What does the server send?",
+        f"the server drops its old log (a compaction). We watch from {rv} again.",
+        "What does it send?",
     )
     stage.sandbox.faults.compact()
     with stage.watch(FOOS, rv) as events:
@@ -95,7 +94,3 @@ def _show(screen: Screen, events: Iterator[dict[str, Any]], count: int) -> list[
         words = event["object"].get("message") or f"rv {about['resourceVersion']}  {about.get('name', '')}"
         screen.line(f"{event['type']:<9} {words}", Colour.RED if event["type"] == "ERROR" else Colour.GREEN)
     return seen
-
-
-if __name__ == "__main__":
-    run_alone(__file__)

@@ -19,14 +19,13 @@ from handloop.informers.restriction import Whole
 from handloop.seams.seams import Seams
 from handloop_learn.clocks import FastClock
 from handloop_learn.prediction import NO, Words
-from handloop_learn.program import run_alone
 from handloop_learn.screen import Colour, Screen
 from handloop_learn.source import cut
 from handloop_learn.stage import Stage
 from handloop_learn.waiting import until
 
 RECAP: Final = (
-    "List once, then watch: the copy follows the server for the price of its changes.",
+    "List once, then watch: from then on the copy costs only what changes.",
     "A broken connection costs another watch. A 410 costs a list, and so do some rarer errors.",
     "The waits between retries grow, and are partly random, so that a server can recover.",
 )
@@ -49,9 +48,7 @@ def chapter(screen: Screen) -> End:
         screen.tell("A reflector copies one kind into a store, for ever. It is always in one of four states:")
         screen.code(cut(Reflector._step, "match state", "self._read_watch"))
         with ShownReflector(stage, screen) as shown:
-            screen.tell(
-                f"One starts on a cluster with a Foo. Its clock is {shown.clock.times:g} times as fast."
-            )
+            screen.tell(f"One starts; there is one Foo. Its clock is {shown.clock.times:g} times as fast.")
             listed = shown.once_it_has("one")
             _show(screen, listed)
             screen.ask("The connection breaks, and `two` is created meanwhile. Is everything listed again?")
@@ -60,7 +57,7 @@ def chapter(screen: Screen) -> End:
             resumed = shown.once_it_has("two")
             _show(screen, resumed)
             screen.reveal(
-                "No. After a short wait, the back-off, a second watch went on from version "
+                "No. After a short wait, the back-off, a second watch continued from version "
                 f"{listed.last_sync_resource_version}, and brought only what was missed. A list of 10,000 "
                 "objects for each broken connection would be expensive.",
                 NO,
@@ -75,8 +72,8 @@ def chapter(screen: Screen) -> End:
             relisted = shown.once_it_has("three")
             _show(screen, relisted)
             screen.reveal(
-                "It lists, because the log no longer reaches back to our version. Only now everything is "
-                f"sent again, and watch {relisted.watches} goes on from the version of that list.",
+                "It lists, because the log no longer reaches back to our version. Only now is everything "
+                f"sent again, and watch {relisted.watches} continues from the version of that list.",
                 Words(("list", "lists", "relist"), ("watch", "watches", "nothing")),
             )
             # client-go @32ce75a7d: tools/cache/reflector.go, watch and handleWatch; ours: relist_policy.py
@@ -103,7 +100,7 @@ def _refused(screen: Screen, stage: Stage, shown: ShownReflector) -> list[float]
     shown.once_it_has("four")
     waited = shown.pause.waited[waited_before:]
     screen.reveal(
-        f"{len(waited)}: one wait after the 410, one after each refused list, each longer than "
+        f"{len(waited)}: one after the 410, and one after each refused list, each longer than "
         "the one before. They are partly random, so that many clients do not come back at once.",
         len(waited),
     )
@@ -195,7 +192,3 @@ class ShownReflector:
         until(lambda: name in self.store.names, f"the Foo {name}")
         until(lambda: self.reflector.statistics().state is State.WATCHING, "an open watch")
         return self.reflector.statistics()
-
-
-if __name__ == "__main__":
-    run_alone(__file__)

@@ -10,14 +10,13 @@ from handloop.controller.foo.types import Foo, FooSpec
 from handloop.informers.delta_fifo import Delta, DeltaFIFO, Deltas, DeltaType, Listed, extend
 from handloop.informers.indexer import Indexer
 from handloop_learn.prediction import Words
-from handloop_learn.program import run_alone
 from handloop_learn.screen import Screen
 from handloop_learn.source import cut, whole
 
 EVENTS: Final = "Added a 1, Added b 1, Updated a 2, Updated a 3, Updated b 2"
 RECAP: Final = (
     "Five events, two keys: the events of a key are handled together.",
-    "A list says what is there. What is gone is found by comparing, and becomes a tombstone.",
+    "A list says what exists. What is gone is found by comparing, and becomes a tombstone.",
     "Today's client-go keeps single events in their order. A sync, which looks at the present, cannot tell.",
 )
 
@@ -52,9 +51,7 @@ def chapter(screen: Screen) -> End:
         said = "  ".join(f"{key}: {', '.join(types)}" for key, types in _types(fifo).items())
         screen.line(f"{word:<7} {name} -> {said}")
     deltas, joined = [_types(fifo)], _pop(fifo, store)
-    screen.reveal(
-        f"{len(deltas[0])}, each with all its deltas. A key keeps its place in line:", len(deltas[0])
-    )
+    screen.reveal(f"{len(deltas[0])}, each with all its deltas. A key keeps its place:", len(deltas[0]))
     screen.code(cut(DeltaFIFO._append_locked, "if deltas is not None", "queue.append"))
     screen.tell("The `elif` drops the deletion of an object that neither queue nor store knows.")
     orders = joined, real.pop_into(Indexer())
@@ -108,18 +105,14 @@ def _lists(screen: Screen, fifo: DeltaFIFO[Foo], store: Indexer[Foo]) -> list[di
         Words(("store", "indexer", "cache"), ("list", "fifo", "queue", "nobody", "server")),
     )
     _pop(fifo, store)
-    screen.tell(
-        "Now `c` comes, and is deleted. The watch says so, breaks, and a list follows, before the next pop."
-    )
+    screen.tell("Now `c` comes, and is deleted. The watch says so, breaks, and a list follows before a pop.")
     fifo.enqueue_batch([(DeltaType.ADDED, _foo("c", 1))])
     _pop(fifo, store)
     fifo.enqueue_batch([(DeltaType.DELETED, _foo("c", 2))])
     _relist(fifo, "a")
     both = _types(fifo)
     screen.show(items=both)
-    screen.tell(
-        "One Deleted, with the final state: it came first, and a tombstone behind it tells nothing new."
-    )
+    screen.tell("One Deleted, with the final state: it came first, and a tombstone tells nothing new.")
     screen.code(cut(extend, "if delta.type", "deltas[-1] = delta"))
     _pop(fifo, store)
     return [unseen, both]
@@ -158,7 +151,3 @@ def _pop(fifo: DeltaFIFO[Foo], store: Indexer[Foo]) -> list[str]:
 
     fifo.pop_batch(process)
     return told
-
-
-if __name__ == "__main__":
-    run_alone(__file__)

@@ -1,4 +1,4 @@
-"""Chapter 4: the indexer answers from memory, by any index, with the one object that all share."""
+"""Chapter 4: the indexer answers from memory, by any index, and all readers share one object."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from typing import Final, NamedTuple
 from handloop.controller.foo.types import Foo
 from handloop.informers.factory import SharedInformerFactory
 from handloop_learn.prediction import NO
-from handloop_learn.program import run_alone
 from handloop_learn.screen import Screen
 from handloop_learn.source import whole
 from handloop_learn.stage import Stage, started
 
 RECAP: Final = (
     "The cache costs one watch; reads of it cost no request.",
-    "An index leads from a value to objects, without a look at all of them.",
+    "An index leads from a value to objects, without a scan of all of them.",
     "What a lister returns is shared. Copy it before you change it.",
 )
 
@@ -59,17 +58,17 @@ def chapter(screen: Screen) -> End:
     again = next(foo for foo in lister if foo.metadata.name == names[0])
     screen.show(the_same_object_twice=again is got[0])
     screen.tell(
-        "The Deployment `web-3` disappears: which Foos have to be synced? An index answers that. It is a "
+        "The Deployment `web-3` disappears: which Foos need a sync? An index answers that. It is a "
         "second dictionary, from values to keys. The values of index `deployment`:"
     )
     screen.code(whole(by_deployment))
-    screen.tell("The Foos that name `web-3`, by the index and by a look at all of them:")
+    screen.tell("The Foos that name `web-3`, by the index and by a scan of all of them:")
     foos = informer.indexer
     find: list[Callable[[], list[Foo]]] = [lambda: foos.by_index("deployment", "web-3")]
     find += [lambda: [foo for foo in foos.list() if by_deployment(foo) == ["web-3"]]]
     seconds = [min(timeit(search, number=100) for _ in range(3)) / 100 for search in find]
     indexed, scanned = (sorted(foo.metadata.name for foo in search()) for search in find)
-    for how, found, took in zip(("by_index", "a look at all"), (indexed, scanned), seconds, strict=True):
+    for how, found, took in zip(("by_index", "a scan"), (indexed, scanned), seconds, strict=True):
         screen.line(f"{how}: {found} in {took * 1e6:.1f} us")
     refusals = _written(screen, again)
     return End((filled, asked), again is got[0], indexed, scanned, refusals, again.spec.replicas)
@@ -77,19 +76,17 @@ def chapter(screen: Screen) -> End:
 
 def _written(screen: Screen, again: Foo) -> list[str]:
     """Write into a cached Foo. Returns: the errors."""
-    screen.break_it(
-        "a handler writes into an object that it got from the cache.", "Does the object in the cache change?"
-    )
+    screen.break_it("a handler writes into an object of the cache.", "Does the cache change?")
     refusals = [_refusal(lambda: setattr(again.spec, "replicas", 9))]
     refusals += [_refusal(lambda: again.metadata.labels.update(team="mine"))]
     screen.show(replicas=refusals[0], labels=refusals[1], replicas_still=again.spec.replicas)
     screen.reveal("No: objects of this cache refuse to be changed.", NO)
     screen.tell(
-        "In Go they can be changed, and nothing says that it was wrong. All listers and handlers share "
+        "In Go they can be changed, and nothing reports the mistake. All listers and handlers share "
         "the one object: they see a state that the server never had. A sync that compares with it finds "
         "no difference, and writes nothing, until the next event of the object puts the server's state "
-        "back. And it is a data race: another goroutine may be reading. So in Go one takes a DeepCopy "
-        "first, and changes that."
+        "back. And it is a data race: another goroutine may be reading. So in Go, make a DeepCopy "
+        "first, and change that."
     )
     return refusals
 
@@ -100,7 +97,3 @@ def _refusal(write: Callable[[], object]) -> str:
     except (AttributeError, TypeError) as error:
         return f"{type(error).__name__}: {error}"
     return "it was changed"
-
-
-if __name__ == "__main__":
-    run_alone(__file__)

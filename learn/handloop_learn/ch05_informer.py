@@ -15,7 +15,6 @@ from handloop.informers.shared_informer import SharedIndexInformer
 from handloop.seams.seams import Seams
 from handloop_learn.clocks import HandClock
 from handloop_learn.prediction import YES
-from handloop_learn.program import run_alone
 from handloop_learn.screen import Screen
 from handloop_learn.source import cut
 from handloop_learn.stage import Stage, started
@@ -26,7 +25,7 @@ OPTIONS: Final = InformerOptions(resync_seconds=RESYNC_SECONDS)
 Listeners: TypeAlias = tuple[ListenerStatistics, ...]
 RECAP: Final = (
     "One watch and one cache serve all handlers of a kind.",
-    "Each handler has a buffer and a thread of its own: a slow one is slow alone.",
+    "Each handler has a buffer and a thread of its own: a slow one delays no other.",
     "A resync repeats what is stored. It asks no server.",
 )
 
@@ -62,22 +61,19 @@ def chapter(screen: Screen) -> End:
             for name in ("one", "two", "three"):
                 stage.apply(name)
             blocked = once(screen, informer, (3, 0), (0, 3))
-            screen.reveal(
-                f"{blocked[0].handled}. Only the buffer of the slow one grows. It has no limit.",
-                blocked[0].handled,
-            )
+            screen.reveal(f"{blocked[0].handled}. Only the slow one's buffer grows.", blocked[0].handled)
             screen.show(requests_for_both=dict(stage.counts))
             screen.tell("One watch serves both. Each has a listener: a thread that empties its buffer.")
             screen.code(cut(ProcessorListener._take, "while not", "taken, self"))
             slow.open()
-            screen.tell(f"The second goes on. {RESYNC_SECONDS} s pass, the first handler's resync period:")
+            screen.tell(f"The second continues. {RESYNC_SECONDS} s pass, the first handler's resync period:")
             clock.advance(RESYNC_SECONDS)
             until(lambda: len(resyncs) == 3, "a resync")
             screen.table(("old version", "new version", "same object"), resyncs)
             screen.tell(
                 "A resync shows each stored object again. Nothing changed, and no request was sent, so "
-                "it repairs no missed event. It is for a controller whose work looks at more than its "
-                "objects, such as a cloud or a clock: it gets a chance to look again."
+                "it repairs no missed event. It is for a controller that depends on more than its "
+                "objects, such as a cloud or the time: it makes the controller look again."
             )
             last = _poisoned(screen, stage, informer)
         return End(stage.counts.total(), blocked, resyncs, last)
@@ -85,10 +81,7 @@ def chapter(screen: Screen) -> End:
 
 def _poisoned(screen: Screen, stage: Stage, informer: SharedIndexInformer[Foo]) -> Listeners:
     """Let the first handler raise. Returns: the listeners afterwards."""
-    screen.break_it(
-        "two more Foos are created. For one, the first handler raises.",
-        "Does the second handler hear of both?",
-    )
+    screen.break_it("of two more Foos, one makes the first handler raise.", "Does the second hear of both?")
     stage.apply("poison")
     stage.apply("five")
     last = once(screen, informer, (8, 0), (5, 0))
@@ -146,7 +139,3 @@ class WaitingHandler:
     def on_delete(self, obj: Foo | DeletedFinalStateUnknown[Foo]) -> None:  # noqa: ARG002 - the Protocol's signature
         """Wait."""
         self._gate.wait()
-
-
-if __name__ == "__main__":
-    run_alone(__file__)

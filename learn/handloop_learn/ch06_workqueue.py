@@ -11,7 +11,6 @@ from handloop.workqueue.rate_limiters import default_controller_rate_limiter
 from handloop.workqueue.rate_limiting_queue import RateLimitingQueue
 from handloop_learn.clocks import HandClock
 from handloop_learn.prediction import NO
-from handloop_learn.program import run_alone
 from handloop_learn.screen import Screen
 from handloop_learn.source import cut
 from handloop_learn.waiting import until
@@ -45,10 +44,7 @@ def chapter(screen: Screen) -> End:
         queue.add("a")
         worker.begins(1)
         _show(screen, queue)
-        screen.ask(
-            "Now `a` and `b` are added 100 times each. How many syncs will `a` have had in the end, with "
-            "this one?"
-        )
+        screen.ask("`a` and `b` are added 100 times each. How many syncs will `a` have had in the end?")
         for key in ["a", "b"] * 100:
             queue.add(key)
         while_paused = queue.statistics()
@@ -69,18 +65,14 @@ def chapter(screen: Screen) -> End:
 
 def _without_done(screen: Screen) -> QueueStatistics:
     """Keep a key. Returns: the statistics then."""
-    screen.break_it(
-        "a worker forgets done(), and the key is added again.", "Does a free worker get the key now?"
-    )
+    screen.break_it("a worker forgets done(), and the key is added again.", "Does a free worker get it?")
     with _queue(HandClock()) as queue:
         queue.add("stuck")
         queue.get()
         queue.add("stuck")
         _show(screen, queue)
         without_done = queue.statistics()
-        screen.reveal(
-            "No, nobody ever does: it stays in processing, so the queue stays empty. No error says so.", NO
-        )
+        screen.reveal("No, nobody ever does: it stays in processing, and no error says so.", NO)
     return without_done
 
 
@@ -99,10 +91,7 @@ def _without_forget(screen: Screen) -> list[float]:
             until(lambda: len(queue), "the delayed key")
             queue.done(queue.get())
         screen.show(seconds_to_each_retry=delays)
-        screen.reveal(
-            f"{delays[-1]:g}. Each success should have set the delay back to the first one.",
-            delays[-1],
-        )
+        screen.reveal(f"{delays[-1]:g}. Each success should have reset the delay.", delays[-1])
     return delays
 
 
@@ -159,7 +148,3 @@ class PausedWorker:
             self._gate.wait()
             self._queue.forget(key)
             self._queue.done(key)
-
-
-if __name__ == "__main__":
-    run_alone(__file__)

@@ -12,7 +12,6 @@ from handloop.workqueue.queue import QueueOptions
 from handloop.workqueue.rate_limiters import MaxOfRateLimiter
 from handloop.workqueue.rate_limiting_queue import RateLimitingQueue
 from handloop_learn.clocks import HandClock
-from handloop_learn.program import run_alone
 from handloop_learn.screen import Screen
 from handloop_learn.source import cut
 from handloop_learn.waiting import until
@@ -60,7 +59,7 @@ def chapter(screen: Screen) -> End:
         rows = [(failures, f"{delay:.3f}", _bar(delay)) for failures, delay in enumerate(delays, 1)]
         screen.table(("failures", "seconds to the retry", "each # doubles it"), rows)
         screen.reveal(
-            f"{delays[9]:g} s: {delays[0]:g} s, doubled nine times. It ends at {delays[-1]:g} s.", delays[9]
+            f"{delays[9]:g} s: {delays[0]:g} s, doubled 9 times; {delays[-1]:g} s at most.", delays[9]
         )
         screen.break_it(
             f"sync {FAILURES + 1} succeeds, but the worker omits forget(). The next sync fails.",
@@ -88,9 +87,7 @@ def _crowd(screen: Screen, clock: HandClock) -> list[float]:
     limiter = default_rate_limiter(clock)
     crowd = [round(limiter.when(ObjectName("default", f"foo-{number}")), 6) for number in range(CROWD)]
     screen.table(("foo", "seconds"), [(number, crowd[number - 1]) for number in (1, 300, 301, 302, CROWD)])
-    screen.reveal(
-        f"After {crowd[-1]:g} s. The bucket paces them. Of the two waits, the longer counts:", crowd[-1]
-    )
+    screen.reveal(f"After {crowd[-1]:g} s. The bucket paces them. The longer wait counts:", crowd[-1])
     screen.code(cut(MaxOfRateLimiter.when, "return"))
     return crowd
 
@@ -107,7 +104,3 @@ def _fail(queue: RateLimitingQueue[ObjectName], clock: HandClock) -> float:
 
 def _bar(delay: float) -> str:
     return "#" * round(log2(delay / 0.005) + 1)
-
-
-if __name__ == "__main__":
-    run_alone(__file__)

@@ -18,7 +18,6 @@ from handloop.picture.steps import PACKAGE, Place
 from handloop_learn.by_hand import ByHand
 from handloop_learn.line_trace import LineTrace
 from handloop_learn.prediction import NO
-from handloop_learn.program import run_alone
 from handloop_learn.screen import Screen
 from handloop_learn.source import cut
 from handloop_learn.stage import DEPLOYMENTS, FOOS, Stage
@@ -191,7 +190,3 @@ def _two_processes(screen: Screen) -> tuple[str, str]:
 def _status(stage: Stage) -> dict[str, int] | None:
     status: dict[str, int] | None = stage.send("GET", f"{FOOS}/example-foo").get("status")
     return status
-
-
-if __name__ == "__main__":
-    run_alone(__file__)

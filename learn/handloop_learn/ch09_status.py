@@ -16,7 +16,6 @@ from handloop.controller.myapp.reconciler import add_myapp
 from handloop.controller.myapp.types import MyApp
 from handloop.informers.factory import SharedInformerFactory
 from handloop_learn.prediction import NO, YES, Words
-from handloop_learn.program import run_alone
 from handloop_learn.screen import Screen
 from handloop_learn.source import cut
 from handloop_learn.stage import FOOS, Stage, started
@@ -100,10 +99,10 @@ def _two_writers(screen: Screen, stage: Stage) -> list[tuple[str, str, str, str]
     ways += [("Foo", *way) for way in ways_to_write(stage, OF_FOO)]
     screen.table(("kind", "we add a label by", "answer", "the other's change"), ways)
     screen.reveal(
-        "It depends on the update. With the version that was read it is refused. Without one it erases "
-        "what it does not know, where the server takes it at all: of a custom resource, such as a Foo, "
-        "it does not. An apply sends only our fields: so a MyApp's children are written.",
-        Words(("depends", "no", "not", "refused", "409"), ("yes", "lost")),
+        "It depends on the update. With the version that was read it is refused. Without a version it "
+        "erases what it does not know, if the server accepts it; for a custom resource, such as a Foo, it "
+        "does not. An apply sends only our fields: that is how a MyApp's children are written.",
+        Words(("depends", "no", "refused", "409"), ("yes", "lost")),
     )
     return ways
 
@@ -124,9 +123,7 @@ def _after_a_conflict(screen: Screen, stage: Stage) -> list[tuple[str, str]]:
 
         rows = [("the Foo that we read before", answer_to(lambda: labelled(stage, read)))]
         until(lambda: cached().metadata.resource_version == version, "the change in the cache")
-        rows.append(
-            ("the Foo of the cache, once it has caught up", answer_to(lambda: labelled(stage, cached())))
-        )
+        rows.append(("the cached Foo, once it has caught up", answer_to(lambda: labelled(stage, cached()))))
         fresh = foos.get(NAME, namespace="default")
         rows.append(("a Foo read from the server for this", answer_to(lambda: labelled(stage, fresh))))
     foos.delete(NAME, namespace="default")
@@ -142,7 +139,7 @@ def _after_a_conflict(screen: Screen, stage: Stage) -> list[tuple[str, str]]:
 
 def _touched(screen: Screen, stage: Stage, log: SyncLog) -> Syncs:
     screen.ask(
-        "The plain Foo controller, as sample-controller, writes the status in every sync. The write "
+        "Like sample-controller, the plain Foo controller writes the status in every sync. The write "
         "wakes it again. We change an annotation. Do the syncs ever end?"
     )
     before, writes = log.succeeded, stage.counts["PUT"]
@@ -160,9 +157,7 @@ def _touched(screen: Screen, stage: Stage, log: SyncLog) -> Syncs:
 
 
 def _looping(screen: Screen, stage: Stage, runnable: PlainFooRunnable) -> Loop:
-    screen.break_it(
-        "each sync writes a status that is new, such as a counter, or the time.", "Does it end now?"
-    )
+    screen.break_it("each sync writes another status, such as a counter, or the time.", "Does it end now?")
     controller, status = runnable.controller, CountingStatus(stage.client)
     assert controller is not None
     own = controller.update_foo_status
@@ -180,9 +175,7 @@ def _looping(screen: Screen, stage: Stage, runnable: PlainFooRunnable) -> Loop:
 
 
 def _refused(screen: Screen, stage: Stage, log: SyncLog) -> tuple[str, int]:
-    screen.tell(
-        "The bug is fixed. The Foo is scaled to 2, then to 3; the server refuses a status write with 409."
-    )
+    screen.tell("The bug is fixed. The Foo is scaled to 2, then to 3, and a status write gets a 409.")
     log.settle()
     log.take_errors()
     stage.sandbox.faults.conflict(verbs=["update"], resources=["foos/status"], count=1)
@@ -254,19 +247,10 @@ def versions(stage: Stage) -> list[tuple[int, int, int]]:
     with stage.watch(MYAPPS, before) as events:
         for event in events:
             metadata, status = event["object"]["metadata"], event["object"].get("status", {})
-            rows.append(
-                (
-                    int(metadata["resourceVersion"]),
-                    metadata["generation"],
-                    status.get("observedGeneration", 0),
-                )
-            )
+            version, seen = int(metadata["resourceVersion"]), status.get("observedGeneration", 0)
+            rows.append((version, metadata["generation"], seen))
             if rows[-1][1:] == (1, 1) and rows[-2][1:] != (1, 1):
                 stage.send("PATCH", f"{MYAPPS}/example-app", {"spec": {"replicas": 2}})
             if rows[-1][1:] == (2, 2):
                 break
     return rows
-
-
-if __name__ == "__main__":
-    run_alone(__file__)

@@ -24,7 +24,6 @@ from handloop.seams.seams import Seams
 from handloop.seams.threads import Joinable, spawn_thread
 from handloop_learn.clocks import FastClock
 from handloop_learn.prediction import YES, Words
-from handloop_learn.program import run_alone
 from handloop_learn.screen import Colour, Screen
 from handloop_learn.stage import Stage
 from handloop_learn.waiting import until
@@ -60,7 +59,7 @@ def chapter(screen: Screen) -> End:
         with Replica(stage, "bob", clock) as bob:
             until(lambda: bob.synced and "ada" in bob.readiness(), "bob as a standby")
             screen.tell(
-                "Two replicas of the production controller of Foos run, ada and bob, on a clock "
+                "Two replicas of the production controller, ada and bob, run on a clock "
                 f"{clock.times:g} times as fast."
             )
             screen.ask("Which of them works, and what does the other one do meanwhile?")
@@ -70,13 +69,9 @@ def chapter(screen: Screen) -> End:
                 "waits.",
                 Words(("ada",), ("bob", "both")),
             )
-            screen.break_it(
-                "a controller without any RBAC role lists Foos.", "What is the code of the answer?"
-            )
+            screen.break_it("a controller without a role lists Foos.", "What is the code of the answer?")
             screen.line(refusal := refusal_without_roles(stage), Colour.RED)
-            screen.reveal(
-                "403. `python -m handloop manifests rbac` prints the roles that the controllers need.", 403
-            )
+            screen.reveal("403. `python -m handloop manifests rbac` prints the roles that it needs.", 403)
             seconds, last = _cut_off(screen, stage, ada, bob)
             stage.apply()
             until(lambda: bob.metric(ADDS), "a name in bob's queue")
@@ -113,7 +108,7 @@ def _cut_off(
         Words((*YES.right, "ada"), (*YES.wrong, "bob")),
     )
     screen.tell(
-        "ada's process has ended. A cluster starts it anew, as a standby, with nothing left from "
+        "ada's process has ended. A cluster restarts it, as a standby, with nothing left from "
         "the time when it led."
     )
     return seconds, last
@@ -225,7 +220,3 @@ def refusal_without_roles(stage: Stage) -> str:
     except Forbidden as error:
         return str(error)
     return ""
-
-
-if __name__ == "__main__":
-    run_alone(__file__)

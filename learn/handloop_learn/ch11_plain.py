@@ -12,7 +12,6 @@ from handloop.apis.meta import OwnerReference
 from handloop.controller.foo.controller import FooController, new_deployment
 from handloop.controller.foo.production import ProductionFooController
 from handloop_learn.by_hand import NAME, ByHand
-from handloop_learn.program import run_alone
 from handloop_learn.screen import Screen
 from handloop_learn.source import cut
 from handloop_learn.stage import DEPLOYMENTS, FOOS, Stage
@@ -213,23 +212,15 @@ def chapter(screen: Screen) -> End:
     )
     plain, hardened = _both(STORM)
     screen.show(Deployments_made_by_the_plain_one=plain, by_the_other=hardened)
-    screen.reveal(
-        f"{plain}, and it would go on for as long as the watch is silent: each has pods that start, and end.",
-        plain,
-    )
+    screen.reveal(f"{plain}, and more for as long as the watch is silent. Each has pods that start.", plain)
     screen.tell(
         "Piece 6 remembers whose Deployment disappeared, and asks the server for that Foo before it does "
         "anything: one GET, and only after a deletion that it did not expect."
     )
     screen.code(LINES[STORM.number])
-    screen.ask(
-        f"{ROUNDS} resyncs find a Foo that has all it wants. How many status writes does the plain one send?"
-    )
+    screen.ask(f"{ROUNDS} resyncs find a Foo in order. How many status writes does the plain one send?")
     counted = {piece.number: _both(piece) for piece in PIECES}
-    screen.reveal(
-        f"{counted[1][0]}: the same status each time. Its Events are requests, too, and not counted here.",
-        counted[1][0],
-    )
+    screen.reveal(f"{counted[1][0]}: the same one each time. Its Events are requests, too.", counted[1][0])
     seconds = _later()
     _eight(screen, counted, seconds)
     return End({STORM.number: (plain, hardened), **counted}, seconds)
@@ -251,9 +242,7 @@ def _eight(screen: Screen, counted: dict[int, tuple[int, int]], repair_seconds: 
     for piece in PIECES:
         screen.tell(f"Piece {piece.number}, {piece.happens}:")
         screen.code(LINES[piece.number])
-    screen.tell(
-        "None of these is sample-controller's fault: it is a sample. They are what a cluster asks for."
-    )
+    screen.tell("None of these is sample-controller's fault: they are what a cluster asks for.")
 
 
 def _later() -> float:
@@ -268,7 +257,3 @@ def _both(piece: Piece) -> tuple[int, int]:
         with Stage(lifelike=piece is STORM) as stage, ByHand(stage, controller) as hand:
             counts.append(piece.count(hand))
     return counts[0], counts[1]
-
-
-if __name__ == "__main__":
-    run_alone(__file__)

@@ -1,4 +1,4 @@
-"""Chapter 12: an owner reference is how a child goes with its parent: at once, first, or not at all."""
+"""Chapter 12: by its owner reference a child is deleted after its parent, before it, or not at all."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from handloop.apis.meta import new_controller_ref
 from handloop.controller.foo.runnable import add_plain_foo
 from handloop.controller.foo.types import Foo
 from handloop_learn.prediction import NO, Words
-from handloop_learn.program import run_alone
 from handloop_learn.screen import Screen
 from handloop_learn.source import cut
 from handloop_learn.stage import DEPLOYMENTS, FOOS, Stage
@@ -37,9 +36,7 @@ def chapter(screen: Screen) -> End:
             for way in WAYS:
                 stage.apply(way.lower())
                 until(lambda way=way: _owners(stage, way.lower()), "a Deployment with its owner")  # type: ignore[misc]
-        screen.tell(
-            "The plain Foo controller has made a Deployment for each of three Foos, with an owner reference:"
-        )
+        screen.tell("The plain controller has made Deployments for three Foos, with an owner reference:")
         screen.show(**_owners(stage, "background")[0])
         screen.code(cut(new_controller_ref, "return OwnerReference", "block_owner_deletion"))
         screen.tell(
@@ -67,13 +64,11 @@ def _tell(screen: Screen, histories: dict[str, list[str]]) -> None:
     _list(screen, histories["Foreground"])
     screen.reveal(
         "The Deployment. A finalizer, foregroundDeletion, holds the Foo until the children that block it "
-        "(blockOwnerDeletion) are gone. A controller must not take this Foo for a living one: whatever "
-        "it makes for it now, the deletion has to wait for.",
+        "(blockOwnerDeletion) are gone. A controller must not treat this Foo as a living one: the "
+        "deletion would have to wait for whatever it makes now.",
         Words(("deployment", "child", "children"), ("foo", "parent")),
     )
-    screen.tell(
-        "With --cascade=orphan the garbage collector removes the reference, and the Deployment lives on:"
-    )
+    screen.tell("With --cascade=orphan the reference is removed, and the Deployment lives on:")
     _list(screen, histories["Orphan"])
 
 
@@ -150,7 +145,3 @@ def _said(event: dict[str, Any]) -> str:
     if "deletionTimestamp" in metadata:
         return f"the {kind} is being deleted, and waits for {', '.join(metadata['finalizers'])}"
     return f"the {kind} has no owner any more"
-
-
-if __name__ == "__main__":
-    run_alone(__file__)

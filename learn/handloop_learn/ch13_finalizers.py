@@ -10,7 +10,6 @@ from handloop.client.resource_client import ResourceClient
 from handloop.controller.foo.types import Foo
 from handloop.controller.runtime.children.finalizers import add_finalizer, is_being_deleted, remove_finalizer
 from handloop_learn.prediction import NO
-from handloop_learn.program import run_alone
 from handloop_learn.screen import Screen
 from handloop_learn.source import whole
 from handloop_learn.stage import FOOS, Stage
@@ -133,16 +132,11 @@ class _World:
         """Show what there is now."""
         foo: dict[str, Any] = self._stage.send("GET", PATH)
         metadata = foo.get("metadata", {})
-        exists = foo["kind"] == "Foo"
-        state = State(
-            exists,
-            "deletionTimestamp" in metadata,
-            tuple(metadata.get("finalizers", ())),
-            len(self.cloud.buckets),
-        )
-        foo_is = "gone" if not exists else "being deleted" if state.deleted else "there"
+        exists, kept = foo["kind"] == "Foo", tuple(metadata.get("finalizers", ()))
+        state = State(exists, "deletionTimestamp" in metadata, kept, len(self.cloud.buckets))
+        foo_is = "is gone" if not exists else "is being deleted" if state.deleted else "exists"
         finalizers = ", ".join(state.finalizers) or "none"
-        self._screen.line(f"{when}: the Foo is {foo_is}; finalizers: {finalizers}; buckets: {state.buckets}")
+        self._screen.line(f"{when}: the Foo {foo_is}; finalizers: {finalizers}; buckets: {state.buckets}")
         return state
 
     def late_finalizer(self) -> str:
@@ -164,8 +158,8 @@ def _crash(screen: Screen, world: _World) -> list[State]:
     states = [world.sync("a sync"), world.sync("the sync of the next process")]
     deletions = world.cloud.asked["delete"]
     screen.reveal(
-        f"{deletions}: the second process cannot know of the first one's. So to delete what is gone must "
-        "be a success. In the other order, a crash would leave a bucket that nobody remembers.",
+        f"{deletions}: the second process cannot know what the first one did. So deleting what is gone must "
+        "succeed. In the other order, a crash would leave a bucket that nobody remembers.",
         deletions,
     )
     return states
@@ -173,8 +167,7 @@ def _crash(screen: Screen, world: _World) -> list[State]:
 
 def _alone(screen: Screen, stage: Stage, world: _World) -> State:
     screen.break_it(
-        "the Foo is made again and synced. Then the controller is uninstalled, and the Foo is deleted, "
-        "two times.",
+        "the Foo is made again and synced. Then the controller is uninstalled, and the Foo is deleted twice.",
         "Is the Foo gone in the end?",
     )
     world.sync("the last sync")
@@ -188,7 +181,3 @@ def _alone(screen: Screen, stage: Stage, world: _World) -> State:
         NO,
     )
     return alone
-
-
-if __name__ == "__main__":
-    run_alone(__file__)

@@ -10,7 +10,6 @@ from handloop.client.resource_client import ResourceClient
 from handloop.controller.foo.types import Foo
 from handloop_learn.ex14_apply import PATH, REPOSITORY, apply, owned_fields
 from handloop_learn.prediction import NO, Words
-from handloop_learn.program import run_alone
 from handloop_learn.screen import Screen
 from handloop_learn.stage import Stage
 
@@ -93,7 +92,7 @@ def _by_force(screen: Screen, stage: Stage, foos: ResourceClient[Foo]) -> list[F
 def _left_out(screen: Screen, stage: Stage, foos: ResourceClient[Foo]) -> list[Fields]:
     screen.ask("gitops leaves replicas and the label out of its next apply. Is the label still there then?")
     apply(foos, "gitops", spec={"deploymentName": "example-foo"})
-    shared = _show(screen, stage, "gitops has applied the name alone")
+    shared = _show(screen, stage, "gitops has applied only the name")
     screen.reveal(
         "No: gitops alone owned it, and no longer wants it. So an apply also deletes. replicas stay: they "
         "are scaler's.",
@@ -116,7 +115,3 @@ def _show(screen: Screen, stage: Stage, when: str) -> Fields:
     screen.tell(f"{when}. Replicas: {replicas}; labels: {labels}.")
     screen.table(("manager", "owns"), rows)
     return fields
-
-
-if __name__ == "__main__":
-    run_alone(__file__)

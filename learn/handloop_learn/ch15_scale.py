@@ -1,4 +1,4 @@
-"""Chapter 15: what grows with the cluster: keys and workers, caches in memory, and how to share them out."""
+"""Chapter 15: what grows with the cluster: keys and workers, caches in memory, and how to divide them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from handloop.informers.factory import SharedInformerFactory
 from handloop.kinds.core_v1 import ConfigMap
 from handloop.workqueue.queue import Queue, ShutDown
 from handloop_learn.prediction import Words
-from handloop_learn.program import run_alone
 from handloop_learn.screen import Screen
 from handloop_learn.stage import Stage, started
 
@@ -27,7 +26,7 @@ CONFIG_MAPS: Final = "/api/v1/namespaces/default/configmaps"
 RECAP: Final = (
     "More workers help while there are more keys than workers: a key has one worker at a time.",
     "A cache holds all objects that are watched. Watch fewer (a selector), or less of each (a view).",
-    "Shards share out keys by a label. While an object changes shards, two processes may have it.",
+    "Shards divide the keys by a label. While an object changes shards, two processes may have it.",
 )
 
 
@@ -64,9 +63,7 @@ def chapter(screen: Screen) -> End:
         (workers, f"{done.seconds:.2f}", round(done.syncs / done.seconds)) for workers, done in work.items()
     ]
     screen.table(("workers", "seconds", "syncs a second"), rows)
-    screen.ask(
-        f"With {CROWDS[-1]} workers, one Foo changes {KEYS} times. How many work on it at once, at most?"
-    )
+    screen.ask(f"With {CROWDS[-1]} workers, one Foo changes {KEYS} times. How many work on it at once?")
     hot = _work(CROWDS[-1], ["hot"] * KEYS, pause_seconds=SYNC_SECONDS / 4)
     screen.show(syncs=hot.syncs, workers_on_it_at_once=hot.most_on_one_key)
     screen.reveal(
@@ -123,9 +120,7 @@ def _config_map(number: int) -> dict[str, Any]:
 
 def _caches(screen: Screen, stage: Stage) -> dict[str, float]:
     """Fill three caches of the same ConfigMaps. Returns: how many kB each takes."""
-    screen.tell(
-        f"Now memory. {OBJECTS} ConfigMaps, 2 kB each, in three caches, as Python's allocator counts them:"
-    )
+    screen.tell(f"Now memory. {OBJECTS} ConfigMaps, 2 kB each, in three caches, by Python's allocator:")
     empty = _cached(stage, ConfigMap, "shard=none")
     kilobytes = {
         "all, whole": _cached(stage, ConfigMap) - empty,
@@ -157,7 +152,7 @@ def _shards(screen: Screen, stage: Stage) -> tuple[list[int], list[str]]:
     sizes = [len(each["items"]) for each in lists]
     screen.tell(
         "A leader is one process, with one cache of everything. If that is too much, several controllers "
-        "share the objects out, each with a selector and a lease of its own:"
+        "divide the objects, each with a selector and a lease of its own:"
     )
     screen.table(("shard", "objects"), list(enumerate(sizes)))
     screen.break_it(
@@ -178,7 +173,3 @@ def _shards(screen: Screen, stage: Stage) -> tuple[list[int], list[str]]:
         Words(("deleted",), ("added", "modified", "nothing")),
     )
     return sizes, moved
-
-
-if __name__ == "__main__":
-    run_alone(__file__)

@@ -11,7 +11,6 @@ from handloop_learn.line_trace import LineTrace
 from handloop_learn.own_controller import OwnController
 from handloop_learn.own_pieces import PARTS, Pieces, own_pieces, source_of
 from handloop_learn.prediction import YES
-from handloop_learn.program import run_alone
 from handloop_learn.screen import Screen
 from handloop_learn.source import whole
 
@@ -39,9 +38,7 @@ def chapter(screen: Screen) -> End:
     )
     rows = [(name, "yours" if name in pieces.files else "ours", part.file) for name, part in PARTS.items()]
     screen.table(("part", "from", "file"), rows)
-    screen.tell(
-        "Informers, workers and queue are the real ones, and call these parts. The worker, for example:"
-    )
+    screen.tell("Informers, workers and queue are the real ones, and call these parts. The worker:")
     screen.code(whole(OwnController._run_worker))
     screen.ask("A Foo is created. Does it get its Deployment, from parts that have never met?")
     trace, passed = LineTrace(pieces.places()), list[str]()
@@ -76,14 +73,8 @@ def _show_lines(screen: Screen, pieces: Pieces, trace: LineTrace) -> dict[str, i
     """Show the reader's files, with marks at the lines that ran. Returns: how many, by part."""
     lines = {}
     for name, file in pieces.files.items():
-        marks = {
-            place.line: "*" for place in pieces.places() if place.file == str(file) and trace.hits[place]
-        }
+        marks = {place.line: "*" for place in trace.hits if place.file == str(file)}
         lines[name] = len(marks)
         screen.tell(f"Your {name}. * = the line has run.")
         screen.code(source_of(file), marks)
     return lines
-
-
-if __name__ == "__main__":
-    run_alone(__file__)

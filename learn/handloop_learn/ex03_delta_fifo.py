@@ -33,12 +33,8 @@ def process(key, deltas, store, tell):
 
 _EACH: Final = "Deltas of a key come together. Each of them changes the store, and each is told."
 _NEW: Final = "The type says how the FIFO heard of an object. Ask the store whether it is new: get_by_key."
-_FIRST: Final = (
-    "First store.add or store.delete, then tell: a handler wakes a worker, and that one asks the store."
-)
-_TOMBSTONE: Final = (
-    "A Deleted may hold DeletedFinalStateUnknown(key, obj), which has no metadata. store.delete takes both."
-)
+_FIRST: Final = "First store.add or store.delete, then tell: it wakes a worker, which asks the store."
+_TOMBSTONE: Final = "A Deleted may hold DeletedFinalStateUnknown, without metadata. store.delete takes both."
 
 
 class _Informer:
@@ -123,9 +119,7 @@ def check(load: Load) -> Iterator[str]:
     informer.expect_stored_first()
     yield "the tombstone took the Foo out of the store"
     told = informer.events((DeltaType.ADDED, _foo("b", 1)), (DeltaType.DELETED, _foo("b", 1)))
-    expect(
-        told == [("add", "default/b"), ("delete", "default/b")], f"Added and Deleted: you told {told}", _EACH
-    )
+    expect(told == [("add", "default/b"), ("delete", "default/b")], f"then you told {told}", _EACH)
     expect(not informer.store.list_keys(), "the store still has a Foo that was deleted", _EACH)
     informer.expect_stored_first()
     yield "a Foo that came and went before the pop is gone"
@@ -136,8 +130,5 @@ def _said(foo: Foo | None) -> str:
 
 
 EXERCISE: Final = Exercise(
-    "write process(): it takes the deltas of one key into the store, and tells the handlers.",
-    "exercise_03_delta_fifo.py",
-    START,
-    check,
+    "write process(): it takes the deltas of one key into the store, and tells the handlers.", START, check
 )

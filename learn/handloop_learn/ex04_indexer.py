@@ -61,14 +61,8 @@ def check(load: Load) -> Iterator[str]:
     loose = _deployment("loose", kind="Foo", controller=False)
     values = reader.by_foo(mine)
     expect(not isinstance(values, str), f"by_foo returned the string {values!r}", _LIST)
-    expect(
-        values, "by_foo returned nothing for a Deployment that a Foo controls", "controller_of(...) names it."
-    )
-    expect(
-        list(values) == ["default/a"],
-        f"by_foo returned {values!r}",
-        "The value is `namespace/name` of the Foo.",
-    )
+    expect(values, "by_foo returned nothing for a Foo's Deployment", "controller_of(...) names it.")
+    expect(list(values) == ["default/a"], f"by_foo returned {values!r}", "It is the Foo's `namespace/name`.")
     yield "a Deployment is found under its Foo"
     try:
         none = list(reader.by_foo(nobodys))
@@ -95,8 +89,5 @@ def check(load: Load) -> Iterator[str]:
 
 
 EXERCISE: Final = Exercise(
-    "write by_foo() and deployments_of(): an index of Deployments by their Foo.",
-    "exercise_04_indexer.py",
-    START,
-    check,
+    "write by_foo() and deployments_of(): an index of Deployments by their Foo.", START, check
 )

@@ -36,7 +36,6 @@ def work(queue, sync):
 PATIENCE_SECONDS: Final = 1.0
 _FAILURES: Final = 2
 _DONE: Final = "Each get() needs its done(), after a failure, too: `finally`."
-_AFTER: Final = "Give the key back when sync has ended."
 _LATER: Final = "A key that failed goes back with add_rate_limited(key), which waits longer each time."
 
 
@@ -98,16 +97,12 @@ def _check(worker: _Worker) -> Iterator[str]:
     queue.add("good")
     worker.expect(lambda: syncs["good"], "`good` was added, and sync was never called", "get(), then sync.")
     idle = lambda: not queue.statistics().in_flight
-    worker.expect(
-        idle, "`good` is still in `processing`, long after its sync: no worker gets it again", _DONE
-    )
-    expect(not worker.early, "done(key) came before sync(key): two workers may sync one key at once", _AFTER)
+    worker.expect(idle, "`good` is still in `processing` after its sync: no worker gets it again", _DONE)
+    expect(not worker.early, "done(key) came before sync(key): two may have the key", "Sync, then done(key).")
     queue.add("good")
     worker.expect(lambda: syncs["good"] == 2, "`good` was added again, and not synced again", "Loop.")
     worker.expect(idle, "`good` is still in `processing`", _DONE)
-    expect(
-        not queue.statistics().delayed, "`good` succeeded, and waits for a retry", "Only failures go back."
-    )
+    expect(not queue.statistics().delayed, "`good` succeeded, and waits for a retry", "Only failures do.")
     yield "a key that was added twice was synced twice, and is given back"
     queue.add("bad")
     worker.expect(lambda: syncs["bad"], "`bad` was added, and sync was never called", "Loop.")
@@ -116,24 +111,17 @@ def _check(worker: _Worker) -> Iterator[str]:
     same = f"`bad` failed twice, and its waits were {' and '.join(f'{wait * 1000:g} ms' for wait in waits)}"
     expect(waits[1] > waits[0], same, "forget(key) only after a success: it sets the count of failures to 0.")
     yield "a failed key is retried, and waits longer each time"
-    forgotten = (
-        "After a success say forget(key). Else the next failure waits as if the old ones still counted."
-    )
+    forgotten = "After a success say forget(key): the old failures must not count."
     left = queue.num_requeues("bad")
-    worker.expect(
-        lambda: not queue.num_requeues("bad"), f"`bad` succeeded, and {left} failures still count", forgotten
-    )
+    worker.expect(lambda: not queue.num_requeues("bad"), f"{left} failures of `bad` still count", forgotten)
     expect(not queue.statistics().delayed, "`bad` succeeded, and waits for a retry", "Only failures go back.")
     yield "a success ends the count of failures"
     queue.shut_down()
     with suppress(NothingHappenedError):
         until(lambda: not worker.thread.is_alive(), "the end", seconds=PATIENCE_SECONDS)
     end = "get() raises ShutDown when the queue is shut down: return."
-    expect(
-        not worker.thread.is_alive() and worker.error is None,
-        "the queue was shut down, and your worker did not return",
-        end,
-    )
+    ended = not worker.thread.is_alive() and worker.error is None
+    expect(ended, "the queue was shut down, and your worker did not return", end)
     yield "the worker ends with the queue"
 
 
@@ -147,18 +135,11 @@ def _wait_after(worker: _Worker, failures: int) -> float:
     worker.expect(lambda: delay() or syncs["bad"] > failures, "`bad` failed, and is lost", _LATER)
     again = f"`bad` failed, and was synced {syncs['bad'] - failures} times more without a wait"
     expect(syncs["bad"] == failures, again, _LATER)
-    worker.expect(
-        lambda: not queue.statistics().in_flight, "`bad` failed, and is still in `processing`", _DONE
-    )
+    worker.expect(lambda: not queue.statistics().in_flight, "`bad` failed, and stays in `processing`", _DONE)
     wait = delay()
     worker.clock.advance(1)
     worker.expect(lambda: syncs["bad"] > failures, "the retry of `bad` never came", _LATER)
     return wait
 
 
-EXERCISE: Final = Exercise(
-    "write work(): the loop of a worker, which survives failures.",
-    "exercise_06_workqueue.py",
-    START,
-    check,
-)
+EXERCISE: Final = Exercise("write work(): the loop of a worker, which survives failures.", START, check)

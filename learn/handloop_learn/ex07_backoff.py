@@ -44,9 +44,7 @@ def check(load: Load) -> Iterator[str]:
     expect(isclose(waits[3], 0.04), f"four failures wait {waits} s", "Double: 5, 10, 20, 40 ms.")
     yield f"four failures wait {', '.join(f'{wait:g}' for wait in waits)} s"
     other = limiter.when("b")
-    expect(
-        isclose(other, 0.005), f"the first failure of another key waits {other} s", "Count by key: a dict."
-    )
+    expect(isclose(other, 0.005), f"a first failure of another key waits {other} s", "Count by key.")
     yield "each key has a count of its own"
     counted = limiter.num_requeues("a")
     expect(counted == 4, f"after four failures num_requeues is {counted}", "It is the number of failures.")
@@ -60,28 +58,15 @@ def check(load: Load) -> Iterator[str]:
     limiter.forget("a")
     limiter.forget("never seen")
     again = limiter.when("a")
-    expect(
-        isclose(again, 0.005),
-        f"after forget() the next failure waits {again} s",
-        "Drop the count of the key.",
-    )
+    expect(isclose(again, 0.005), f"after forget() the next failure waits {again} s", "Drop its count.")
     kept = limiter.when("b")
-    expect(
-        isclose(kept, 0.01), f"after forget('a') the second failure of b waits {kept} s", "Of that key only."
-    )
+    expect(isclose(kept, 0.01), f"after forget('a') the second failure of b waits {kept} s", "That key only.")
     yield "forget() resets one key"
     clock = HandClock()
     with RateLimitingQueue[str](limiter, QueueOptions(seams=Seams(clock=clock))) as queue:
         queue.add_rate_limited("c")
-        expect(
-            queue.statistics().delayed == 1, "a real queue did not delay its key", "when() returns seconds."
-        )
+        expect(queue.statistics().delayed == 1, "a real queue did not delay a key", "when() returns seconds.")
     yield "a real workqueue takes it"
 
 
-EXERCISE: Final = Exercise(
-    "write the class Backoff: it says how long a failed key waits.",
-    "exercise_07_backoff.py",
-    START,
-    check,
-)
+EXERCISE: Final = Exercise("write the class Backoff: it says how long a failed key waits.", START, check)

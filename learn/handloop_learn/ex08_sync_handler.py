@@ -40,9 +40,7 @@ def sync(name, foos, deployments, server):
 '''
 
 _OUT: Final = "Let the error out: only a sync that raises gets a retry."
-_UNSET: Final = (
-    "foo.spec.replicas is None: the Foo leaves the number to others, so there is nothing to scale."
-)
+_UNSET: Final = "foo.spec.replicas is None: others decide, so there is nothing to scale."
 _ZERO: Final = "In Python 0 is false. Only None means that the Foo leaves the number to others."
 _LEVEL: Final = "Look into the caches each time. What you did before may have been undone since, by others."
 
@@ -69,11 +67,9 @@ class _World:
         foos: Indexer[Foo] = Indexer()
         deployments: Indexer[Deployment] = Indexer()
         items = client.resource(Foo).list().items
-        foos.replace(
-            items
-            if replicas is None
-            else [replace(each, spec=replace(each.spec, replicas=replicas)) for each in items]
-        )
+        if replicas is not None:
+            items = [replace(each, spec=replace(each.spec, replicas=replicas)) for each in items]
+        foos.replace(items)
         deployments.replace(client.resource(Deployment).list().items)
         before = self._stage.counts.total()
         self._reader.sync(ObjectName("default", name), foos, deployments, client.resource(Deployment))
@@ -100,9 +96,7 @@ def _check(stage: Stage, world: _World) -> Iterator[str]:
     child, wish = f"{DEPLOYMENTS}/foo", f"{FOOS}/foo"
     stage.apply("foo", replicas=2)
     world.sync("foo")
-    expect(
-        world.replicas() == 2, f"a new Foo wants 2 replicas, its Deployment has {world.replicas()}", _LEVEL
-    )
+    expect(world.replicas() == 2, f"a new Foo wants 2 replicas, and has {world.replicas()}", _LEVEL)
     yield "a new Foo gets its Deployment"
     writes = world.sync("foo")
     expect(not writes, f"nothing had changed, and you sent {writes} requests", "Write only what differs.")
@@ -148,15 +142,9 @@ def _refused(stage: Stage, world: _World) -> Iterator[str]:
         world.refuse(verb)
         with suppress(InternalError):
             world.sync("foo")
-            expect(
-                world.replicas() == wanted,
-                f"the server refused your {verb} with 500, and you said that all is well",
-                _OUT,
-            )
+            expect(world.replicas() == wanted, f"your {verb} got a 500, and you said that all is well", _OUT)
         world.sync("foo")
-        expect(
-            world.replicas() == wanted, f"after a refused {verb} the next sync did not make it good", _LEVEL
-        )
+        expect(world.replicas() == wanted, f"the sync after a refused {verb} did not repeat it", _LEVEL)
     yield "an answer of 500 is an error, and the next sync makes it good"
 
 
@@ -165,11 +153,7 @@ def _unset(stage: Stage, world: _World) -> Iterator[str]:
     stage.send("POST", FOOS, foo)
     world.sync("unset")
     writes = world.sync("unset")
-    expect(
-        not writes,
-        f"a Foo has no replicas, its Deployment has the default, and you sent {writes} requests",
-        _UNSET,
-    )
+    expect(not writes, f"a Foo leaves its replicas to others, and you sent {writes} writes", _UNSET)
     stage.send("PATCH", f"{DEPLOYMENTS}/unset", {"spec": {"replicas": 6}})
     world.sync("unset")
     found = stage.send("GET", f"{DEPLOYMENTS}/unset")["spec"]["replicas"]
@@ -191,9 +175,4 @@ def _foreign(stage: Stage, world: _World) -> Iterator[str]:
         raise WrongError("another Foo names the same Deployment, and your sync said that all is well", hint)
 
 
-EXERCISE: Final = Exercise(
-    "write sync(): it makes the Deployment of a Foo what the Foo wants.",
-    "exercise_08_sync_handler.py",
-    START,
-    check,
-)
+EXERCISE: Final = Exercise("write sync(): it makes the Deployment of a Foo what the Foo wants.", START, check)

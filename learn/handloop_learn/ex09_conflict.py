@@ -107,17 +107,9 @@ def check(load: Load) -> Iterator[str]:
     with Stage(lifelike=False) as stage:
         world = _World(stage, load())
         written = world.add(world.cached(), 1)
-        expect(
-            world.replicas() == 2,
-            f"1 and 1 more are {world.replicas()} replicas",
-            "foos.update(evolve(...)).",
-        )
+        expect(world.replicas() == 2, f"1 and 1 are {world.replicas()} replicas", "foos.update(evolve(...)).")
         expect(isinstance(written, Foo), f"you returned {written!r}", "Return what update returned.")
-        expect(
-            not world.foos.get_count,
-            "the cached Foo was fresh, and you read it again",
-            "Use the one you have first.",
-        )
+        expect(not world.foos.get_count, "the cached Foo was fresh, and you read it", "Use the cached one.")
         yield "a fresh Foo is written at once, without a read"
         yield from _beside_another(world)
         yield from _never(world)
@@ -130,17 +122,11 @@ def _beside_another(world: _World) -> Iterator[str]:
     try:
         world.add(old, 1)
     except Conflict as error:
-        raise WrongError(
-            "another had written since, and your function ended with the Conflict", _AGAIN
-        ) from error
+        raise WrongError("another had written, and your function ended with the Conflict", _AGAIN) from error
     except _EndlessError as error:
         raise WrongError("you sent the same old Foo again and again", _AGAIN) from error
     found = world.replicas()
-    expect(
-        found == 6,
-        f"there were 2 replicas, another added 3, and you 1: 6 are wanted, and the server has {found}",
-        _WHOLE,
-    )
+    expect(found == 6, f"2 replicas, another added 3, and you 1: that is 6, not {found}", _WHOLE)
     yield "another writer's change is kept, and yours is on top of it"
 
 
@@ -150,11 +136,7 @@ def _never(world: _World) -> Iterator[str]:
         world.add(world.cached(), 1)
     except Conflict:
         updates = world.foos.update_count
-        expect(
-            updates == TRIES,
-            f"each update was refused, and you gave up after {updates}",
-            f"Send up to {TRIES} updates.",
-        )
+        expect(updates == TRIES, f"each was refused; you gave up after {updates}", f"Send {TRIES} updates.")
     except _EndlessError as error:
         raise WrongError("each update was refused, and you never gave up", _BOUND) from error
     else:
@@ -181,8 +163,5 @@ def _gone(world: _World) -> Iterator[str]:
 
 
 EXERCISE: Final = Exercise(
-    "write add_replicas(): it changes a Foo, and loses no other writer's change.",
-    "exercise_09_conflict.py",
-    START,
-    check,
+    "write add_replicas(): it changes a Foo, and loses no other writer's change.", START, check
 )

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+from msgspec.structs import replace
+
+from handloop.apis.meta import ObjectMeta, OwnerReference
 from handloop.kinds.core_v1 import ConfigMap
 from handloop_learn.exercise import Exercise, Load, WrongError, expect
 from handloop_learn.stage import Stage
@@ -44,12 +47,14 @@ class _World:
         self._maps = stage.client.resource(ConfigMap)
 
     def make(self, name: str, *owners: ConfigMap, **flags: bool) -> ConfigMap:
-        kind = {"apiVersion": "v1", "kind": "ConfigMap", **flags}
-        references = [{**kind, "name": owner.metadata.name, "uid": owner.metadata.uid} for owner in owners]
-        finalizers = [_SLOW] if owners else []
-        metadata = {"name": name, "ownerReferences": references, "finalizers": finalizers}
-        self._send("POST", _PATH, {"metadata": metadata})
-        return self._maps.get(name, namespace="default")
+        kind: Any = {"api_version": "v1", "kind": "ConfigMap", **flags}
+        references = tuple(
+            OwnerReference(name=owner.metadata.name, uid=owner.metadata.uid, **kind) for owner in owners
+        )
+        metadata = ObjectMeta(name=name, namespace="default", owner_references=references)
+        if owners:
+            metadata = replace(metadata, finalizers=(_SLOW,))
+        return self._maps.create(ConfigMap(metadata=metadata))
 
     def gone(self, name: str) -> ConfigMap:
         made = self.make(name)
@@ -81,12 +86,9 @@ def check(load: Load) -> Iterator[str]:
 
 def _garbage(world: _World, reader: Any) -> Iterator[str]:
     lives, gone, again = world.make("lives"), world.gone("gone"), world.gone("again")
-    world.make("again")
-    world.make("kept", lives)
-    world.make("half", gone, lives)
-    before = [*world.all()]
-    before += [world.make("orphan", gone), world.make("renewed", again)]
-    named = _names(reader.garbage(before), "garbage")
+    objects = [lives, world.make("again"), world.make("kept", lives), world.make("half", gone, lives)]
+    objects += [world.make("orphan", gone), world.make("renewed", again)]
+    named = _names(reader.garbage(objects), "garbage")
     until(lambda: len(world.names(deleted=True)) >= 2, "the garbage collector")
     deleted = world.names(deleted=True)
     happened = f"the garbage collector deleted {_said(deleted)}, and you named {_said(named)}"
@@ -97,11 +99,11 @@ def _garbage(world: _World, reader: Any) -> Iterator[str]:
 def _foreground(world: _World, reader: Any) -> Iterator[str]:
     owner, other = world.make("owner"), world.make("other")
     former = world.gone("former")
-    world.make("blocks", owner, blockOwnerDeletion=True)
+    world.make("blocks", owner, block_owner_deletion=True)
     world.make("controlled", owner, controller=True)
-    world.make("blocks-other", other, blockOwnerDeletion=True)
-    world.make("blocks-former", former, blockOwnerDeletion=True)
-    world.make("blocks-too", owner, blockOwnerDeletion=True, controller=True)
+    world.make("blocks-other", other, block_owner_deletion=True)
+    world.make("blocks-former", former, block_owner_deletion=True)
+    world.make("blocks-too", owner, block_owner_deletion=True, controller=True)
     named = _names(reader.waits_for(owner, world.all()), "waits_for")
     world.delete("owner", "Foreground")
     children = {"blocks", "controlled", "blocks-too"}
@@ -131,8 +133,5 @@ def _said(names: set[str]) -> str:
 
 
 EXERCISE: Final = Exercise(
-    "write garbage() and waits_for(): what a deletion takes along, and what it waits for.",
-    "exercise_12_owners.py",
-    START,
-    check,
+    "write garbage() and waits_for(): what a deletion takes along, and what it waits for.", START, check
 )

@@ -140,19 +140,11 @@ def _deleted(world: _World) -> Iterator[str]:
     world.sync()
     expect(
         "delete" in world.cloud.calls,
-        "the Foo is being deleted, and you did not delete the bucket",
-        "is_being_deleted(foo)",
+        "the Foo goes, and you did not delete its bucket",
+        "is_being_deleted",
     )
-    expect(
-        not world.cloud.buckets,
-        "the Foo is being deleted, and there is a bucket again",
-        "After the clean-up: return.",
-    )
-    expect(
-        world.finalizers() is None,
-        "the bucket is gone, and the Foo still has its finalizer",
-        "remove_finalizer(...)",
-    )
+    expect(not world.cloud.buckets, "the Foo goes, and there is a bucket again", "Then: return.")
+    expect(world.finalizers() is None, "the bucket is gone, the finalizer is not", "remove_finalizer(...)")
     yield "a deleted Foo takes its bucket along"
 
 
@@ -166,9 +158,7 @@ def _crashed(world: _World) -> Iterator[str]:
     try:
         world.sync()
     except NoBucketError as error:
-        raise WrongError(
-            "the process ended after cloud.delete, and the next sync raised NoBucketError", _TWICE
-        ) from error
+        raise WrongError("after a crash the next sync raised NoBucketError", _TWICE) from error
     expect(world.finalizers() is None, "after the crash the Foo never goes", _TWICE)
     yield "a crash between the two steps is no harm"
 
@@ -183,7 +173,7 @@ def _unanswered(world: _World) -> Iterator[str]:
     except ConnectionError:
         expect(
             world.finalizers() is not None,
-            "the cloud did not answer, and the Foo is gone: its bucket stays for ever",
+            "the cloud did not answer, and the Foo is gone: its bucket is lost",
             _LAST,
         )
     else:
@@ -198,24 +188,11 @@ def _of_another(world: _World) -> Iterator[str]:
     world.delete()
     world.sync()
     left = world.finalizers()
-    expect(
-        left == [_FOREIGN],
-        f"another controller's finalizer was there too, and now there are {left}",
-        "Remove only your own.",
-    )
+    expect(left == [_FOREIGN], f"there was another finalizer, too, and now there are {left}", "Remove yours.")
     before = len(world.cloud.calls)
     world.sync()
-    expect(
-        len(world.cloud.calls) == before,
-        "the Foo waits for another controller, and you asked the cloud again",
-        _OURS,
-    )
+    expect(len(world.cloud.calls) == before, "the Foo waits for another, and you asked the cloud", _OURS)
     yield "another controller's finalizer is left alone, and nothing is done twice"
 
 
-EXERCISE: Final = Exercise(
-    "write sync(): it keeps a bucket for a Foo, and leaves none behind.",
-    "exercise_13_finalizers.py",
-    START,
-    check,
-)
+EXERCISE: Final = Exercise("write sync(): it keeps a bucket for a Foo, and leaves none behind.", START, check)

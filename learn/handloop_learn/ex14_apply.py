@@ -39,9 +39,7 @@ def hand_over(apply, foo):
 
 _FIRST: Final = "The new owner comes first: an equal value is no conflict, and then the field has two owners."
 _THEN: Final = "Then gitops applies all that it still wants. What it leaves out is no longer its own."
-_KEEP: Final = (
-    "An apply says all that a manager wants: what gitops leaves out, and nobody else owns, is removed."
-)
+_KEEP: Final = "An apply says all that a manager wants: what it leaves out, and nobody owns, is removed."
 _ONLY: Final = "Scaler applies replicas, and nothing else."
 
 
@@ -107,9 +105,8 @@ def _check(world: _World) -> Iterator[str]:
     expect(set(world.seen) <= {4}, f"the Foo had 4 replicas, then {world.seen[-1:]}", "foo.spec.replicas")
     yield "the Foo has had its replicas all the time"
     owned, foo = world.owned(), world.foo()
-    expect(
-        "spec.replicas" in owned.get("scaler", []), f"scaler owns {owned.get('scaler', 'nothing')}", _FIRST
-    )
+    scalers = owned.get("scaler", [])
+    expect("spec.replicas" in scalers, f"scaler owns {scalers or 'nothing'}", _FIRST)
     expect("spec.replicas" not in owned.get("gitops", []), "the replicas are still gitops', too", _THEN)
     expect(owned["scaler"] == ["spec.replicas"], f"scaler owns {', '.join(owned['scaler'])}", _ONLY)
     yield "replicas are scaler's alone"
@@ -122,8 +119,5 @@ def _check(world: _World) -> Iterator[str]:
 
 
 EXERCISE: Final = Exercise(
-    "write hand_over(): replicas change from one manager to another, and nothing flickers.",
-    "exercise_14_apply.py",
-    START,
-    check,
+    "write hand_over(): replicas change from one manager to another, and nothing flickers.", START, check
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from handloop import Manager
 from handloop_learn.exercise import Exercise, Load, WrongError, expect
@@ -29,22 +29,20 @@ PATIENCE_SECONDS: Final = 6.0
 
 
 class Trial(NamedTuple):
-    """
-    Something that a controller has to get right: what happens, what must come of it, and whose work that is.
-
-    begin makes it happen; holds says whether it has come.
-    """
+    """What happens, by begin; what must come of it; and whether it has, by holds."""
 
     happens: str
     comes: str
-    parts: tuple[str, ...]
     begin: Callable[[Stage], object]
     holds: Callable[[Stage, Manager], object]
 
 
 def _available(stage: Stage, replicas: int) -> bool:
-    status: dict[str, Any] = stage.send("GET", FOO).get("status", {})
-    return bool(status.get("availableReplicas") == replicas)
+    return bool(stage.send("GET", FOO).get("status", {}).get("availableReplicas") == replicas)
+
+
+def _is_there(stage: Stage) -> bool:
+    return bool(stage.send("GET", CHILD)["kind"] == "Deployment")
 
 
 def _scaled_unseen(stage: Stage) -> None:
@@ -62,37 +60,34 @@ def _deleted_unseen(stage: Stage) -> None:
     stage.send("DELETE", FOO)
 
 
+def _is_empty(stage: Stage, manager: Manager) -> bool:
+    return not _is_there(stage) and not any(len(each.indexer) for each in manager.informers())
+
+
 TRIALS: Final = (
     Trial(
         "a Foo is created",
         "it has its Deployment, and its status says 1",
-        tuple(PARTS),
-        lambda stage: stage.apply(),
-        lambda stage, _manager: _available(stage, 1),
+        Stage.apply,
+        lambda stage, _: _available(stage, 1),
     ),
     Trial(
         "all watches break, and the Foo is scaled to 3 meanwhile",
         "its status says 3",
-        ("reflector", "process", "sync"),
         _scaled_unseen,
-        lambda stage, _manager: _available(stage, 3),
+        lambda stage, _: _available(stage, 3),
     ),
     Trial(
         "its Deployment is deleted, and the server refuses two creates",
         "there is another Deployment",
-        tuple(PARTS),
         _refused,
-        lambda stage, _manager: stage.send("GET", CHILD)["kind"] == "Deployment" and _available(stage, 3),
+        lambda stage, _: _is_there(stage) and _available(stage, 3),
     ),
     Trial(
         "the log is lost (410), and the Foo is deleted meanwhile",
         "the caches are empty, as the server is",
-        ("reflector", "process"),
         _deleted_unseen,
-        lambda stage, manager: (
-            stage.send("GET", CHILD)["kind"] == "Status"
-            and not any(len(informer.indexer) for informer in manager.informers())
-        ),
+        _is_empty,
     ),
 )
 
@@ -110,11 +105,8 @@ def tried(pieces: Pieces, trace: LineTrace) -> Iterator[Trial]:
             try:
                 until(lambda trial=trial: trial.holds(stage, manager), "it", seconds=PATIENCE_SECONDS)  # type: ignore[misc]
             except NothingHappenedError as error:
-                own = [name for name in trial.parts if name in pieces.files]
-                happened = (
-                    f"{trial.happens}, and {PATIENCE_SECONDS:g} s later it does not hold that {trial.comes}"
-                )
-                hint = f"That is the work of: {', '.join(own) or 'ours'}. Check each alone."
+                happened = f"{trial.happens}. Wanted: {trial.comes}. Not so after {PATIENCE_SECONDS:g} s"
+                hint = f"Yours: {', '.join(pieces.files) or 'nothing'}. Check each of them alone."
                 raise WrongError(happened, hint) from error
             yield trial
 
@@ -131,15 +123,10 @@ def check(load: Load) -> Iterator[str]:
     for trial in tried(pieces, trace):
         yield f"{trial.happens}: {trial.comes}"
     for name, file in pieces.files.items():
-        places = [place for place in pieces.places() if place.file == str(file)]
-        silent = [str(place.line) for place in places if not trace.hits[place]]
-        rest = f"; not yet: line {', '.join(silent)}" if silent else ""
-        yield f"{name}: {len(places) - len(silent)} of {len(places)} lines of {file.name} ran{rest}"
+        ran = sum(place.file == str(file) for place in trace.hits)
+        yield f"{name}: {ran} lines of {file.name} ran; chapter 16, in its folder, marks them"
 
 
 EXERCISE: Final = Exercise(
-    "name the files of your solutions: the check plugs them together, and runs a Foo.",
-    "exercise_16_your_own.py",
-    START,
-    check,
+    "name the files of your solutions: the check plugs them together, and runs a Foo.", START, check
 )

@@ -25,12 +25,16 @@ class WrongError(Exception):
 
 
 class Exercise(NamedTuple):
-    """file is the name of the starting file, start its text; task is the task for the reader."""
+    """task is the task for the reader, start the text of the starting file."""
 
     task: str
-    file: str
     start: str
     check: Check
+
+    @property
+    def file(self) -> str:
+        """The name of the starting file: `exercise_06_workqueue.py` of ex06_workqueue."""
+        return f"exercise_{self.check.__module__.rpartition('.ex')[2]}.py"
 
 
 def expect(holds: object, happened: str, hint: str) -> None:

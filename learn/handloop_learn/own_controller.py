@@ -32,8 +32,6 @@ from handloop.seams.step_trace import TRACE
 from handloop_learn.own_pieces import Pieces
 
 INDEX = "foo"
-"""The name of the reader's index of Deployments."""
-_PAUSE_SECONDS = 0.2
 
 
 class _Server:
@@ -43,7 +41,7 @@ class _Server:
     State: _version, the last that was handed out; _put_as, the type of the last event. One thread.
     """
 
-    def __init__(self, client: Client, informer: SharedIndexInformer[Any], reflector: Reflector[Any]) -> None:
+    def __init__(self, client: Client, informer: Any, reflector: Reflector[Any]) -> None:
         self._resource = client.resource(informer.kind)
         self._informer = informer
         self._reflector = reflector
@@ -52,8 +50,9 @@ class _Server:
 
     def run(self, reflect: Callable[..., object]) -> None:
         stop, clock = self._reflector._stop, self._informer._clock
-        reflect(self, self, stop.is_set, lambda seconds: clock.sleep(seconds, stop))
-        clock.sleep(_PAUSE_SECONDS, stop)
+        # a trial is short, whatever a reader thinks fit for a cluster
+        reflect(self, self, stop.is_set, lambda seconds: clock.sleep(min(seconds, 1.0), stop))
+        clock.sleep(0.2, stop)
 
     def list(self) -> tuple[builtins.list[Any], int]:
         page = self._resource.list()
@@ -63,24 +62,18 @@ class _Server:
 
     def watch(self, version: int) -> Iterator[tuple[str, Any, int]]:
         """Events after a version. Raises: Gone."""
-        response = self._reflector._response
+        response: Any = self._reflector._response
         response.open(str(version))
         TRACE.tell(1, self._informer.name, "", opened=True, resource_version=str(version))
         try:
             while (events := response.read()) and not self._reflector._stop.is_set():
-                thing: Any
                 for kind, thing in events:
                     if isinstance(thing, APIError):
                         raise thing
                     is_bookmark = isinstance(thing, Bookmark)
                     self._version = thing.resource_version if is_bookmark else thing.metadata.resource_version
-                    TRACE.tell(
-                        1,
-                        self._informer.name,
-                        "",
-                        events=int(not is_bookmark),
-                        resource_version=self._version,
-                    )
+                    facts = {"events": int(not is_bookmark), "resource_version": self._version}
+                    TRACE.tell(1, self._informer.name, "", **facts)
                     self._put_as = DeltaType.ADDED if kind == EventType.ADDED else DeltaType.UPDATED
                     yield str(kind), None if is_bookmark else thing, int(self._version)
         except ClientError as error:
@@ -93,17 +86,13 @@ class _Server:
         listed: Listed[Any] = Listed()
         for thing in things:
             listed.take(meta_namespace_key_func(thing), thing)
-        self._fifo.replace(listed, self._version)
+        self._informer._fifo.replace(listed, self._version)
 
     def put(self, thing: Any) -> None:
-        self._fifo.enqueue_batch([(self._put_as, thing)])
+        self._informer._fifo.enqueue_batch([(self._put_as, thing)])
 
     def remove(self, thing: Any) -> None:
-        self._fifo.enqueue_batch([(DeltaType.DELETED, thing)])
-
-    @property
-    def _fifo(self) -> Any:
-        return self._informer._fifo
+        self._informer._fifo.enqueue_batch([(DeltaType.DELETED, thing)])
 
 
 class _Store:
@@ -213,10 +202,9 @@ class OwnRunnable(PlainFooRunnable):
     def run(self, stop: threading.Event) -> None:
         """As PlainFooRunnable's."""
         manager = self._manager
-        options = {"metrics": manager.workqueue_metrics, "seams": manager.seams}
-        self._run(
-            OwnController(self._pieces, manager.client, *self._informers, self._recorder, **options), stop
-        )
+        parts: Any = (manager.client, *self._informers, self._recorder)
+        options: Any = {"metrics": manager.workqueue_metrics, "seams": manager.seams}
+        self._run(OwnController(self._pieces, *parts, **options), stop)
 
 
 def add_own_foo(manager: Manager, *, workers: int, pieces: Pieces) -> OwnRunnable:

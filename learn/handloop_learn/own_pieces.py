@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 import itertools
 import sys
 from collections.abc import Mapping
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from types import CodeType, ModuleType
+from types import ModuleType
 from typing import Any, Final, NamedTuple
 
 from handloop.picture.snippets import Snippet as Lit
@@ -31,7 +30,7 @@ class Part(NamedTuple):
 PARTS: Final = {
     "reflector": Part("exercise_02_reflector.py", ("reflect",), {1: ".watch("}),
     "process": Part("exercise_03_delta_fifo.py", ("process",), {5: "store.add", 6: "tell("}),
-    "index": Part("exercise_04_indexer.py", ("by_foo", "deployments_of"), {4: "return "}),
+    "index": Part("exercise_04_indexer.py", ("by_foo", "deployments_of"), {4: "    return "}),
     "work": Part("exercise_06_workqueue.py", ("work",), {8: ".get(", 11: ".forget", 12: ".done("}),
     "back-off": Part("exercise_07_backoff.py", ("Backoff",)),
     "sync": Part("exercise_08_sync_handler.py", ("sync",), {9: "foos.get_by_key", 10: "server.create"}),
@@ -62,19 +61,21 @@ class Pieces:
         return [name for name in PARTS if name not in self.files]
 
     def places(self) -> list[Place]:
-        """All lines that can run, but those of definitions."""
-        return [Place(str(file), line) for file in self.files.values() for line in sorted(_lines_of(file))]
+        """All lines of the files."""
+        counts = {str(file): len(source_of(file).lines) for file in self.files.values()}
+        return [Place(file, number + 1) for file, count in counts.items() for number in range(count)]
 
     def lit(self) -> dict[int, Lit]:
         """The reader's lines for the live page, by the number of the step that they do."""
         words = {step.number: step.words for step in steps()}
         found = {}
         for name, file in self.files.items():
-            text = file.read_text(encoding="utf-8")
+            lines = source_of(file).lines
             for number, piece in PARTS[name].steps.items():
-                lines = [at for at in sorted(_lines_of(file)) if piece in text.splitlines()[at - 1]]
-                if lines:
-                    found[number] = Lit(number, words[number], file.name, lines[0], 1, text)
+                # the last one: words about it may stand before
+                at = max((at for at, line in enumerate(lines, 1) if piece in line), default=0)
+                if at:
+                    found[number] = Lit(number, words[number], file.name, at, 1, "\n".join(lines))
         return found
 
 
@@ -98,21 +99,3 @@ def load(file: Path) -> ModuleType:
     sys.modules[spec.name] = module  # dataclasses look for it
     spec.loader.exec_module(module)
     return module
-
-
-def _lines_of(file: Path) -> set[int]:
-    """The lines in functions that can run."""
-    text = file.read_text(encoding="utf-8")
-    lines: set[int] = set()
-    codes: list[CodeType] = [compile(text, str(file), "exec")]
-    while codes:
-        code = codes.pop()
-        codes += [each for each in code.co_consts if isinstance(each, CodeType)]
-        if code.co_name != "<module>" and "__qualname__" not in code.co_names:
-            lines |= {line for _, _, line in code.co_lines() if line}
-    defined = {
-        node.lineno
-        for node in ast.walk(ast.parse(text))
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
-    }
-    return lines - defined

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -10,6 +11,7 @@ from typing import Any, Final
 
 from handloop.controller.cli.main import run_command
 from handloop.controller.cli.operator import Operator, Setup
+from handloop.controller.cli.problems import EXIT_USAGE
 from handloop.controller.foo.runnable import add_plain_foo
 from handloop.controller.program import PROGRAM
 from handloop.picture.snippets import snippets
@@ -23,8 +25,13 @@ def run_live(flags: Sequence[str]) -> int:
     Returns: the exit code.
     """
     operator = PLAIN
-    if flags and flags[0].endswith(".py"):
-        operator, flags = _with_pieces(Path(flags[0])), flags[1:]
+    if flags and (file := Path(flags[0])).suffix == ".py":
+        if not file.is_file():
+            sys.stderr.write(
+                f"error: there is no file {file}\n  fix: handloop walkthrough check 16 writes one\n"
+            )
+            return EXIT_USAGE
+        operator, flags = _with_pieces(file), flags[1:]
     return run_command(operator, ["run", "--sandbox", *flags])
 
 

@@ -7,40 +7,16 @@ from collections.abc import Collection
 from math import isclose
 from typing import Final, NamedTuple, TypeAlias
 
-_NUMBER: Final = re.compile(
-    r"(?P<grouped>[1-9]\d{0,2}(?:[, _'\u2019]\d{3})+(?![\d,]))|(?P<plain>\d+(?:[.,]\d+)?)"
-)
+_NUMBER: Final = re.compile(r"(?P<grouped>[1-9]\d{0,2}(?:[, _']\d{3})+(?![\d,]))|(?P<plain>\d+(?:[.,]\d+)?)")
 """`1,000` and `1 000` are a thousand; `2,5` and `0,005` have a decimal comma."""
-_UNITS: Final = {
-    "ms": 0.001,
-    "milliseconds": 0.001,
-    "min": 60,
-    "m": 60,
-    "minutes": 60,
-    "h": 3600,
-    "hours": 3600,
-}
-_UNIT: Final = re.compile(
-    rf"\s*({'|'.join(sorted(_UNITS, key=len, reverse=True))}|seconds?|secs?|s)(?![a-z])\s*"
-)
+_UNITS: Final = {"ms": 0.001, "milliseconds": 0.001, "m": 60, "min": 60, "minutes": 60, "h": 3600}
+_UNIT: Final = re.compile(r"\s*(ms|milliseconds|minutes|min|m|h|seconds?|secs?|s)(?![a-z])\s*")
 _CLAUSE: Final = re.compile(r"[,;.:]|\b(?:and|but|while)\b")
 _WORD: Final = re.compile(r"[\w']+")
 _NAMES: Final = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _AS_NUMBERS: Final = {"none": 0, "nothing": 0, "never": 0, **{w: n for n, w in enumerate(_NAMES)}}
 _UNSURE: Final = re.compile(r"\b(no idea|know|dunno|sure|maybe)\b")
-_DENIALS: Final = {
-    "not",
-    "no",
-    "never",
-    "nothing",
-    "waits",
-    "wait",
-    "idle",
-    "stops",
-    "isn't",
-    "doesn't",
-    "won't",
-}
+_DENIALS: Final = {"not", "no", "never", "nothing", "waits", "wait", "idle", "isn't", "doesn't"}
 _RIGHT: Final = 0.05
 _NEAR: Final = 1.5
 

@@ -1,5 +1,5 @@
 """
-The command line: `python -m handloop walkthrough [N | list | check N [FILE]]`, and a chapter run alone.
+The command line: `python -m handloop walkthrough [N | list | check N [FILE]]`.
 
 Exit codes: 0; 1 = an exercise is not right yet, or a chapter got stuck; 2 = the command line makes no sense;
 130 = Ctrl-C.
@@ -62,12 +62,6 @@ def main(arguments: Sequence[str], out: TextIO | None = None, keys: TextIO | Non
         return EXIT_USAGE
 
 
-def run_alone(file: str) -> NoReturn:
-    """Run the chapter that stands in a file, with the flags of this process, and exit."""
-    number = next(chapter.number for chapter in CHAPTERS if chapter.module == Path(file).stem)
-    sys.exit(main([str(number), *sys.argv[1:]]))
-
-
 def _parser() -> _Parser:
     parser = _Parser(
         prog=COMMAND,
@@ -76,17 +70,14 @@ def _parser() -> _Parser:
   {COMMAND}              all chapters
   {COMMAND} 3            chapter 3
   {COMMAND} list         what there is
-  {COMMAND} live         the plain controller on the live page, until Ctrl-C
-  {COMMAND} live FILE    the same with the pieces of exercise 16
+  {COMMAND} live [FILE]  the plain controller, or that of exercise 16, on the live page, until Ctrl-C
   {COMMAND} check 6      write the exercise of chapter 6
   {COMMAND} check 6 FILE check what you made of it
 """,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument(
-        "what", nargs="*", help="a chapter, `list`, or `check N [FILE]`; nothing = all chapters"
-    )
+    parser.add_argument("what", nargs="*", help="a chapter, `list`, or `check N [FILE]`; nothing = all")
     parser.add_argument(
         "--pace",
         metavar="N",
@@ -96,7 +87,7 @@ def _parser() -> _Parser:
     )
     parser.add_argument("--no-pause", action="store_true", help="wait for no key and make no pauses")
     parser.add_argument(
-        "--plain", action="store_true", help="no colours; the default when the output is no terminal"
+        "--plain", action="store_true", help="no colours; the default where there is no terminal"
     )
     return parser
 

@@ -102,11 +102,8 @@ class Screen:
                 texts = [self._indent + text for text in _side_by_side(row, widths)]
                 lines += texts if number else [self._painted(text, Colour.BOLD) for text in texts]
             elif number:
-                parts = [
-                    f"{name}: {cell}" if name else cell
-                    for name, cell in zip(cells[0], row, strict=True)
-                    if cell
-                ]
+                named = zip(cells[0], row, strict=True)
+                parts = [f"{name}: {cell}" if name else cell for name, cell in named if cell]
                 lines += self._wrapped("; ".join(parts), self._indent, self._indent * 3)
         self._write("\n".join(lines))
 

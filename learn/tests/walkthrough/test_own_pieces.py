@@ -26,13 +26,14 @@ def test_a_file_must_have_what_its_task_asks_for(tmp_path: Path) -> None:
         own_pieces({"work": "mine.py"}, tmp_path)
 
 
-def test_the_lines_that_can_run_are_those_in_functions(tmp_path: Path) -> None:
-    """Imports, definitions and docstrings are run by nobody's sync."""
-    text = "import os\n\ndef work(queue, sync):\n    '''Words.'''\n    while True:\n        queue.get()\n"
+def test_words_about_a_step_are_not_its_line(tmp_path: Path) -> None:
+    """The page shows the code below them."""
+    text = "def work(queue, sync):\n    '''queue.get()'''\n    while True:\n        queue.get()\n"
     (tmp_path / "mine.py").write_text(text, encoding="utf-8")
     pieces = own_pieces({"work": "mine.py"}, tmp_path)
-    assert [place.line for place in pieces.places()] == [5, 6]
-    assert source_of(tmp_path / "mine.py").lines[2] == "def work(queue, sync):"
+    assert [place.line for place in pieces.places()] == [1, 2, 3, 4]
+    assert {number: lit.line for number, lit in pieces.lit().items()} == {8: 4}
+    assert source_of(tmp_path / "mine.py").lines[0] == "def work(queue, sync):"
 
 
 def test_the_page_shows_the_readers_line_of_each_step() -> None:
@@ -41,9 +42,9 @@ def test_the_page_shows_the_readers_line_of_each_step() -> None:
     lines = {number: one.text.splitlines()[one.line - 1].strip() for number, one in sorted(lit.items())}
     assert lines == {
         1: "for kind, thing, version in server.watch(version):",
-        4: "return []",
+        4: 'return indexer.by_index("foo", f"{namespace}/{name}")',
         5: "store.add(obj)",
-        6: 'tell("delete", key)',
+        6: 'tell("update" if known else "add", key)',
         8: "key = queue.get()",
         9: "foo = foos.get_by_key(str(name))",
         10: "server.create(new_deployment(foo))",

@@ -53,6 +53,12 @@ def test_with_the_file_of_exercise_16_it_runs_the_readers_pieces(monkeypatch: py
         eventually(lambda: cluster.transport().request("GET", DEPLOYMENT).status == 200, "made")
 
 
+def test_a_file_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
+    """A sentence, and how to get one."""
+    assert run_live(["nothing.py"]) == 2
+    assert "there is no file nothing.py\n  fix: handloop walkthrough check 16" in capsys.readouterr().err
+
+
 def test_it_makes_the_deployment_of_a_foo() -> None:
     """The page can tell it from the controller for clusters."""
     cluster = ManagedSandbox(Foo)

@@ -78,9 +78,9 @@ def test_a_command_line_that_makes_no_sense(
     assert says in capsys.readouterr().err
 
 
-def test_a_chapter_runs_alone() -> None:
-    """Each script is a program of its own, and plain where the output is no terminal."""
-    command = [sys.executable, "-m", "handloop_learn.ch06_workqueue", "--no-pause"]
+def test_a_pipe_gets_plain_text() -> None:
+    """No colour where the output is no terminal."""
+    command = [sys.executable, "-m", "handloop", "walkthrough", "6", "--no-pause"]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     assert "Chapter 6" in ended.stdout
     assert "\x1b" not in ended.stdout
