@@ -31,8 +31,8 @@ OLDEST: Final = (1, 28)
 NEWEST: Final = (1, 36)
 _TESTED: Final = "{}.{}-{}.{}".format(*OLDEST, *NEWEST)
 _VERSION: Final = re.compile(r"v?(\d+)\.(\d+)")
-# the first version that offers a feature by default, and what happens without it
 _MOST_CAUSES: Final = 10
+# the first version that offers a feature by default, and what happens without it
 _FEATURES: Final = (
     ((1, 32), "streamed lists (it lists in pages)"),
     ((1, 29), "stable CEL rules in CRDs (invalid objects may be stored)"),
@@ -121,7 +121,7 @@ def missing_resource(
             fixes=tuple(install_fixes(group_resource, version, stored or served, crd_command)),
         )
     group, _, _ = group_resource.partition(".")
-    meant = (f"did you mean {nearest}? then the type names another group",) if nearest else ()
+    meant = (f"did you mean {nearest}? if so, the type has the wrong group",) if nearest else ()
     return Problem(
         code="E07",
         exit_code=EXIT_NO_CRD,

@@ -69,7 +69,7 @@ class FooRunnable(PlainFooRunnable):
 
     Implements handloop.controller.runtime.sharding.slot_work.SlotWorker.
     Fields: memory of Foos by name; kind, and sources, of which there are none, for a plan.
-    State: controller, as its base's; _stop, that of run.
+    State: controller, as in the base class; _stop, the event that run() was given.
     """
 
     controller: ProductionFooController | None

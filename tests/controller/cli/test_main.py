@@ -454,7 +454,7 @@ def test_a_wrong_group_is_reported(greeter: Callable[..., Ended], bare: SandboxC
     bare.create(CRDS, custom_resource_definition(Greeting))
     ended = greeter("doctor", "--kubeconfig", str(bare.kubeconfig), set_up=wrong)
     assert ended.code == 6
-    assert "fix: did you mean greetings.m.example.com/v1? then the type names another group" in ended.out
+    assert "fix: did you mean greetings.m.example.com/v1? if so, the type has the wrong group" in ended.out
 
 
 def run_with(closed: str, *words: str, folder: Path) -> subprocess.Popen[bytes]:
