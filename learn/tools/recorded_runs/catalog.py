@@ -1,4 +1,4 @@
-"""The recorded runs of the live page: what each is about, and what it must show."""
+"""The recordings of the live page: what each is about, and what it must show."""
 
 from __future__ import annotations
 
