@@ -68,8 +68,8 @@ def write_page(
     """
     Write the page with recordings into a folder: one file, which a browser opens without a server.
 
-    Args: runs = documents with `name`, `title`, `about`, `key`, `shows`, `marks`, `steps` and `states`;
-    title "" = the page is about Foos.
+    Args: runs = documents with `name`, `title`, `about`, `key`, `shows`, `marks`, `steps` and `states`, and
+    `says`, the words of marks that are moments, if any are; title "" = the page is about Foos.
     """
     folder.mkdir(parents=True, exist_ok=True)
     (folder / INDEX).write_text(_whole_page(runs, title, scenes), encoding="utf-8")
@@ -77,7 +77,7 @@ def write_page(
 
 def is_page(file: Path) -> bool:
     """Whether a file was written by `write_page`."""
-    return file.name == INDEX and "window.handloopRecorded" in file.read_text(encoding="utf-8")
+    return file.name == INDEX and b"window.handloopRecorded" in file.read_bytes()
 
 
 def _whole_page(runs: Sequence[Mapping[str, Any]], title: str, scenes: Scenes) -> str:
