@@ -252,7 +252,7 @@ SCENES: Final = (
     ),
     Scene(
         12,
-        "done(): nothing has changed meanwhile. {name} is at rest, {available} of {desired} available.",
+        "done(): nothing has changed. {name} is at rest, {available} of {desired} available.",
         "The promise is kept, and all threads wait. The next event, whatever it is, takes the same way.",
         facts={"again": False},
     ),
