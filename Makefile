@@ -56,7 +56,7 @@ show: install-dev ## run what shows a guarantee or a fault of the docs: ROW=G07,
 coverage: install-dev ## measure which lines and branches the tests run, the programs that they start included
 	$(PYTEST) --cov --cov-report=term --cov-report=html:build/coverage/html $(PYTEST_ARGS)
 
-pictures: docs ## take the pictures of the live page anew, for README and docs; needs chromium
+pictures: page ## take the pictures of the live page anew, for README and docs; needs chromium
 	mkdir -p learn/docs/live
 	WRITE_PICTURES=1 REQUIRE_CHROMIUM=1 $(BIN)/python -m pytest learn/tests/walkthrough/live/test_pictures.py
 	$(BIN)/python -m tools.situations

@@ -129,6 +129,10 @@ class ProcessorListener(Generic[T]):
         self._thread: Joinable | None = None
         self._resync_at = clock.now() + resync_seconds
 
+    def ignores_deletes(self) -> bool:
+        """Whether its handler was made without a function for deletes."""
+        return getattr(self._handler, "on_delete", None) is ignore
+
     def has_synced(self) -> bool:
         """Whether the informer is synced and every add of the initial list has returned from this handler."""
         # the informer first: a count read before it may be a count from before the last add of the list
@@ -448,7 +452,6 @@ class ResyncPeriods:
 def _tell(listener: ProcessorListener[T], batch: Sequence[Notification[T]]) -> None:
     for notification in batch:
         resync = isinstance(notification, UpdateNotification) and notification.old is notification.new
-        facts = {"what": type(notification).__name__, "resync": resync}
-        if isinstance(notification, DeleteNotification):
-            facts["ignored"] = getattr(listener._handler, "on_delete", None) is ignore  # noqa: SLF001 - this file's
-        TRACE.tell(6, listener.name, _key_of(notification), **facts)
+        ignored = isinstance(notification, DeleteNotification) and listener.ignores_deletes()
+        what = type(notification).__name__
+        TRACE.tell(6, listener.name, _key_of(notification), what=what, resync=resync, ignored=ignored)

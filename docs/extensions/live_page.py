@@ -1,5 +1,5 @@
 """
-The live page without a program: `live-page/` of the site plays the recorded runs.
+The live page without a program: `live-page/` of the site plays the recordings.
 
 Its files are those that a running program serves. A link to `live-page/#run=merge&at=merged` leads there:
 in the repository the folder's README answers it, in the site the page.
@@ -23,7 +23,7 @@ DOCS: Final = Path(__file__).parents[1]
 FOLDER: Final = "live-page"
 SCHEME: Final = "live"
 """What a link to the page has in the text that Sphinx reads: it is no page of Sphinx'."""
-LINK: Final = re.compile(rf"\]\([^)#\s]*\b{FOLDER}/(?P<place>#[^)\s]*)?\)")
+LINK: Final = re.compile(rf"\]\([^)#\s]*\b{FOLDER}/(?:index\.html)?(?P<place>#[^)\s]*)?\)")
 FIGURE: Final = re.compile(rf"^On the live page: .*{FOLDER}/#(?P<place>run=[^)\s]+)\).*$", re.MULTILINE)
 """A line that leads to a recording: below it the site shows the recording."""
 DOCS_OF_STEPS: Final = {step.number: f"../walkthrough.html#{make_id(step.words)}" for step in steps()}

@@ -1,4 +1,4 @@
-"""What the page needs beside its own files: recorded runs, scenes, the source of the steps."""
+"""What the page needs beside its own files: recordings, scenes, the source of the steps."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from typing import Any, Final, NamedTuple
 from handloop.picture.snippets import snippets
 
 PAGE: Final[Traversable] = files(__package__).joinpath("page")
-"""The folder of the page's files, which are the same for a running program and for recorded runs."""
+"""The folder of the page's files, which are the same for a running program and for recordings."""
 
 NAME: Final = "data.js"
 """Where the page of a running program looks for its data."""
 INDEX: Final = "index.html"
-"""The page itself; with recorded runs it is the only file."""
+"""The page itself; with recordings it is the only file."""
 _STYLE: Final = re.compile(r'<link rel="stylesheet" href="(\S+)">\n')
 _SCRIPT: Final = re.compile(r'<script defer src="(\S+)"></script>\n')
 
@@ -66,10 +66,10 @@ def write_page(
     folder: Path, runs: Sequence[Mapping[str, Any]], *, title: str = "", scenes: Scenes = NO_SCENES
 ) -> None:
     """
-    Write the page with recorded runs into a folder: one file, which a browser opens without a server.
+    Write the page with recordings into a folder: one file, which a browser opens without a server.
 
-    Args: runs = documents with `name`, `title`, `about`, `key`, `shows`, `marks`, `steps` and `states`;
-    title "" = the page is about Foos.
+    Args: runs = documents with `name`, `title`, `about`, `key`, `shows`, `marks`, `steps` and `states`, and
+    `says`, the words of marks that are moments, if any are; title "" = the page is about Foos.
     """
     folder.mkdir(parents=True, exist_ok=True)
     (folder / INDEX).write_text(_whole_page(runs, title, scenes), encoding="utf-8")
@@ -77,7 +77,7 @@ def write_page(
 
 def is_page(file: Path) -> bool:
     """Whether a file was written by `write_page`."""
-    return file.name == INDEX and "window.handloopRecorded" in file.read_text(encoding="utf-8")
+    return file.name == INDEX and b"window.handloopRecorded" in file.read_bytes()
 
 
 def _whole_page(runs: Sequence[Mapping[str, Any]], title: str, scenes: Scenes) -> str:

@@ -1,5 +1,5 @@
 """
-A recorded run, as the page gets it: steps that are counted from 1, and states.
+A recording, as the page gets it: steps that are counted from 1, and states.
 
 Which steps are in it: all that were told, but bookmarks, requests about Events, and, after a process' first
 one, successful renewals of a lease. They come with every run, and are never what it is about.

@@ -239,11 +239,11 @@ def _result(sync: Sync) -> dict[str, Any]:
     }
 
 
-def _cached(informer: SharedIndexInformer[Any]) -> list[tuple[str, str]]:
+def _cached(informer: SharedIndexInformer[Any]) -> list[list[str]]:
     """Key and resource version of the first objects in the cache."""
     keys = sorted(informer.indexer.list_keys())[:MOST_ITEMS]
     found = ((key, informer.indexer.get_by_key(key)) for key in keys)
-    return [(key, obj.metadata.resource_version) for key, obj in found if obj is not None]
+    return [[key, obj.metadata.resource_version] for key, obj in found if obj is not None]
 
 
 def _replicas(informer: SharedIndexInformer[Any]) -> dict[str, Any]:

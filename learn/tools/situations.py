@@ -2,7 +2,7 @@
 Takes what the live page shows in fifteen situations, as sheets for docs/live: `python -m tools.situations`.
 
 One sheet for each width of the window, light and dark: three scenes of the director, and twelve marks of the
-recorded runs. It opens the page of the repository, from its folder.
+recordings. It opens the page of the repository, from its folder.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ def test_the_words_come_first_and_are_few() -> None:
 
 
 def test_each_word_has_its_scene() -> None:
-    """Its last cell is a link: to a mark of a recorded run, or to a heading of these pages."""
+    """Its last cell is a link: to a mark of a recording, or to a heading of these pages."""
     links = [re.fullmatch(r"\[[^]]+\]\(([^)#]+)(?:#([^)]+))?\)", scene) for _, _, scene in WORDS]
     assert [row for row, link in zip(WORDS, links, strict=True) if link is None] == []
     assert [link[0] for link in links if link and not leads_somewhere(*link.groups())] == []

@@ -176,7 +176,7 @@ def dead_links(site: Path, texts: Mapping[Path, str]) -> list[str]:
 def is_shown(place: Mapping[str, list[str]]) -> bool:
     """Whether the live page has the step that an address names."""
     if "follow" in place:
-        return set(place.get("scene", [])) <= {str(number + 1) for number in range(len(SCENES))}
+        return set(place.get("scene", [])) <= {str(number) for number in range(len(SCENES))}
     (name,) = place["run"]
     run = read(name)
     steps = [str(step["seq"]) for step in run["steps"]]
@@ -193,9 +193,9 @@ def test_a_link_to_a_step_that_is_not_there_is_dead() -> None:
 
 def test_a_link_to_the_live_page_leads_there_from_any_folder() -> None:
     """In the repository it leads to the folder; in the site, to the page in it."""
-    text = "[a](learn/docs/live-page/#run=merge) [![b](docs/b.gif)](learn/docs/live-page/) [c](live.md)"
+    text = "[a](learn/docs/live-page/#run=merge) [![b](b.gif)](learn/docs/live-page/index.html) [c](live.md)"
     assert LINK.sub(link_from(DOCS), text) == (
-        "[a](live:live-page/index.html#run=merge) [![b](docs/b.gif)](live:live-page/index.html) [c](live.md)"
+        "[a](live:live-page/index.html#run=merge) [![b](b.gif)](live:live-page/index.html) [c](live.md)"
     )
     assert LINK.sub(link_from(DOCS / "how-to"), "[a](../live-page/)") == "[a](live:../live-page/index.html)"
 

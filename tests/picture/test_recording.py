@@ -1,4 +1,4 @@
-"""A recorded run, as the page gets it."""
+"""A recording, as the page gets it."""
 
 from __future__ import annotations
 

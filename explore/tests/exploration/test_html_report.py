@@ -69,7 +69,7 @@ def test_a_link_leads_to_the_strike_in_the_live_page(browser: Browser, folder: P
         expect(page.locator("#why")).to_contain_text("the plan strikes write 1, POST")
         expect(page.locator("#play")).to_have_text("Play")
         page.keyboard.press("ArrowRight")
-        expect(page.locator("#why")).to_contain_text("create deployments.apps in default")
+        expect(page.locator("#why")).to_contain_text("creates a Deployment in default")
         expect(page.locator("h1")).to_have_text("foos:set_up, explored")
         expect(page.locator("#follow")).to_be_hidden()
     assert opened.complaints == []

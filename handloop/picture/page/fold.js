@@ -80,6 +80,9 @@ function emptyView(state) {
     for (const row of state.informers) {
       view.fifo.set(plural(row.plural), row.fifo);
       view.objects.set(plural(row.plural), row.objects);
+      for (const [key, version] of row.cached || []) {
+        put(view, `c ${object(row.plural, key)}`, { kind: plural(row.plural), key, place: "indexer", stays: true, first: true, version });
+      }
     }
     for (const row of state.queues) {
       const queue = queueOf(view, row.name);
@@ -105,6 +108,10 @@ function queueOf(view, name) {
 function reduce(view, step, shown, state) {
   if (step.step === 0) {
     Object.assign(view, step.facts.goes_on ? {} : emptyView(state), { hidden: view.hidden, step });
+    for (const name of step.facts.stale || []) {
+      const id = `c o ${name}`;
+      view.tokens.set(id, { ...view.tokens.get(id), stale: true });
+    }
     return;
   }
   count(view, step);
@@ -177,7 +184,7 @@ const TOKENS = {
     kind: plural(component), key, place: "loop", from: "fifo", count: facts.types.length,
     ghost: view.tokens.get(object(component, key))?.ghost }),
   4: (view, { component, key }) => cached(view, component, key),
-  5: (view, { component, key, facts, thread }) => cached(view, component, key, { brief: Boolean(facts.deleted), thread }),
+  5: (view, { component, key, facts, thread }) => cached(view, component, key, { brief: Boolean(facts.deleted), thread, version: facts.version, stale: false }),
   6: (view, { component, key }) => {
     put(view, object(component, key), { kind: plural(component), key, place: "handlers", from: "indexer" });
     view.handled.set(component, object(component, key));
@@ -213,12 +220,16 @@ const TOKENS = {
   },
 };
 
+// Whether the picture shows a token: of what the cache held before the first step, that of the followed key.
+const isMine = ({ kind, key, first }) => !kind || (isOurs(kind)
+  && !(first && filters.key && (notes.owners.get(`${kind} ${key}`) || key) !== filters.key));
+
 // In the Indexer an object stays, until it is deleted.
 function cached(view, component, key, change = {}) {
-  const id = `c ${object(component, key)}`;
+  const id = `c ${object(component, key)}`, { version, stale } = view.tokens.get(id) || {};
   view.tokens.delete(object(component, key));
-  const isFew = sum(view.objects.values(), (objects) => objects) < 4;  // then each keeps its place
-  put(view, id, { kind: plural(component), key, place: "indexer", from: "loop", stays: true, ...change }, isFew);
+  const isFew = sum(view.objects.values(), (objects) => objects) <= 4;  // then each keeps its place
+  put(view, id, { kind: plural(component), key, place: "indexer", from: "loop", stays: true, version, stale, ...change }, isFew);
 }
 
 // A state came to pass: a key that is stuck there was left behind by its worker, which is free.

@@ -1,8 +1,10 @@
-// The director: one Foo in scenes, each a step of the run that it finds by the scene's conditions.
+// The director: one Foo in scenes, each a step of the recording that it finds by the scene's conditions.
+// Scene 0 has no step. A scene asks what breaks without its part, and the next press answers.
 
 const SEEN = "handloop-seen";
+const INTRO = 0;
 const director = {
-  isOpen: false, scene: 1, key: "", script: [],
+  isOpen: false, scene: INTRO, key: "", script: [], answered: new Set(),
 
   isNew() {
     try { return recorded.scenes.length && !localStorage.getItem(SEEN); } catch { return false; }
@@ -11,11 +13,11 @@ const director = {
   open(scene) {
     hold();
     this.isOpen = true;
-    this.scene = Math.max(1, Math.min(scene, recorded.scenes.length));
+    this.scene = Math.max(INTRO, Math.min(scene, recorded.scenes.length - 1));
     document.body.classList.add("following");
     $("scene").hidden = false;
     if (isRecorded) openRun((recorded.runs.find((one) => one.name === "apply") || recorded.runs[0]).name);
-    render();
+    this.show();
   },
 
   close() {
@@ -33,13 +35,26 @@ const director = {
   },
 
   go(scene) {
-    if (scene > recorded.scenes.length) this.leave();
-    else if (this.script[scene - 1]) this.scene = scene;
+    const asks = this.script[this.scene]?.without && !this.answered.has(this.scene);
+    if (scene > this.scene && asks) this.answered.add(this.scene);
+    else if (scene >= recorded.scenes.length) this.leave();
+    else if (this.script[scene]) {
+      this.scene = scene;
+      history.pushState(null, "", `#follow&scene=${scene}`);
+      this.show();
+    }
+  },
+
+  // After a turn: no source of another scene, and the lit step in view.
+  show() {
+    ACTS.close();
+    render();
+    if (narrow.matches) (document.querySelector(".place.on") || $("picture")).scrollIntoView({ block: "center" });
   },
 
   takes(name) {
     if (!this.isOpen) return false;
-    this.go({ back: this.scene - 1, first: 1, last: recorded.scenes.length }[name] || this.scene + 1);
+    this.go({ back: this.scene - 1, earlier: this.scene - 1, first: INTRO, last: recorded.scenes.length - 1 }[name] ?? this.scene + 1);
     return true;
   },
 
@@ -47,15 +62,15 @@ const director = {
   find() {
     const found = [];
     recorded.scenes.forEach((scene, nth) => {
-      const from = nth < 2 ? 0 : found[(scene.after || nth) - 1];
+      const from = nth < 2 ? 0 : found[scene.after || nth - 1];
       const fits = (step, index) => from >= 0 && index >= from && step.step === scene.step
         && (step.step === 1 ? shows(index) : step.of === this.key) && step.thread.startsWith(scene.by)
         && (!scene.kind || plural(step.component) === scene.kind)
         && Object.entries(scene.facts).every(([name, value]) => (value === null ? name in step.facts : step.facts[name] === value));
-      found.push(ring.findIndex(fits));
+      found.push(this.key && scene.step ? ring.findIndex(fits) : -1);
     });
-    this.script = recorded.scenes.map((scene, nth) => ({ ...scene, position: found[nth] < 0 ? 0 : dropped + found[nth] + 1 }))
-      .filter((scene) => scene.position).sort((one, other) => one.position - other.position);
+    const [intro, ...others] = recorded.scenes.map((scene, nth) => ({ ...scene, position: found[nth] < 0 ? 0 : dropped + found[nth] + 1 }));
+    this.script = [intro, ...others.filter((scene) => scene.position).sort((one, other) => one.position - other.position)];
   },
 
   // Choose the Foo, and let the picture show the scene's step.
@@ -63,38 +78,50 @@ const director = {
     if (!this.isOpen) return;
     if (!this.key || this.run !== run) {
       const first = ring.find((step) => step.step === 2 && step.facts.type === "Added" && plural(step.component) === "foos");
-      if (!first) return;
-      Object.assign(this, { key: first.of, run });
-      follow(this.key);
+      this.key = first ? first.of : "";
+      this.run = run;
+      if (first) follow(this.key);
     }
     this.find();
-    const scene = this.script[this.scene - 1];
-    if (scene && scene.position !== at) seek(scene.position, true);
+    const position = this.script[this.scene]?.position ?? at;
+    if (position !== at) seek(position, true);
   },
 
   draw() {
     if (!this.isOpen) return;
-    const scene = this.script[this.scene - 1], { step } = view;
-    $("made").hidden = Boolean(this.key);
+    const scene = this.script[this.scene], last = recorded.scenes.length - 1, { step } = view, isIntro = this.scene === INTRO;
     const offer = newestState()?.controls?.find((one) => one.name === "make");
+    $("made").hidden = Boolean(this.key);
     $("make").hidden = !offer || Boolean(offer.blocked);
     say("made-by", $("make").hidden ? "Apply one: kubectl apply -f manifests/samples/foo.yaml" : "");
-    $("script").hidden = !scene;
-    say("scene-title", scene ? `(${scene.step}) ${STEPS[scene.step][0]}` : "Follow one Foo");
-    say("count", scene ? `${this.scene} of ${recorded.scenes.length}` : "");
-    $("on").disabled = !scene;
-    say("on", this.scene === recorded.scenes.length ? "See all ▶" : "Next ▶");
-    $("before").disabled = this.scene === 1;
-    if (!scene) return;
-    const words = { ...step.facts, key: step.key, name: shortKey(step.of), thread: step.thread };
+    say("count", `${this.scene} of ${last}`);
+    $("on").disabled = !this.script[this.scene + 1] && this.scene < last;
+    $("before").disabled = isIntro;
+    $("legend").hidden = !isIntro;
+    $("script").hidden = isIntro || !scene;
+    $("reasons").hidden = !scene;
+    $("docs").hidden = isIntro;
+    say("scene-title", isIntro ? "Follow one Foo" : scene ? `(${scene.step}) ${WORDS[scene.step]}` : "…");
+    if (!scene) return say("sentence", "This step has not come yet.");
+    const words = step ? { ...step.facts, ...this.foo(), key: step.key, name: shortKey(step.of || ""), thread: step.thread } : {};
     say("sentence", scene.sentence.replace(/\{(\w+)\}/g, (_, name) => [].concat(words[name]).join(", ")));
     say("reason", scene.reason);
     if (scene.docs) $("docs").href = scene.docs;
-    say("without", scene.without.words);
-    say("test", scene.without.test);
+    if (isIntro) return say("on", "Next ▶");
+    const [, part, answer] = scene.without?.words.match(/^(.*?): (.*)$/s) || [], isAnswered = this.answered.has(this.scene);
+    say("part", part || "");
+    say("without", answer || "");
+    say("test", scene.without?.test || "");
+    $("asked").hidden = !part;
+    $("answer").hidden = !isAnswered;
+    say("on", part && !isAnswered ? "Answer ▶" : this.scene === last ? "See all ▶" : "Next ▶");
     const { path, line, first, text } = recorded.source[scene.code], lines = text.split("\n");
     const code = lines[line - first].trim().startsWith("#") ? line + 1 : line;
-    $("line").replaceChildren(make("span", `${path}:${code}`), make("code", lines[code - first].trim()));
-    address(`follow&scene=${this.scene}`);
+    return $("line").replaceChildren(make("span", `${path}:${code}`), make("code", lines[code - first].trim()));
+  },
+
+  // The replicas of the Foo, wanted and available.
+  foo() {
+    return (isRecorded ? shownState() : newestState())?.objects.flatMap((one) => one.rows).find((row) => row.key === this.key) || {};
   },
 };

@@ -4,11 +4,14 @@ const RING = 5000;
 const MOST_STATES = 400;
 const READ_SECONDS = 0.06;        // to read one letter
 const LEAST_SECONDS = 1.5;        // for which a sentence stays
+const SEEN_SECONDS = 1.5;         // for a sentence that was seen
 const FAST_SECONDS = 0.3;
+const GLIDE_SECONDS = 0.2;        // for a step between two moments
+const MOST_GLIDE_SECONDS = 3;     // for all steps between two moments
 const recorded = window.handloopRecorded;
 const isRecorded = recorded.runs.length > 0;
 
-let ring, dropped, notes, keys, states, passed, floor, view, played, at;
+let ring, dropped, notes, keys, states, passed, floor, view, played, at, seen;
 let playing = true, live = false, hasChosen = false;
 let left = 0;                     // seconds for which the sentence still stays
 let before = 0;
@@ -19,6 +22,7 @@ function begin(first, firstSeq = 0) {
   dropped = played = at = 0;      // steps that went before ring[0]; that were folded; the one that is shown
   notes = new Notes();
   keys = new Set();
+  seen = new Set();               // the sentences that were read
   states = first ? [{ seq: firstSeq, state: first }] : [];
   passed = states.length;         // how many states came to pass up to the step
   floor = emptyView(first);       // the view before ring[0]
@@ -76,10 +80,30 @@ function fold(isSeen) {
   played += 1;
   if (isSeen) {
     at = played;
-    left = playing && !live && $("pace").value === "fast" ? FAST_SECONDS : Math.max(LEAST_SECONDS, step.why.length * READ_SECONDS);
+    left = secondsFor(step);
   }
   pass();
   return isSeen;
+}
+
+// How long a step that was just folded stays.
+function secondsFor({ why }) {
+  const pace = $("pace").value, told = moments.get(at);
+  if (pace === "fast") return FAST_SECONDS;
+  if (pace === "moments" && !told && at < total()) {
+    const stops = [0, ...moments.keys(), total()], next = stops.find((one) => one > at), last = stops.findLast((one) => one < at);
+    return Math.min(GLIDE_SECONDS, MOST_GLIDE_SECONDS / (next - last));
+  }
+  const text = told || why, kind = text.replace(/\d+/g, "");
+  if (seen.has(kind)) return SEEN_SECONDS;
+  seen.add(kind);
+  return Math.max(LEAST_SECONDS, text.length * READ_SECONDS);
+}
+
+// The position of the moment that is shown, and of the others: -1 = the one before, 1 = the next.
+function momentAt(offset = 0) {
+  const stops = [...moments.keys()], here = stops.findLastIndex((one) => one <= at);
+  return stops[here + offset - (offset < 0 && stops[here] < at ? -1 : 0)];
 }
 
 // Go on to the next step that is shown. Returns: whether there was one.
@@ -135,7 +159,12 @@ function render() {
   drawnState = state;
   $("boxes").hidden = !state;
   say("steps-title", `Twelve steps${CONTROLLERS[state?.foo] || ""}`);
-  say("why", view.step ? view.step.why : isRecorded ? "Press play, or the right arrow." : HOW_TO_BEGIN);
+  const why = view.step ? view.step.why : isRecorded ? "Press play, or the right arrow." : HOW_TO_BEGIN, told = moments.get(momentAt()) || "";
+  const glides = playing && $("pace").value === "moments" && !moments.has(at) && at < total();
+  say("says", told);
+  say("why", why);
+  $("why").classList.toggle("passing", glides || told === why);
+  document.body.classList.toggle("told", glides || moments.has(at));
   Object.assign($("scrub"), { min: dropped, max: total(), value: at });
   say("position", `step ${at} of ${total()}`);
   say("hidden", view.hidden && !live ? `${plurally(view.hidden, "step")} hidden so far` : "");
@@ -150,7 +179,7 @@ function render() {
   }
   director.draw();
 }
-const CONTROLLERS = { plain: " of the plain Foo controller", production: " of the Foo controller for clusters" };
+const CONTROLLERS = { plain: ", plain controller", production: ", controller for clusters" };
 const HOW_TO_BEGIN = "Make a Foo: by an experiment, or kubectl apply -f manifests/samples/foo.yaml";
 
 function drawKeys() {
@@ -178,7 +207,7 @@ function showSource(number) {
 }
 
 const NOISE = ["bookmarks", "events", "resyncs", "myapp"];
-let run = null;
+let run = null, moments = new Map();  // position -> what is said there
 
 const address = (text) => {
   if (location.hash !== `#${text}`) history.replaceState(null, "", `#${text}`);
@@ -193,6 +222,11 @@ function openRun(name) {
   hasChosen = true;
   filters.key = run.key;
   for (const name of NOISE) $(name).checked = filters[name] = run.shows.includes(name);
+  const gaps = run.steps.filter((step) => !step.step).map((step) => [step.seq, step.why]);
+  const told = Object.entries(run.says || {}).map(([mark, words]) => [run.marks[mark], words]);
+  moments = new Map(told.length ? [...gaps, ...told].sort(([one], [other]) => one - other) : []);
+  Object.assign($("pace").options[0], { hidden: !moments.size, disabled: !moments.size });
+  $("pace").value = moments.size ? "moments" : "read";
   receive(run.steps);
   drawRuns();
 }
@@ -213,15 +247,20 @@ function grown(changed) {
 
 function drawRuns() {
   $("recorded").replaceChildren(...recorded.runs.map(({ name, title, about }) => {
-    const item = make("li"), marks = make("p", undefined, "marks"), link = (text, to) => {
+    const item = make("li"), marks = make("ol"), link = (text, to) => {
       const made = make("a", text);
       made.href = `#run=${name}${to}`;
       return made;
     };
-    item.append(link(title, ""), make("p", about), marks);
+    item.append(link(title, ""), make("p", about));
     if (run.name === name) {
       item.firstChild.setAttribute("aria-current", "true");
-      marks.append(...Object.keys(run.marks || {}).map((mark) => link(mark, `&at=${mark}`)));
+      marks.append(...Object.keys(run.marks || {}).filter((mark) => !moments.size || run.says[mark]).map((mark) => {
+        const row = make("li");
+        row.append(link(run.says?.[mark] || mark, `&at=${mark}`));
+        return row;
+      }));
+      item.append(marks);
     }
     return item;
   }));
@@ -231,7 +270,7 @@ function route() {
   const wanted = new URLSearchParams(location.hash.slice(1));
   document.body.classList.toggle("embed", wanted.has("embed"));
   if (!location.hash && director.isNew()) wanted.set("follow", "");
-  if (wanted.has("follow")) return director.open(Number(wanted.get("scene")) || 1);
+  if (wanted.has("follow")) return director.open(Number(wanted.get("scene")));
   director.close();
   if (!isRecorded) return render();
   const name = recorded.runs.some((one) => one.name === wanted.get("run")) ? wanted.get("run") : recorded.runs[0].name;
@@ -303,17 +342,19 @@ const ACTS = {
   play: () => { left = 0; if (playing || live) hold(); else playing = true; },
   back: () => { hold(); back(); },
   next: () => { hold(); advance(); },
+  earlier: () => { hold(); seek(momentAt(-1) || dropped, true); },
+  later: () => { hold(); seek(momentAt(1) || total(), true); },
   first: () => { hold(); seek(dropped); },
   last: () => { hold(); seek(Infinity, true); },
   live: () => { live = !live; playing = true; seek(at); },
   before: () => director.go(director.scene - 1),
   on: () => director.go(director.scene + 1),
   leave: () => director.leave(),
-  line: () => showSource(recorded.scenes[director.scene - 1].code),
-  make: () => act("make"),
+  line: () => showSource(director.script[director.scene].code),
+  make: () => { director.scene = 1; act("make"); },
   close: () => { $("source").hidden = true; },
 };
-for (const [name, action] of Object.entries(ACTS)) $(name).addEventListener("click", () => { action(); render(); });
+for (const [name, action] of Object.entries(ACTS)) $(name)?.addEventListener("click", () => { action(); render(); });
 addEventListener("click", (event) => {
   const step = event.target.closest("[data-step]");
   if (step) showSource(step.dataset.step);
@@ -325,14 +366,14 @@ for (const name of NOISE) {
 $("of").addEventListener("change", () => { follow($("of").value); again(); });
 $("pace").addEventListener("change", () => { hold(); ACTS.play(); render(); });
 $("scrub").addEventListener("input", () => { hold(); seek(Number($("scrub").value)); render(); });
-const KEYS = { " ": "play", ArrowLeft: "back", ArrowRight: "next", Home: "first", End: "last" };
+const KEYS = { " ": "play", ArrowLeft: "back", ArrowRight: "next", Home: "first", End: "last", PageUp: "earlier", PageDown: "later" };
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape") ACTS.close();
-  if (event.key === "Enter" && event.target.matches("g.step")) showSource(event.target.dataset.step);
+  if (event.target.matches?.("g.step") && onStep(event.key)) return event.preventDefault();
   if (/^(INPUT|SELECT|PRE)$/.test(event.target.tagName) || event.ctrlKey || event.metaKey || event.altKey) return;
   if (/^(BUTTON|A|SUMMARY)$/.test(event.target.tagName) && event.key === " ") return;
   const name = KEYS[event.key];
-  if (!name) return;
+  if (!name || (name.endsWith("er") && !director.isOpen && !moments.size)) return;
   event.preventDefault();
   if (!director.takes(name)) ACTS[name]();
   render();
@@ -341,14 +382,17 @@ let touched = null;
 addEventListener("touchstart", (event) => { [touched] = event.changedTouches; });
 addEventListener("touchend", (event) => {
   const [{ clientX, clientY }] = event.changedTouches, x = clientX - touched.clientX;
+  if (event.target.closest?.("pre, .scroll, input")) return;  // it is moved, not the scene
   if (Math.abs(x) > 60 && Math.abs(clientY - touched.clientY) < 40) director.takes(x < 0 ? "next" : "back");
   render();
 });
 addEventListener("hashchange", route);
+narrow.addEventListener("change", () => { picture(); render(); });
 
 picture();
 begin();
 $("runs").hidden = !isRecorded;
+$("live").hidden = isRecorded;
 $("try").hidden = isRecorded;
 if (!isRecorded) listen();
 route();

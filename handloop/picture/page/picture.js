@@ -1,4 +1,4 @@
-// The picture of the twelve steps, and a list of them for narrow windows. Names go in by textContent.
+// The picture of the twelve steps; in narrow windows its boxes stand in a column. Names go in by textContent.
 
 const $ = (id) => document.getElementById(id);
 const make = (name, text, cls) => {
@@ -26,29 +26,37 @@ const sum = (rows, of) => [...rows].reduce((total, row) => total + of(row), 0);
 const plurally = (number, noun) => `${number} ${noun}${number === 1 ? "" : "s"}`;
 const milliseconds = (seconds) => (seconds < 1 ? `${+(seconds * 1000).toPrecision(3)} ms` : `${+seconds.toPrecision(3)} s`);
 
-// [words, x, y, where the words stand, the place that it fills]
-const STEPS = [null,
-  ["list & watch", 140, 91, "right", "reflector"], ["add object", 246, 178, "above", "fifo"], ["pop", 512, 178, "above", "loop"],
-  ["update index", 590, 267, "left", "indexer"], ["store", 690, 267, "right", "indexer"],
-  ["dispatch", 780, 178, "above", "handlers"], ["enqueue key", 892, 267, "right", "queue"],
-  ["get key", 600, 446, "over", "worker"], ["get object", 432, 356, "below", "worker"], ["write", 24, 91, "right", "server"],
-  ["forget, or add rate limited", 200, 545, "over", "waiting"], ["done", 400, 484, "over", "queue"],
-];
-// x, y, width, height, title; the first row of tokens, and how many
-const PLACES = {
-  server: [10, 8, 990, 52, "API server", 32, 3], reflector: [50, 122, 166, 112, "Reflector", 62, 3],
-  fifo: [276, 122, 206, 112, "DeltaFIFO", 62, 3], loop: [542, 122, 206, 112, "informer loop", 62, 3],
-  handlers: [812, 122, 188, 112, "handlers", 62, 3], indexer: [484, 300, 264, 112, "Indexer", 62, 3],
-  queue: [812, 300, 188, 112, "work queue", 79, 2], worker: [50, 300, 330, 112, "worker: sync_handler", 62, 3],
-  waiting: [484, 500, 264, 90, "back-off", 62, 2],
+const WORDS = ["", "list & watch", "add object", "pop", "update index", "store", "dispatch", "enqueue key", "get key", "get object",
+  "write", "forget, or add rate limited", "done"];
+const PLACE_OF = ["", "reflector", "fifo", "loop", "indexer", "indexer", "handlers", "queue", "worker", "worker", "server", "waiting", "queue"];
+const TITLES = { server: "API server", reflector: "Reflector", fifo: "DeltaFIFO", loop: "informer loop", handlers: "handlers",
+  indexer: "Indexer", queue: "work queue", worker: "worker: sync_handler", waiting: "back-off" };
+// size; places: x, y, width, height, the first row of tokens, how many, and in how many columns;
+// steps: x, y, where the words stand
+const WIDE = {
+  size: [860, 488],
+  places: { server: [34, 4, 818, 44, 22, 3, 3, 110], reflector: [34, 96, 156, 100, 55, 3], fifo: [254, 96, 156, 100, 55, 3],
+    loop: [474, 96, 156, 100, 55, 3], handlers: [694, 96, 158, 100, 55, 3], indexer: [386, 248, 238, 120, 55, 4],
+    queue: [640, 248, 212, 120, 72, 3], worker: [34, 248, 266, 120, 55, 3], waiting: [330, 430, 340, 54, 36, 2, 2] },
+  steps: [[130, 72, "right"], [222, 146, "above"], [442, 146, "above"], [510, 222, "left"], [592, 222, "right"], [662, 146, "above"],
+    [746, 222, "right"], [470, 388, "over"], [343, 308, "below"], [18, 72, "right"], [110, 457, "over"], [250, 412, "over"]],
+  wires: ["M130 48V96", "M190 146H254", "M410 146H474", "M510 196V248", "M592 196V248", "M630 146H694", "M746 196V248",
+    "M690 368V388H210V368", "M386 308H300", "M34 308H18V26H34", "M70 368V457H330", "M150 368V412H730V368", "M670 457H790V368"],
 };
-const WIRES = [
-  "M140 60V122", "M216 178H276", "M482 178H542", "M590 234V300", "M690 234V300", "M748 178H812", "M892 234V300",
-  "M850 412V446H250V412", "M484 356H380", "M50 356H24V60", "M110 412V545H484", "M748 545H960V412", "M180 412V484H905V412",
-];
-const WORDS = {
-  left: { x: -21, y: 4, "text-anchor": "end" }, right: { x: 21, y: 4, "text-anchor": "start" },
-  over: { x: 19, y: -6, "text-anchor": "start" }, below: { y: 31, "text-anchor": "middle" }, above: { y: -21, "text-anchor": "middle" },
+const NARROW = {
+  size: [346, 676],
+  places: { server: [34, 2, 308, 42, 21, 1, 1, 92], reflector: [34, 78, 308, 42, 30, 2, 2], fifo: [34, 152, 308, 42, 30, 2, 2],
+    loop: [34, 228, 140, 58, 46, 1], handlers: [218, 228, 124, 58, 46, 1], indexer: [34, 322, 272, 98, 30, 4],
+    worker: [34, 454, 272, 76, 46, 2], waiting: [14, 578, 134, 96, 50, 2], queue: [160, 578, 184, 96, 66, 2] },
+  steps: [[130, 57, "right"], [130, 132, "right"], [90, 206, "right"], [58, 304, "half"], [152, 304, "right"], [194, 257, "top"],
+    [325, 433, "left"], [186, 558, "right"], [90, 433, "right"], [18, 57, "right"], [52, 548, "half"], [286, 548, "right"]],
+  wires: ["M130 44V78", "M130 120V152", "M90 194V228", "M58 286V322", "M152 286V322", "M174 257H218", "M325 286V578",
+    "M186 578V530", "M90 420V454", "M34 492H18V23H34", "M52 530V578", "M286 530V578", "M148 624H160"],
+};
+const SIDES = {
+  left: { x: -19, y: 4, "text-anchor": "end" }, right: { x: 19, y: 4, "text-anchor": "start" },
+  over: { x: 17, y: -6, "text-anchor": "start" }, below: { y: 30, "text-anchor": "middle" }, above: { y: -20, "text-anchor": "middle" },
+  half: { x: 19, y: 12, "text-anchor": "start" }, top: { y: -33, "text-anchor": "middle" },
 };
 const SHAPES = {
   key: "M0 -8L8 7H-8z", foos: "M-7 -7H7V7H-7z", deployments: "M-4 -8H4L9 0L4 8H-4L-9 0z", other: "M0 -8L8 0L0 8L-8 0z",
@@ -57,71 +65,109 @@ const shapeOf = (token) => (token.kind ? (SHAPES[token.kind] ? token.kind : "oth
 
 const layer = draw("g", { id: "tokens" });
 const drawn = new Map();
+const narrow = matchMedia("(max-width: 719px)");
+let map = WIDE;
+let picked = 1;                   // the step that Tab leads to
+let shownNumber = 0;              // the one that is lit
 
 function picture() {
-  const svg = draw("svg", { viewBox: "0 0 1010 592", role: "group", "aria-label": "The twelve steps" });
+  map = narrow.matches ? NARROW : WIDE;
+  const svg = draw("svg", { viewBox: `0 0 ${map.size.join(" ")}`, role: "group", "aria-label": "The twelve steps" });
   const tip = draw("marker", { id: "tip", viewBox: "0 0 8 8", refX: 8, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto" });
   tip.append(draw("path", { d: "M0 0L8 4L0 8z", class: "arrow" }));
   const defs = draw("defs");
   defs.append(tip);
-  svg.append(defs, ...WIRES.map((d) => draw("path", { d, class: "wire", "marker-end": "url(#tip)" })));
-  for (const [name, [x, y, width, height, title]] of Object.entries(PLACES)) {
+  svg.append(defs, ...map.wires.map((d) => draw("path", { d, class: "wire", "marker-end": "url(#tip)" })));
+  for (const [name, [x, y, width, height, first]] of Object.entries(map.places)) {
     const place = draw("g", { class: "place", "data-place": name });
-    place.append(draw("rect", { x, y, width, height, rx: 8 }), draw("text", { x: x + 10, y: y + 21, class: "name" }, title));
-    for (const line of [0, 1]) place.append(draw("text", { x: x + 10, y: y + 40 + 16 * line, class: "now" }));
+    place.append(draw("rect", { x, y, width, height, rx: 8 }), draw("text", { x: x + 9, y: y + 17, class: "name" }, TITLES[name]));
+    const beside = first < 36 || name === "waiting" && map === WIDE;  // no room below the title
+    for (const line of [0, 1]) {
+      place.append(draw("text", beside ? { x: x + width - 9, y: y + 18, "text-anchor": "end", class: "now" }
+        : { x: x + 9, y: y + 35 + 16.5 * line, class: "now" }));
+    }
     svg.append(place);
   }
-  STEPS.forEach((step, number) => {
-    if (!step) return;
-    const [words, x, y, side] = step;
-    const group = draw("g", { class: "step", "data-step": number, tabindex: 0, role: "button",
+  map.steps.forEach(([x, y, side], nth) => {
+    const number = nth + 1, words = WORDS[number];
+    const group = draw("g", { class: "step", "data-step": number, role: "button",
       transform: `translate(${x} ${y})`, "aria-label": `Step ${number}, ${words}: show its source` });
-    group.append(draw("circle", { r: 15 }), draw("text", { y: 5, class: "number" }, number));
-    const lines = side === "above" ? words.split(" ") : [words];
-    lines.forEach((line, nth) => group.append(draw("text",
-      { ...WORDS[side], class: "word", dy: 15 * (nth - lines.length + 1) }, line)));
+    group.append(draw("circle", { r: map === WIDE ? 14 : 11 }), draw("text", { y: 5, class: "number" }, number));
+    linesOf(words, side).forEach((line, at, lines) => group.append(draw("text",
+      { ...SIDES[side], class: "word", dy: 16.5 * (at - lines.length + 1) }, line)));
     svg.append(group);
-    const item = make("li"), button = make("button");
-    button.dataset.step = number;
-    button.append(make("b", number), make("span", words, "what"), make("span", "", "keys"));
-    item.append(button);
-    $("steps").append(item);
   });
+  drawn.clear();
+  layer.replaceChildren();
   svg.append(layer);
-  $("picture").append(svg);
+  $("picture").replaceChildren(svg);
+  pick(picked);
+}
+
+function linesOf(words, side) {
+  const each = words.split(" "), half = Math.ceil(each.length / 2);
+  return side === "above" ? each : side === "half" ? [each.slice(0, half).join(" "), each.slice(half).join(" ")] : [words];
+}
+
+// One step is in the order of Tab: the one that is lit, or was chosen with the arrows.
+function pick(number) {
+  picked = number;
+  for (const node of all("g.step")) node.setAttribute("tabindex", Number(node.dataset.step) === number ? 0 : -1);
+}
+
+// What a key does on a step of the picture. Returns: whether anything.
+function onStep(key) {
+  const next = { ArrowRight: picked + 1, ArrowDown: picked + 1, ArrowLeft: picked - 1, ArrowUp: picked - 1, Home: 1, End: 12 }[key];
+  if (next) {
+    pick(Math.max(1, Math.min(12, next)));
+    document.querySelector(`g.step[data-step="${picked}"]`).focus();
+  } else if (key === "Enter" || key === " ") showSource(picked);
+  else return false;
+  return true;
 }
 
 function drawSteps(view) {
   const { step } = view;
   // a handler reads the cache, too: only a worker's read is (9)
   const number = !step || (step.step === 9 && !step.facts.worker) ? 0 : step.step;
-  for (const node of all("[data-step]")) {
-    const own = Number(node.dataset.step);
-    node.classList.toggle("lit", own === number);
-    const key = node.querySelector(".keys");
-    if (key) key.textContent = own === number ? step.key : "";
-  }
-  const place = number ? (number === 11 && step.facts.seconds == null ? "worker" : STEPS[number][4]) : "";
+  for (const node of all("g.step")) node.classList.toggle("lit", Number(node.dataset.step) === number);
+  const place = number === 11 && step.facts.seconds == null ? "worker" : PLACE_OF[number];
   for (const node of all("[data-place]")) node.classList.toggle("on", node.dataset.place === place);
+  if (number && !document.activeElement.matches("g.step")) pick(number);
+  if (narrow.matches && number !== shownNumber) bringIntoView();
+  shownNumber = number;
 }
 
+// In a column the lit step, and more so its box, may be below the sentence. Who reads further down is left there.
+function bringIntoView() {
+  const { top, bottom } = $("picture").getBoundingClientRect(), isRead = bottom > innerHeight / 3 && top < innerHeight / 3;
+  if (!isRead || document.body.classList.contains("embed")) return;
+  for (const node of all("g.step.lit, .place.on").reverse()) node.scrollIntoView({ block: "nearest" });
+}
+
+// A shape says what a token is. Where one key is followed, its name is left out; else the kind.
 function textOf(token) {
-  const count = token.count > 1 ? ` ×${token.count}` : "";
-  const key = shortKey(token.key || "");
-  if (token.place === "worker" && token.kind) return token.missing ? "none" : wordOf(token.kind);
+  const count = token.count > 1 ? ` ×${token.count}` : "", kind = token.kind && wordOf(token.kind);
+  const isOdd = kind && shapeOf(token) === "other";
+  const name = filters.key ? kind || "" : `${isOdd ? `${kind} ` : ""}${shortKey(token.key || "")}`;
   if (token.label !== undefined) return token.label;
-  if (token.place === "waiting") return `${key}, back in ${milliseconds(token.wait)}`;
-  if (token.place === "worker") return `${token.worker}: ${key}`;
-  if (token.lost) return `${key}: no done()`;
-  if (token.dirty) return `${key}: dirty${count}`;
-  return `${token.ghost ? "tombstone " : ""}${token.kind ? `${wordOf(token.kind)} ` : ""}${key}${count}`;
+  if (token.missing) return "none";
+  if (token.place === "indexer") return `${name}${token.version ? ` v${token.version}` : ""}${token.stale ? ", stale" : ""}`;
+  if (token.ghost) return "tombstone";
+  if (token.kind) return name + count;
+  if (token.place === "waiting") return name || `back in ${milliseconds(token.wait)}`;
+  if (token.place === "worker") return name || token.worker;
+  if (token.lost) return `${name} no done()`.trim();
+  if (token.dirty) return `${name} dirty${count}`.trim();
+  return (name || "key") + count;
 }
 
+// Where a token stands, and how much room its words have.
 function spot(place, row, column = 0) {
-  const [x, y, width, , , first] = PLACES[place];
-  if (place === "server") return [x + 140 + 285 * row, y + first, 260];
-  if (place === "worker") return [x + 18 + 200 * column, y + first + 19 * row - 5, column ? 85 : 170];
-  return [x + 18, y + first + 19 * row - 5, width - 42];
+  const [x, y, width, , first, , columns = 1, indent = 0] = map.places[place];
+  if (place === "worker") return [x + 17 + 140 * column, y + first + 19 * row, column ? width - 168 : 115];
+  const each = (width - indent) / columns;
+  return [x + 17 + indent + each * (row % columns), y + first + 19 * Math.floor(row / columns), each - 30];
 }
 
 // The tokens of each place, in the rows of its box.
@@ -129,16 +175,17 @@ function drawTokens(view) {
   const rows = new Map(), workers = [...view.workers.keys()].filter((name) => view.workers.get(name)).sort();
   const keep = new Set();
   for (const [id, token] of [...view.tokens].reverse()) {
+    if (!isMine(token)) continue;
     const thread = token.worker || (token.place === "worker" && token.thread);
     const row = thread ? workers.indexOf(thread) : rows.get(token.place) || 0;
     if (!thread) rows.set(token.place, row + 1);
-    if (row < 0 || row >= PLACES[token.place][6]) continue;
+    if (row < 0 || row >= map.places[token.place][5]) continue;
     keep.add(id);
     const column = thread && token.kind ? 1 : 0;
     let node = drawn.get(id);
     if (!node) {
       node = draw("g", { class: "token" });
-      node.append(draw("path", { class: "shape" }), draw("text", { x: 15, y: 5 }));
+      node.append(draw("path", { class: "shape" }), draw("text", { x: 14, y: 5 }));
       drawn.set(id, node);
       layer.append(node);
       if (token.from) {
@@ -148,7 +195,7 @@ function drawTokens(view) {
     }
     const [shape, label] = node.children;
     shape.setAttribute("d", SHAPES[shapeOf(token)]);
-    const hollow = token.dirty || token.missing || token.ghost;
+    const hollow = token.dirty || token.missing || token.ghost || token.stale;
     node.setAttribute("class", `token ${shapeOf(token)}${hollow ? " hollow" : ""}`);
     const [x, y, width] = spot(token.place, row, column);
     fit(label, textOf(token), width);
@@ -170,7 +217,7 @@ function place(node, [x, y]) {
   if (getComputedStyle(node).transitionDuration !== "0s") node.children[1].animate({ opacity: [0, 0, 1] }, 400);
 }
 
-// Write what its room holds of a text.
+// Write a text; of a name that is longer than its room, what the room holds.
 function fit(label, text, room) {
   if (label.dataset.text === text) return;
   label.dataset.text = text;
@@ -196,7 +243,7 @@ function drawNow(view, state) {
     indexer: [plurally(ours(view.objects), "object")],
     queue: [`queue ${sum(queues, (queue) => queue.length)}, dirty ${sum(queues, (queue) => queue.dirty.size)}`,
       `processing ${sum(queues, (queue) => queue.processing.size)}`],
-    worker: [`${names.filter(([, work]) => work).length} of ${names.length} busy${stuck > 0 ? `; ${plurally(stuck, "key")} without done()` : ""}`],
+    worker: [`${names.filter(([, work]) => work).length} of ${names.length} busy${stuck > 0 ? `; no done(): ${plurally(stuck, "key")}` : ""}`],
     waiting: [plurally(sum(queues, (queue) => queue.waiting.size), "key")],
   };
   for (const node of all("[data-place]")) {

@@ -1,4 +1,4 @@
-"""The director's scenes: one Foo through the twelve steps, from the watch event to rest."""
+"""The director's scenes: the picture, then one Foo through the twelve steps, from its watch event to rest."""
 
 from __future__ import annotations
 
@@ -20,18 +20,19 @@ class Without(NamedTuple):
 
 class Scene(NamedTuple):
     """
-    One scene: a step of a run, what happens there, and why.
+    One scene: a step of a recording, what happens there, and why. Step 0 = none: the picture is explained.
 
     kind, by and facts say which of the step's occurrences it is: the plural of the kind, how the thread's
     name begins, and facts that it has, None = with any value. after is the scene behind which the page looks
-    for it, 0 = the one before. Braces in sentence hold the step's facts, or its `key`, `thread` and `name`.
+    for it, 0 = the one before. Braces in sentence hold the step's facts, or its `key`, `thread` and `name`,
+    or the Foo's replicas, `desired` and `available`.
     line = a part of the line to show, below the step's comment; "" = the first one.
     """
 
     step: int
     sentence: str
     reason: str
-    without: Without
+    without: Without | None = None
     kind: str = ""
     by: str = ""
     facts: Mapping[str, Any] = {}
@@ -46,10 +47,18 @@ class Scene(NamedTuple):
 
 SCENES: Final = (
     Scene(
+        0,
+        "A Foo asks for a number of replicas. Its controller keeps that promise: it makes a Deployment with "
+        "that many, and keeps it so, whatever happens.",
+        "The picture shows the inside of the controller: boxes hold things, and numbered steps move them. "
+        "You follow one Foo through all twelve. First guess what would break without a step; the next press "
+        "tells you.",
+    ),
+    Scene(
         1,
-        "The API server tells the reflector of a new Foo: one line of JSON, on a watch that stays open.",
-        "A watch sends each change after a version. The reflector remembers the newest version, and asks "
-        "for nothing twice.",
+        "The API server tells the reflector about a new Foo: one line of JSON, on a watch that stays open.",
+        "A watch sends every change after a given version. The reflector remembers the newest version it has "
+        "seen, so it never asks for the same change twice.",
         Without(
             "the last resource version: each new watch begins at the version of the list. The server sends "
             "the past again, and the cache goes back to states that were over",
@@ -61,9 +70,9 @@ SCENES: Final = (
     ),
     Scene(
         2,
-        "The reflector puts {name} into the DeltaFIFO, with what happened to it: {type}.",
-        "One thread reads, and another works. While the second is busy, all changes of an object wait under"
-        " its key.",
+        "The reflector puts {name} into the DeltaFIFO, together with what happened to it: {type}.",
+        "One thread reads from the network, and another one works. While the second is busy, all changes of "
+        "an object wait under its key.",
         Without(
             "a list of deltas per key, if only the newest were kept: a Foo that is deleted and created "
             "again looks like an update. No handler hears that the first one went",
@@ -73,8 +82,8 @@ SCENES: Final = (
     ),
     Scene(
         3,
-        "The informer's own thread pops {name}, with all that has happened to it: {types}.",
-        "One pop takes every delta of a key, in order. The cache and the handlers miss none of them.",
+        "The informer's own thread pops {name}, with everything that happened to it: {types}.",
+        "One pop takes all deltas of a key, in order. So neither the cache nor a handler misses one.",
         Without(
             "the lock around a DeltaFIFO's process: a relist at the wrong moment finds the object neither "
             "in line nor in the cache, and makes no tombstone. Then the object is stored, and stays for "
@@ -85,8 +94,8 @@ SCENES: Final = (
     ),
     Scene(
         4,
-        "{name} is entered in the indexes of the cache: {indexes}.",
-        "An index finds the objects with a value at once. Nobody has to look at all of them.",
+        "{name} is added to the indexes of the cache: {indexes}.",
+        "An index finds all objects with a given value at once, without a look at every object.",
         Without(
             "taking out the old values: a Foo is still found under a name that it no longer has. Once it is"
             " deleted, the look-up fails",
@@ -98,7 +107,7 @@ SCENES: Final = (
     Scene(
         5,
         "{name} is in the cache. No handler has heard of it yet.",
-        "The cache comes first. A worker that hears of the Foo can then rely on finding it.",
+        "The cache comes first. A worker that hears of the Foo later can be sure to find it there.",
         Without(
             "store before dispatch: a handler hears of a Foo that the cache does not have yet. A fast "
             "worker looks, finds nothing, and takes the Foo for deleted. No error, so no retry",
@@ -109,7 +118,7 @@ SCENES: Final = (
     Scene(
         6,
         "Now the informer tells the controller's handler that {name} was added.",
-        "Each handler has a buffer and a thread of its own. A slow handler delays no other.",
+        "Every handler has its own buffer and its own thread, so a slow handler delays nobody else.",
         Without(
             "a buffer per handler: a slow handler runs on the informer thread, under the FIFO's lock. The "
             "other handlers hear nothing, and the reflector cannot even add",
@@ -120,8 +129,8 @@ SCENES: Final = (
     Scene(
         7,
         "The handler puts the key {key} into the work queue, and nothing else.",
-        "The object went into the cache, and its name goes into the queue. A name can wait, be merged with "
-        "an equal one, and be tried again, while the object gets newer.",
+        "The object is in the cache; only its name goes into the queue. A name can wait, merge with an "
+        "equal one and be retried, while the object in the cache gets newer.",
         Without(
             "names for keys, if the objects themselves were queued: two states of a Foo are two items. Two "
             "workers take them, and the one with the older state may write last",
@@ -132,7 +141,7 @@ SCENES: Final = (
     Scene(
         8,
         "{thread} gets the key. The key is in processing now.",
-        "No other worker can get a key in processing, so no two work on one Foo.",
+        "No other worker can get a key that is in processing, so two workers never work on the same Foo.",
         Without(
             "the set processing: a Foo changes while it is being synced, and a second worker takes it, too."
             " Two syncs of one Foo overtake each other",
@@ -141,8 +150,8 @@ SCENES: Final = (
     ),
     Scene(
         9,
-        "{thread} reads the Foo from the cache, and sends no request for it.",
-        "The worker does not ask what has happened. It asks what the Foo looks like now.",
+        "{thread} reads the Foo from the cache. It sends no request.",
+        "The worker does not ask what happened. It asks what the Foo looks like now.",
         Without(
             "the cache: each sync is a request, even if there is nothing to do",
             "test_without_the_cache_each_sync_is_a_request",
@@ -152,9 +161,9 @@ SCENES: Final = (
     ),
     Scene(
         9,
-        "{thread} looks for the Foo's Deployment, and the cache has none.",
-        "The sync needs no more than this difference. It would find the same one after a crash, or after an"
-        " event that nobody saw.",
+        "{thread} looks for the Foo's Deployment, and the cache does not have one.",
+        "This difference is all that the sync needs. It would find the same difference after a crash, or "
+        "after an event that nobody saw.",
         Without(
             "the wait for the caches: the controller takes an empty cache for an empty world, and creates "
             "what has long been there",
@@ -167,8 +176,8 @@ SCENES: Final = (
     Scene(
         10,
         "{thread} creates the Deployment. The server answers {code}.",
-        "The Deployment names the Foo as its owner. So its events lead back to the Foo, and the garbage "
-        "collector deletes it with the Foo.",
+        "The Deployment names the Foo as its owner. So an event of the Deployment leads back to the Foo, and "
+        "when the Foo is deleted, the garbage collector deletes the Deployment, too.",
         Without(
             "the owner reference: the Deployment outlives its Foo, and the next sync takes it for a foreign"
             " one",
@@ -180,7 +189,7 @@ SCENES: Final = (
     Scene(
         10,
         "{thread} writes the Foo's status. The server answers {code}.",
-        "The status says how far the promise is kept. It is written last, so that it tells what the other "
+        "The status says how far the promise is kept. It is written last, because it reports what the other "
         "writes have done.",
         Without(
             "the comparison that the controller for clusters makes: each sync writes the status, and "
@@ -192,9 +201,9 @@ SCENES: Final = (
     ),
     Scene(
         7,
-        "The new Deployment comes back through a watch, and its handler enqueues its owner: {key}.",
-        "The controller hears of its own writes as it hears of all others. If a worker has the key, the key"
-        " waits in dirty.",
+        "The new Deployment comes back through a watch, and its handler queues the owner: {key}.",
+        "The controller hears of its own writes just as it hears of all others. While a worker has the key, "
+        "the key waits in dirty.",
         Without(
             "the set dirty: a Foo changes while it is being synced, and no worker looks again",
             "test_without_the_dirty_set_a_change_during_a_sync_is_lost",
@@ -204,9 +213,9 @@ SCENES: Final = (
     ),
     Scene(
         11,
-        "The sync succeeded, so {thread} lets the queue forget the failures of {name}, if there were any.",
-        "A sync that fails comes back after 5 ms, then after 10, then after 20. The rate limit is for "
-        "retries: an add by a handler never waits for it.",
+        "The sync succeeded, so {thread} calls forget(): the failure count of {name} is 0 again.",
+        "A failed sync is retried after 5 ms, then 10, then 20. Only retries wait like this: when a "
+        "handler adds a key, it goes into the queue at once.",
         Without(
             "forget: the Foo works again, but its next failure waits as long as if it had never worked",
             "test_without_forget_the_back_off_stays_high",
@@ -216,14 +225,36 @@ SCENES: Final = (
     Scene(
         12,
         "done(): the key leaves processing. If it is dirty by now, it goes back into the queue.",
-        "So a worker looks once more, until nothing has changed meanwhile. Then all threads wait. The "
-        "controller remembers nothing but its caches: it may be killed at any of these steps, and begin "
-        "again.",
+        "So a worker looks again, until nothing has changed in the meantime. The controller remembers "
+        "nothing except its caches: kill it at any of these steps, and it simply begins again.",
         Without(
             "done: the queue believes that a worker still has the key. It keeps each further add for later,"
             " and later never comes",
             "test_without_done_a_key_is_stuck_for_ever",
         ),
+    ),
+    Scene(
+        5,
+        "Meanwhile the Deployment controller has started the pods and written their number into the "
+        "Deployment. The cache has that version now.",
+        "It is a controller like this one, in another process. It does not call us, and we do not call it: "
+        "its write is one more watch event, and takes the same twelve steps.",
+        kind="deployments",
+        facts={"new": False},
+    ),
+    Scene(
+        10,
+        "{thread} reads both objects again, and writes the number of replicas into the Foo's status. "
+        "The server answers {code}.",
+        "Who made it so? The Deployment controller did. Our controller only reports it.",
+        kind="foos",
+        line="self._foos.update_status(",
+    ),
+    Scene(
+        12,
+        "done(): nothing has changed. {name} is at rest, {available} of {desired} available.",
+        "The promise is kept, and all threads wait. The next event, whatever it is, takes the same way.",
+        facts={"again": False},
     ),
 )
 
@@ -234,7 +265,11 @@ def scenes(docs: Mapping[int, str] | None = None) -> Scenes:
     return Scenes(
         [
             scene._asdict()
-            | {"without": scene.without._asdict(), "docs": docs.get(scene.step), "code": scene.code}
+            | {
+                "without": scene.without and scene.without._asdict(),
+                "docs": docs.get(scene.step),
+                "code": scene.code,
+            }
             for scene in SCENES
         ],
         {scene.code: _lines_of(scene)._asdict() for scene in SCENES if scene.line},

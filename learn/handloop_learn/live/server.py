@@ -3,7 +3,7 @@ Serves the live page, its stream of steps, and the pages for people who debug a 
 
     GET  /debug/live/            the page
     GET  /debug/live/events      the stream: snapshot, then steps and states
-    GET  /debug/live/runs/data.js  the page's data: scenes, and the source of the steps
+    GET  /debug/live/data.js       the page's data: scenes, and the source of the steps
     POST /debug/live/controls/X  act: a control by its name
     GET  /debug/state            the snapshot
     GET  /debug/compare          the caches against the server

@@ -17,6 +17,7 @@ from playwright.sync_api import Browser, expect
 
 from docs.extensions.live_page import DOCS_OF_STEPS, FOLDER, LINK
 from handloop.picture.page_data import INDEX
+from handloop.picture.recording import GAP
 from handloop_learn.catalog import CHAPTERS
 from support.servers.live_browser import Tab, chromium
 from tools.recorded_runs.catalog import RUNS, Run
@@ -25,8 +26,8 @@ from tools.recorded_runs.page import write_live_page
 from tools.recorded_runs.shelf import read
 from tools.steps import COUNT, ROOT
 
-LONGEST_MILLISECONDS: Final = 100_000
-"""For 200 steps at a fast pace."""
+LONGEST_SECONDS: Final = 90
+"""For a recording at the default pace: its moments."""
 
 
 @pytest.fixture(scope="module")
@@ -53,14 +54,24 @@ def opened(browser: Browser, folder: Path) -> Iterator[Tab]:
 
 
 @pytest.mark.parametrize("run", RUNS, ids=lambda run: run.name)
-def test_a_run_plays_to_its_end(run: Run, opened: Tab, folder: Path) -> None:
-    """By itself, from its address; and nothing is loaded from elsewhere."""
-    page, steps = opened.page, read(run.name)["steps"]
+def test_a_recording_plays_to_its_end(run: Run, opened: Tab, folder: Path) -> None:
+    """By itself, from its address, moment by moment, in 90 s; and nothing is loaded from elsewhere."""
+    page, document = opened.page, read(run.name)
     page.goto(f"{folder.as_uri()}/index.html#run={run.name}")
     expect(page.locator("#recorded [aria-current]")).to_have_text(run.title)
-    page.locator("#pace").select_option("fast")
-    page.clock.run_for(LONGEST_MILLISECONDS)
-    expect(page.locator("#position")).to_have_text(f"step {len(steps)} of {len(steps)}")
+    expect(page.locator("#pace")).to_have_value("moments")
+    steps, moments = document["steps"], document["says"]
+    told = [step["why"] for step in steps if step["step"] == GAP] + list(moments.values())
+    heard: list[str] = []
+    seconds = 0
+    while page.evaluate("at") < len(steps) or not seconds:
+        page.clock.run_for(1000)
+        seconds += 1
+        assert seconds < LONGEST_SECONDS
+        words = page.inner_text("#says")
+        if words not in heard[-1:]:
+            heard.append(words)
+    assert sorted(heard) == sorted(told)
     expect(page.locator("#why")).to_have_text(steps[-1]["why"])
     assert opened.complaints == []
 

@@ -60,7 +60,7 @@ def test_every_block_of_code_is_filled_by_the_tool() -> None:
 
 def test_each_section_leads_to_its_scene() -> None:
     """To the first one of its step on the live page."""
-    first = {scene.step: number for number, scene in reversed([*enumerate(SCENES, 1)])}
+    first = {scene.step: number for number, scene in reversed([*enumerate(SCENES)])}
     for step in steps():
         assert f"[this step](live-page/#follow&scene={first[step.number]})" in SECTIONS[title(step)]
 

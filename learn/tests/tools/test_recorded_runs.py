@@ -1,4 +1,4 @@
-"""The recorded runs: each is made anew, and those in the repository are what the page needs."""
+"""The recordings: each is made anew, and those in the repository are what the page needs."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ from tools.recorded_runs.shelf import FOLDER, read, write
 
 MOST_BYTES: Final = 60_000
 STEP: Final = {"seq", "t", "thread", "step", "component", "key", "facts", "why"}
+
+BUSY: Final = ("queued", "dirty", "processing")
 
 each_run: Final = pytest.mark.parametrize("run", RUNS, ids=lambda run: run.name)
 
@@ -54,13 +56,20 @@ PROMISES: Final[Mapping[str, Callable[[Story], bool]]] = {
     ),
     "in-flight": lambda story: story.count(8, since="got", until="again") == 1 and not story.waits(),
     "missing-done": lambda story: not story.count(8, since="lost", until="done"),
-    "expired": lambda story: not story.count(2, "default/gone-foo", since="broke", until="tombstone"),
+    "expired": lambda story: (
+        not story.count(2, "default/gone-foo", since="broke", until="tombstone")
+        and not story.count(7, "default/gone-foo", since="told")
+    ),
     "failures": lambda story: story.waits() == [0.005, 0.01, 0.02],
     "conflict": lambda story: len(story.waits()) == story.count(10, code="409") > 0,
-    "restart": lambda story: not story.count(10, "default/", since="killed", verb="create"),
+    "restart": lambda story: (
+        not story.count(10, "default/", since="killed", verb="create")
+        and story.count(12, since="status", again=False) == 1
+    ),
     "lease": lambda story: not story.count(8, since="gone", until="taken"),
     "storm": lambda story: (
         story.count(10, "default/", until="hardened", verb="create", code="201") >= 3
+        and story.count(7, until="hardened", merged=True, in_flight=False) >= 2
         and not story.count(10, "default/", since="hardened", verb="create")
     ),
 }
@@ -120,5 +129,7 @@ def is_whole(document: Mapping[str, Any]) -> None:
     assert seqs == sorted(set(seqs))
     assert set(document["marks"].values()) <= set(range(1, len(steps) + 1))
     assert seqs[-1] == len(steps)
+    assert 5 <= len(document["says"]) <= 8
     whole = list(whole_states(document).values())
     assert all(state.keys() == whole[-1].keys() for state in whole if state["ready"])
+    assert not any(queue[keys] for queue in whole[-1]["queues"] for keys in BUSY), "it comes to rest"

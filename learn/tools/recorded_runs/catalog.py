@@ -1,4 +1,4 @@
-"""The recorded runs of the live page: what each is about, and what it must show."""
+"""The recordings of the live page: what each is about, and what it must show."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ RUNS: Final = (
             "queued": "The handler queues the key of the Foo, and nothing else.",
             "read": "A worker has the key, and reads the Foo from the cache. It sends no request.",
             "created": "There is no Deployment yet, so the worker creates one.",
-            "settled": "Nothing has changed meanwhile: the key is done, and all threads wait.",
+            "settled": "Nothing has changed in the meantime: the key is done, and all threads wait.",
             "available": "The pod runs: the Deployment controller has written availableReplicas: 1.",
             "reported": "So the worker writes the Foo's status again: 1 of 1 is available.",
         },
@@ -125,7 +125,7 @@ RUNS: Final = (
             "again": "done() finds the key in dirty, and queues it: the change is not lost.",
             "second": "A worker gets the key again, and looks at how things are now.",
             "reported": "It writes what the first sync could not know: 1 replica is available.",
-            "settled": "This time nothing has changed meanwhile: the key is done.",
+            "settled": "This time nothing has changed in the meantime: the key is done.",
         },
     ),
     Run(
@@ -181,7 +181,7 @@ RUNS: Final = (
     Run(
         "failures",
         "Three failures and their back-off",
-        "The server refuses three creates: each wait is twice the one before, and a success forgets them.",
+        "The server refuses three creates: each wait is twice the one before. A success resets the count.",
         (
             Mark("first", 11, key=FOO, facts={"failures": 1}),
             Mark("second", 11, key=FOO, facts={"failures": 2}),
@@ -210,7 +210,7 @@ RUNS: Final = (
             Mark("written", 10, "foos", FOO, {"code": "200"}),
             Mark("settled", 12, key=FOO, facts={"again": False}),
         ),
-        "A Foo has its Deployment. The watch of Foos is late: what changes now, the cache learns later.",
+        "A Foo has its Deployment. The watch of Foos is late, so the cache hears of changes too late.",
         {
             "stale": "The worker reads the Foo from the cache. It cannot know that this version is old.",
             "conflict": "It writes the status with the old version. The server refuses: 409.",
@@ -266,14 +266,15 @@ RUNS: Final = (
             "taken": "The lease has expired. bob takes it, and leads.",
             "got": "Now its workers start, and one gets the key.",
             "scaled": "It scales the Deployment. No change was lost while nobody led.",
-            "settled": "Its own writes come back. Then bob rests, and keeps the lease.",
+            "settled": "Its own writes come back. bob has nothing left to do, and keeps the lease.",
         },
         shows=("events",),
     ),
     Run(
         "storm",
         "A storm of creates, and what stops it",
-        "A Foo is gone, but not in the cache: the plain controller creates its Deployment again and again.",
+        "A Foo is gone, but the cache still has it: the plain controller creates its Deployment again and "
+        "again.",
         (
             Mark("deleted", 5, "Deployment", FOO, {"deleted": True}),
             Mark("stale", 9, "foos", FOO, {"found": True}, WORKER),
@@ -285,7 +286,7 @@ RUNS: Final = (
             Mark("asked", 10, "foos", FOO, {"verb": "get", "code": "404"}),
             Mark("stopped", 12, key=FOO, facts={"again": False}),
         ),
-        "A Foo has its Deployment. The watch of Foos is late: what changes now, the cache learns later.",
+        "A Foo has its Deployment. The watch of Foos is late, so the cache hears of changes too late.",
         {
             "stale": "The worker looks into the cache, and the cache still has the dead Foo.",
             "created": "So it creates the Deployment again, for an owner that is gone.",

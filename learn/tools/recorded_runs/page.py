@@ -1,4 +1,4 @@
-"""The live page with all recorded runs, in one file."""
+"""The live page with all recordings, in one file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A recorded run as a document, for the page and for the repository."""
+"""A recording as a document, for the page and for the repository."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happens in each recorded run. A script returns what was told, a list per process."""
+"""What happens in each recording. A script returns what was told, a list per process."""
 
 from __future__ import annotations
 
@@ -158,7 +158,8 @@ def lease() -> Parts:
         until(lambda: ada.told(10, "leases"), "a leader")
         with Child(stage.sandbox.url, "bob", "bob") as bob:
             stage.apply()
-            until(lambda: ada.told(12) and len(bob.told(5)) > 1, "the sync, and full caches of the standby")
+            until(lambda: ada.told(12) and _rests(ada, stage), "the sync")
+            until(lambda: _rests(bob, stage), "full caches of the standby")
             stage.sandbox.faults.error(500, message=_TIMED_OUT, user="ada")
             until(lambda: ada.has_ended, "the end of the leader")
             stage.send("PATCH", f"{FOOS}/{_NAME}", {"spec": {"replicas": 2}})
@@ -210,7 +211,7 @@ def _deleted_foo(*, hardened: bool) -> Sequence[Entry]:
 
 def _rests(child: Child, stage: Stage) -> bool:
     """Whether a child's last state has nothing to do, and the server's newest versions."""
-    state = child.entries[-1].get("state")
+    state = child.entries[-1].get("state") if child.entries else None
     if not state or any(any(queue["counts"].values()) for queue in state["queues"]):
         return False
     cached = {version for informer in state["informers"] for _, version in informer["cached"]}

@@ -1,4 +1,4 @@
-"""The recorded runs in the repository, a file each: a step, or the changes of a state, per line."""
+"""The recordings in the repository, a file each: a step, or the changes of a state, per line."""
 
 from __future__ import annotations
 

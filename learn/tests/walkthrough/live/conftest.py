@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 import pytest
@@ -23,6 +24,17 @@ class FooProgram(foo_program.FooProgram):
         super().__init__()
         self.controls = Controls(self.parts, ClusterActs(self.cluster.transport()), in_sandbox=True)
 
+    def make_available(self, name: str) -> None:
+        """Write what the Deployment controller writes once the pods run."""
+        path = f"/apis/apps/v1/namespaces/default/deployments/{name}/status"
+        status = {"replicas": 1, "readyReplicas": 1, "availableReplicas": 1}
+        self.cluster.transport().request(
+            "PATCH",
+            path,
+            headers={"Content-Type": "application/merge-patch+json"},
+            body=json.dumps({"status": status}).encode(),
+        )
+
 
 @pytest.fixture
 def program() -> Iterator[FooProgram]:
@@ -42,7 +54,7 @@ def live(program: FooProgram) -> Iterator[LiveServer]:
 
 @pytest.fixture(scope="session")
 def recorded_page(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The address of a page without a program, in a folder, with all recorded runs."""
+    """The address of a page without a program, in a folder, with all recordings."""
     folder = tmp_path_factory.mktemp("live-page")
     write_live_page(folder)
     return (folder / "index.html").as_uri()

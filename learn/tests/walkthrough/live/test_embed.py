@@ -22,15 +22,16 @@ def test_a_figure_is_the_player_alone(
         f'<iframe loading="lazy" style="width:{width}px;height:640px;border:0" src="{recorded_page}{PLACE}">'
     )
     text.write_text(frame, encoding="utf-8")
-    steps, at = read("merge")["steps"], read("merge")["marks"]["merged"]
+    run = read("merge")
+    steps, at = run["steps"], run["marks"]["merged"]
     with browser.new_context(viewport={"width": 800, "height": 700}) as context:
         page = context.new_page()
         page.goto(text.as_uri())
         figure = page.frame_locator("iframe")
-        expect(figure.locator("#why")).to_have_text(steps[at - 1]["why"])
-        for shown in ("#why", "#play", "#next", "#whole"):
+        expect(figure.locator("#says")).to_have_text(run["says"]["merged"])
+        for shown in ("#says", "#play", "#next", "#whole"):
             expect(figure.locator(shown)).to_be_in_viewport()
-        for hidden in ("header", "#runs", "#boxes", "#scrub"):
+        for hidden in ("#why", "#follow", "#runs", "#boxes", "#scrub"):
             expect(figure.locator(hidden)).to_be_hidden()
         expect(figure.locator("#whole")).to_have_attribute("href", f"#run=merge&step={at}")
         figure.locator("#next").click()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -36,13 +37,47 @@ def milliseconds_shown(page: Page) -> tuple[str, int]:
 
 def test_a_sentence_stays_as_long_as_it_takes_to_read(page: Page) -> None:
     """60 ms a letter, 1.5 s at least; the lit step, the token and the sentence change together."""
-    page.click("#play")
+    page.select_option("#pace", "read")
     page.clock.run_for(FRAME_MILLISECONDS)
     for _ in range(5):
         sentence, passed = milliseconds_shown(page)
         assert passed >= max(1500, 60 * len(sentence)) - FRAME_MILLISECONDS
         number = page.evaluate("view.step.step")
         assert page.get_attribute("#picture .lit", "data-step") == str(number)
+
+
+def test_a_sentence_that_was_seen_stays_for_a_moment(page: Page) -> None:
+    """1.5 s, whatever the numbers in it; another one stays as long as it takes to read."""
+    page.evaluate("seek(26); render()")
+    page.select_option("#pace", "read")
+    page.clock.run_for(FRAME_MILLISECONDS)
+    first = [milliseconds_shown(page) for _ in range(18)]
+    kinds = [re.sub(r"\d+", "", sentence) for sentence, _ in first]
+    again = [passed for nth, (_, passed) in enumerate(first) if kinds[nth] in kinds[:nth]]
+    assert len(again) > 2
+    assert max(again) <= 1500 + 2 * FRAME_MILLISECONDS
+
+
+def test_moments_stop_and_the_rest_glides(page: Page) -> None:
+    """Each with its line; of the steps between, none stays for longer than a fifth of a second."""
+    run = read("apply")
+    marks, says = run["marks"], run["says"]
+    page.evaluate(f"seek({marks['queued']}, true); render()")
+    assert page.inner_text("#says") == says["queued"]
+    page.select_option("#pace", "moments")
+    passed = 0
+    while page.inner_text("#says") == says["queued"]:
+        page.clock.run_for(FRAME_MILLISECONDS)
+        passed += FRAME_MILLISECONDS
+        assert passed < 10_000
+    assert page.inner_text("#says") == says["read"]
+    assert page.evaluate("at") == marks["read"]
+    assert passed <= 200 * (marks["read"] - marks["queued"]) + 2 * FRAME_MILLISECONDS
+    words, passed = page.inner_text("#says"), 0
+    while page.evaluate("at") == marks["read"]:
+        page.clock.run_for(FRAME_MILLISECONDS)
+        passed += FRAME_MILLISECONDS
+    assert passed >= 60 * len(words) - FRAME_MILLISECONDS
 
 
 def test_fast_is_fast_only_where_it_is_asked_for(page: Page) -> None:

@@ -27,10 +27,11 @@ VISIBLE: Final = 16
 """Of 255 shades of grey: by so many a cell has to differ, if it is to count."""
 GLIDE_MILLISECONDS: Final = (90, 180)
 """When a moving token is pictured on its way, of the 280 ms that it takes."""
-FRAME_MILLISECONDS: Final = 90
-LEAST_MILLISECONDS: Final = 1500
-LETTER_MILLISECONDS: Final = 60
-"""How long a sentence takes to read."""
+FRAME_MILLISECONDS: Final = 70
+REST_MILLISECONDS: Final = 200
+LAST_MILLISECONDS: Final = 900
+MOST_MILLISECONDS: Final = 12_000
+"""How long the animation of README takes."""
 # the few coloured tokens among much grey keep their colours
 _FEW_COLOURS: Final[dict[str, Any]] = {"method": Image.Quantize.FASTOCTREE, "dither": Image.Dither.NONE}
 
@@ -67,16 +68,15 @@ def glide(page: Page, selector: str) -> list[Image.Image]:
     return [*frames, picture_of(page, selector)]
 
 
-def write_animation(steps: Sequence[tuple[Sequence[Image.Image], str]], width: int, path: Path) -> None:
-    """Write an endless GIF, step by step; each rests at its end for as long as its sentence takes to read."""
-    first = steps[0][0][0]
-    size = width, round(first.height * width / first.width)
-    frames, durations = [], []
-    for step, sentence in steps:
-        # what comes below the first picture's end is left out
-        frames += [frame.crop((0, 0, *first.size)).resize(size, Image.Resampling.LANCZOS) for frame in step]
-        rest = max(LEAST_MILLISECONDS, LETTER_MILLISECONDS * len(sentence))
-        durations += [FRAME_MILLISECONDS] * (len(step) - 1) + [rest]
+def write_animation(steps: Sequence[Sequence[Image.Image]], path: Path) -> None:
+    """Write an endless GIF, step by step; each rests for a moment at its end, and the last one for longer."""
+    frames = [frame for step in steps for frame in step]
+    durations = [
+        duration
+        for step in steps
+        for duration in [*[FRAME_MILLISECONDS] * (len(step) - 1), REST_MILLISECONDS]
+    ]
+    durations[-1] = LAST_MILLISECONDS
     # one palette for all: else the background changes its shade from frame to frame
     palette = frames[len(frames) // 2].quantize(COLOURS, **_FEW_COLOURS)
     beginning, *others = [frame.quantize(palette=palette, dither=Image.Dither.NONE) for frame in frames]
@@ -87,6 +87,7 @@ FOLDER: Final = Path(__file__).parents[3] / "docs/live"
 WRITE: Final = bool(os.environ.get("WRITE_PICTURES"))
 ANIMATION: Final = FOLDER / "one-foo.gif"
 MOST_BYTES: Final = 500_000
+DONE: Final = 12
 TOLERANCE: Final = 0.01
 KEY: Final = "default/example-foo"
 SIZES: Final = {390: 844, 768: 1024, 1280: 900}
@@ -101,7 +102,7 @@ def show_example(page: Page, program: Any) -> None:
     program.wait_idle(KEY)
     count = len(program.recorder.steps()) - before
     eventually(lambda: last_step(page) >= count, f"{count} steps on the page")
-    page.click("#first")
+    page.evaluate("ACTS.first(); render()")
 
 
 def last_step(page: Page) -> int:
@@ -125,7 +126,7 @@ def test_the_page_looks_as_in_the_docs(
     """Where a worker has just got the key of the example Foo."""
     with tab(browser, live.url, width=width, height=SIZES[width], scheme=scheme, still=True) as opened:
         show_example(opened.page, program)
-        go_to(opened.page, f"got {KEY}")
+        go_to(opened.page, "gets example-foo")
         compare(opened.page, FOLDER / f"{width}-{scheme}.png")
 
 
@@ -163,19 +164,32 @@ def test_the_comparison_sees_what_a_person_would_see() -> None:
     assert difference(picture, moved) > TOLERANCE
 
 
-def test_readmes_animation_is_there_and_small(browser: Browser, live: LiveServer, program: Any) -> None:
-    """One Foo through the twelve steps, below half a megabyte."""
+def test_readmes_animation_is_what_the_page_shows(browser: Browser, recorded_page: str) -> None:
+    """One Foo through the twelve steps, without a word; a loop of twelve seconds, below half a megabyte."""
+    with browser.new_context(viewport={"width": 886, "height": 700}, color_scheme="light") as context:
+        page = context.new_page()
+        page.goto(f"{recorded_page}#embed&run=apply&at=added")
+        page.evaluate("document.body.style.fontFamily = 'DejaVu Sans'")
+        taken = list(frames(page))
     if WRITE:
-        with tab(browser, live.url, height=900) as opened:
-            show_example(opened.page, program)
-            write_animation(list(frames(opened.page)), 960, ANIMATION)
+        write_animation(taken, ANIMATION)
     with Image.open(ANIMATION) as animation:
-        assert sum(1 for _ in ImageSequence.Iterator(animation)) > 30
+        kept = [(frame.convert("RGB"), frame.info["duration"]) for frame in ImageSequence.Iterator(animation)]
+    rests = [picture for picture, duration in kept if duration >= REST_MILLISECONDS]
+    assert len(rests) == len(taken) > 25
+    assert all(difference(step[-1], rest) < TOLERANCE for step, rest in zip(taken, rests, strict=True)), (
+        "make pictures"
+    )
+    assert sum(duration for _, duration in kept) <= MOST_MILLISECONDS
     assert ANIMATION.stat().st_size < MOST_BYTES
 
 
-def frames(page: Page) -> Iterator[tuple[list[Image.Image], str]]:
-    """The picture's frames with their sentence, step by step, to the first done()."""
-    while "done(): " not in page.inner_text("#why"):
-        page.click("#next")
-        yield glide(page, ".stage"), page.inner_text("#why")
+def frames(page: Page) -> Iterator[list[Image.Image]]:
+    """The picture's frames, step by step, to the second done(): the Foo is as it should be."""
+    for _ in range(2):
+        while True:
+            yield glide(page, "#picture")
+            done = page.evaluate("view.step.step") == DONE
+            page.click("#next")
+            if done:
+                break

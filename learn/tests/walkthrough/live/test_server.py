@@ -290,7 +290,7 @@ def test_the_pages_for_debugging(live: LiveServer, program: Any) -> None:
     assert {row["name"]: row["cached"] for row in compared}["foos.samplecontroller.k8s.io"] == 1
     assert "worker-0\n" in fetch(live, "/debug/stacks")[1]
     assert "  nobody knows this name\n" in fetch(live, "/debug/why?name=default/none")[1]
-    assert fetch(live, "/debug/live/runs/data.js")[1] == page_data(scenes=scenes())
+    assert fetch(live, "/debug/live/data.js")[1] == page_data(scenes=scenes())
     assert fetch(live, "/debug/live/../../etc/passwd")[0] == 404
     assert fetch(live, "/debug/live/nothing.js")[0] == 404
 

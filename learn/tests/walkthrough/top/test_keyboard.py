@@ -179,7 +179,7 @@ def test_a_followed_key_is_scrolled_by_keys(terminal: tuple[int, int]) -> None:
         top.wait("no step of default/a yet")
         for number in range(99):
             TRACE.tell(12, "foo", "default/a", again=bool(number % 2))
-        top.wait("default/a left processing")
+        top.wait("done(): a leaves processing")
         top.press("\x1b[5~")
         top.wait("newer below")
         top.press("\x1b[F")
