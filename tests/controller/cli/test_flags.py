@@ -163,7 +163,8 @@ def test_the_sandbox_listens_on_free_loopback_ports_by_default() -> None:
             ["zzzz"],
             (
                 'unknown command "zzzz"; '
-                "have: run, sandbox, doctor, plan, crd, rbac, user-roles, monitoring, manifests, bundle, chart, "
+                "have: run, sandbox, doctor, plan, crd, rbac, user-roles, monitoring, manifests, "
+                "bundle, chart, "
                 "migrate-storage, why, version"
             ),
         ),
