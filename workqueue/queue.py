@@ -331,7 +331,7 @@ class Queue(BlockingQueue[T]):
         self._dirty.add(item)
         if self._metrics is not None:
             self._metrics.add(item)
-        # pushed here, a second worker could get an item in flight: its done() pushes it
+        # not pushed here, or a second worker could get an item in flight; done() pushes it
         if item in self._processing:
             return False
         self._container.append(item)

@@ -20,7 +20,7 @@ class Chapter(NamedTuple):
     title: str
     minutes: int
     read: str
-    run: str
+    run: str = ""
     at: str = ""
 
     @property
@@ -40,8 +40,9 @@ class Chapter(NamedTuple):
 
     @property
     def page(self) -> str:
-        """Where its recording is shown, in the repository below learn/docs."""
-        return f"live-page/index.html#run={self.run}" + (f"&at={self.at}" if self.at else "")
+        """Where its recording is shown, in the repository below learn/docs; "" = no recording shows it."""
+        place = f"live-page/index.html#run={self.run}" + (f"&at={self.at}" if self.at else "")
+        return place if self.run else ""
 
     @property
     def next(self) -> Chapter | None:
@@ -56,7 +57,8 @@ class Chapter(NamedTuple):
         end: object = script.chapter(screen)
         screen.recap(*script.RECAP)
         screen.line("")
-        screen.show(read_on=self.read.replace("#", ", "), play=f"learn/docs/{self.page}")
+        play = {"play": f"learn/docs/{self.page}"} if self.page else {}
+        screen.show(read_on=self.read.replace("#", ", "), **play)
         return end
 
 
@@ -80,10 +82,12 @@ CHAPTERS: Final = (
     Chapter("ch08_sync_handler", "the sync handler", 3, f"{WALK}#(9) get object by key", "restart", "killed"),
     Chapter("ch09_status", "writing back", 5, f"{WALK}#(10) write", "conflict", "conflict"),
     Chapter("ch10_production", "production", 3, "docs/how-to/leader-election.md", "lease", "taken"),
-    Chapter("ch11_plain", "what breaks in the plain one", 3, f"{WALK}#(10) write", "storm", "stale"),
-    Chapter("ch12_owners", "owner references and garbage", 3, f"{WALK}#(10) write", "apply", "created"),
-    Chapter("ch13_finalizers", "finalizers", 4, "docs/how-to/finalizers.md", "restart", "killed"),
-    Chapter("ch14_apply", "server-side apply", 3, "docs/coming-from.md", "conflict", "conflict"),
+    Chapter("ch11_plain", "what breaks in the plain one", 4, "docs/guarantees.md", "storm", "stale"),
+    Chapter(
+        "ch12_owners", "owner references and garbage", 3, "docs/how-to/cluster-scope.md", "apply", "created"
+    ),
+    Chapter("ch13_finalizers", "finalizers", 3, "docs/how-to/finalizers.md", "restart", "killed"),
+    Chapter("ch14_apply", "server-side apply", 3, "docs/coming-from.md"),
     Chapter("ch15_scale", "scale", 3, "docs/how-to/selections.md", "merge", "merged"),
     Chapter("ch16_your_own", "your own controller", 3, "docs/your-first-controller.md", "apply", "reported"),
 )

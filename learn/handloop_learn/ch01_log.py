@@ -30,7 +30,7 @@ class End(NamedTuple):
 
 def chapter(screen: Screen) -> End:
     """Tell the chapter."""
-    with Stage(bookmark_seconds=0.2) as stage:
+    with Stage(bookmark_seconds=0.2, lifelike=False) as stage:
         listed = stage.send("GET", FOOS)
         rv = listed["metadata"]["resourceVersion"]
         # apiserver: pkg/server/options/etcd.go, --etcd-servers-overrides
@@ -38,7 +38,7 @@ def chapter(screen: Screen) -> End:
             "A list returns objects and a version, the resourceVersion. Here each write raises it, whatever "
             "the kind. The API promises that within a kind only: a kind may have an etcd of its own. The "
             f"sandbox counts from {FIRST_RESOURCE_VERSION}, and has made "
-            f"{int(rv) - FIRST_RESOURCE_VERSION} writes so far: for namespaces, nodes, roles and CRDs."
+            f"{int(rv) - FIRST_RESOURCE_VERSION} writes so far: for namespaces, roles, CRDs, and so on."
         )
         screen.show(request=f"GET {FOOS}", items=len(listed["items"]), resourceVersion=rv)
         stage.apply("kept")
@@ -47,8 +47,9 @@ def chapter(screen: Screen) -> End:
         stage.send("DELETE", f"{FOOS}/short-lived")
         stage.send("POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "no-foo"}})
         screen.tell(
-            "Since that list, two Foos were created, `kept` was changed, `short-lived` was deleted, and a "
-            "ConfigMap was created. No watch was open. Now we open a watch of Foos from the list's version."
+            "Since that list, two Foos have been created, `kept` has been changed, `short-lived` has been "
+            "deleted, and a ConfigMap has been created. No watch was open. Now we open a watch of Foos from "
+            "the list's version."
         )
         screen.ask("Does the watch show `short-lived`, which is gone?")
         with stage.watch(FOOS, rv) as events:

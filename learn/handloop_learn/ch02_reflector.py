@@ -43,12 +43,15 @@ class End(NamedTuple):
 
 def chapter(screen: Screen) -> End:
     """Tell the chapter."""
-    with Stage() as stage:
+    with Stage(lifelike=False) as stage:
         stage.apply("one")
         screen.tell("A reflector copies one kind into a store, for ever. It is always in one of four states:")
         screen.code(cut(Reflector._step, "match state", "self._read_watch"))
         with ShownReflector(stage, screen) as shown:
-            screen.tell(f"One starts; there is one Foo. Its clock is {shown.clock.times:g} times as fast.")
+            screen.tell(
+                "We start a reflector on a cluster with one Foo, on a clock that runs "
+                f"{shown.clock.times:g} times as fast."
+            )
             listed = shown.once_it_has("one")
             _show(screen, listed)
             screen.ask("The connection breaks, and `two` is created meanwhile. Is everything listed again?")

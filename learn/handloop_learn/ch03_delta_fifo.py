@@ -17,7 +17,7 @@ EVENTS: Final = "Added a 1, Added b 1, Updated a 2, Updated a 3, Updated b 2"
 RECAP: Final = (
     "Five events, two keys: the events of a key are handled together.",
     "A list says what exists. What is gone is found by comparing, and becomes a tombstone.",
-    "Today's client-go keeps single events in their order. A sync, which looks at the present, cannot tell.",
+    "Today's client-go keeps events single. A sync looks only at the present, so it cannot tell the difference.",
 )
 
 
@@ -85,15 +85,15 @@ def _compare(screen: Screen, joined: list[str], single: list[str]) -> None:
     screen.tell(
         "A RealFIFO also releases its lock, by default, while events are processed, and a whole list is a "
         "single event, which is compared with the store at that time. It can take up to 1,000 events of "
-        "different keys at once. Ours is the DeltaFIFO because people come to read about it, and all that "
-        "waits for a key is in one place. A sync needs no order across keys."
+        "different keys at once. Ours is the DeltaFIFO because it is the one that people read about, and it "
+        "shows everything that waits for a key in one place. A sync needs no order across keys."
     )
 
 
 def _lists(screen: Screen, fifo: DeltaFIFO[Foo], store: Indexer[Foo]) -> list[dict[str, list[str]]]:
     """A deletion that no watch saw, and one that a watch and a list both tell of."""
     screen.break_it(
-        "`b` is deleted while the watch is down. The next list has only `a`.",
+        "`b` is deleted while the watch is down; the FIFO is empty. The next list has only `a`.",
         "Who still knows `b`: the list, the FIFO, or the store?",
     )
     _relist(fifo, "a")
@@ -105,7 +105,10 @@ def _lists(screen: Screen, fifo: DeltaFIFO[Foo], store: Indexer[Foo]) -> list[di
         Words(("store", "indexer", "cache"), ("list", "fifo", "queue", "nobody", "server")),
     )
     _pop(fifo, store)
-    screen.tell("Now `c` comes, and is deleted. The watch says so, breaks, and a list follows before a pop.")
+    screen.tell(
+        "Now `c` comes and is popped, so the store has it. Then it is deleted: the watch says so and breaks, "
+        "and a list follows before the next pop."
+    )
     fifo.enqueue_batch([(DeltaType.ADDED, _foo("c", 1))])
     _pop(fifo, store)
     fifo.enqueue_batch([(DeltaType.DELETED, _foo("c", 2))])

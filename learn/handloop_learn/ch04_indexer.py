@@ -48,7 +48,7 @@ def chapter(screen: Screen) -> End:
             filled = stage.counts.total()
             screen.tell(f"An informer has filled its store, the indexer, with {len(informer.indexer)} Foos.")
             screen.show(requests_so_far=dict(stage.counts), indexes=list(informer.indexer.indexers()))
-            screen.tell("One WATCH was list and watch: asked by sendInitialEvents, it began with all Foos.")
+            screen.tell("One WATCH did both: with sendInitialEvents it began by sending every Foo.")
             screen.tell("A bookmark ends that list. Older servers get a GET per 500 objects, then a WATCH.")
             screen.ask("A lister, the store's reader, gets each Foo by name. How many more requests is that?")
             names = [foo.metadata.name for foo in lister.list(namespace="default")]

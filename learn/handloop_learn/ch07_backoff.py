@@ -40,8 +40,8 @@ def chapter(screen: Screen) -> End:
     screen.code(cut(FooController._process_next_work_item, "self.sync_handler", "self._workqueue.forget"))
     screen.code(cut(default_rate_limiter, "for_each", "return"))
     screen.tell(
-        "for_each has the shortest and the longest wait of a key, in seconds. Each failure doubles its wait. "
-        "The bucket is one that all keys share: retries a second, and retries at once."
+        "for_each uses its defaults, 5 ms and 1000 s: the first and the longest wait of a key. Each failure "
+        "doubles the wait. All keys share the bucket: 50 retries a second, after a burst of 300."
     )
     # client-go @32ce75a7d: util/workqueue/default_rate_limiters.go
     # sample-controller @7e64d481: controller.go:110
@@ -59,7 +59,8 @@ def chapter(screen: Screen) -> End:
         rows = [(failures, f"{delay:.3f}", _bar(delay)) for failures, delay in enumerate(delays, 1)]
         screen.table(("failures", "seconds to the retry", "each # doubles it"), rows)
         screen.reveal(
-            f"{delays[9]:g} s: {delays[0]:g} s, doubled 9 times; {delays[-1]:g} s at most.", delays[9]
+            f"{delays[9]:g} s: {delays[0]:g} s, doubled 9 times. It stops growing at {delays[-1]:g} s.",
+            delays[9],
         )
         screen.break_it(
             f"sync {FAILURES + 1} succeeds, but the worker omits forget(). The next sync fails.",

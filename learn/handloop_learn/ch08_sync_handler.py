@@ -46,14 +46,15 @@ class End(NamedTuple):
 def chapter(screen: Screen) -> End:
     """Tell the chapter."""
     screen.tell(
-        "A worker calls one function, with a name: the plain Foo controller's sync_handler, MyApp's "
-        "reconcile. We call the first in five cases. POST and PATCH write the Deployment, PUT the status."
+        "A worker calls one function, with a name: the plain Foo controller's sync_handler, or reconcile of "
+        "MyApp, the second controller of this repository. We call the first in five cases. POST and PATCH "
+        "write the Deployment, PUT the status."
     )
     with Stage(lifelike=False) as stage, ByHand(stage, FooController) as hand:
         syncs, change = _five_cases(screen, stage, hand), stage.send
         screen.ask(
-            "The Foo is scaled to 2, 3, 4, and its Deployment deleted. How many creates and scalings "
-            "does one sync send?"
+            "Before the next sync, the Foo is scaled to 2, 3 and 4, and its Deployment is deleted. "
+            "How many POSTs and PATCHes does that one sync send?"
         )
         for replicas in (2, 3, 4):
             change("PATCH", f"{FOOS}/foo", {"spec": {"replicas": replicas}})
@@ -61,14 +62,15 @@ def chapter(screen: Screen) -> End:
         after_many = sync_of(hand, "foo")
         replicas = change("GET", CHILD)["spec"]["replicas"]
     screen.show(requests=after_many.asked, replicas_of_the_new_deployment=replicas)
+    writes = sum(after_many.requests.get(method, 0) for method in ("POST", "PATCH"))
     screen.reveal(
-        f"{after_many.requests['POST']} create, of {replicas} replicas. A sync acts on the present "
-        "state (the level), not on each change (the edges).",
-        after_many.requests["POST"],
+        f"{writes}: one POST, of {replicas} replicas. A sync acts on the present state (the level), not on "
+        "each change (the edges).",
+        writes,
     )
     screen.tell(
-        "The status is written in every sync, also when it is as before; chapter 9 shows that this ends. "
-        "The production controller compares first, and asks the server whether the Foo still exists "
+        "The status is written in every sync, also when it is as before; chapter 9 shows why this comes to "
+        "rest. The production controller compares first, and asks the server whether the Foo still exists "
         "before it makes a second Deployment: chapter 11."
     )
     uids = killed_in_mid_sync(screen)

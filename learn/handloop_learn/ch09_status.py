@@ -77,8 +77,9 @@ def chapter(screen: Screen) -> End:
         # pkg/registry/apps/deployment/strategy.go, PrepareForUpdate
         screen.tell(
             "Each write raises the version. The generation of a custom resource counts the changes outside "
-            "of metadata and status; of a Deployment a new annotation counts, too. The status says which "
-            "generation its writer had seen: if the numbers differ, it describes an older spec; -1 is none."
+            "of metadata and status; for a Deployment it also counts changed annotations. The status says "
+            "which generation its writer had seen: if the numbers differ, it describes an older spec; -1 is "
+            "none."
         )
         ways = _two_writers(screen, stage)
         retries = _after_a_conflict(screen, stage)
@@ -94,15 +95,18 @@ def chapter(screen: Screen) -> End:
 
 
 def _two_writers(screen: Screen, stage: Stage) -> list[tuple[str, str, str, str]]:
-    screen.ask("You read a Service, another writer changes it, you update it. Is that change lost?")
+    screen.ask(
+        "You read a Service, and another writer changes it. What must your update carry, so that the "
+        "other's change is not lost?"
+    )
     ways = [("Service", *way) for way in ways_to_write(stage, OF_SERVICE)]
     ways += [("Foo", *way) for way in ways_to_write(stage, OF_FOO)]
     screen.table(("kind", "we add a label by", "answer", "the other's change"), ways)
     screen.reveal(
-        "It depends on the update. With the version that was read it is refused. Without a version it "
-        "erases what it does not know, if the server accepts it; for a custom resource, such as a Foo, it "
-        "does not. An apply sends only our fields: that is how a MyApp's children are written.",
-        Words(("depends", "no", "refused", "409"), ("yes", "lost")),
+        "The version that was read: with it the update is refused. Without one it overwrites the other's "
+        "change, if the server accepts it at all; for a custom resource such as a Foo it does not. An apply "
+        "sends only our fields: that is how a MyApp's children are written.",
+        Words(("version", "resourceversion", "versions"), ("generation", "uid", "name", "nothing")),
     )
     return ways
 

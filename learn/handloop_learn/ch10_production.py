@@ -103,8 +103,8 @@ def _cut_off(
     screen.reveal(
         f"Yes: ada's workers ended {seconds[1]:.1f} s before bob's began. ada gives up after the "
         "renew deadline, bob waits for the lease duration. Both count from ada's last renewal. "
-        "The seconds above count from the first error, which came up to one retry period later, "
-        "and so can be fewer than the lease duration.",
+        "The seconds above count from the first error, up to one retry period later, so they may be "
+        "fewer than the lease duration.",
         Words((*YES.right, "ada"), (*YES.wrong, "bob")),
     )
     screen.tell(

@@ -1,4 +1,4 @@
-"""Chapter 11: what breaks in the plain controller, and which of production.py's nine pieces prevents it."""
+"""Chapter 11: what breaks in the plain controller, and which piece of production.py prevents it."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ PIECES: Final = (
     Piece(1, f"{ROUNDS} resyncs, nothing to do", "status writes", resyncs),
     Piece(2, f"another group's Foo has {ROUNDS} changes", "syncs of ours", stranger),
     Piece(3, "the Foo is being deleted", "Deployments made", foreground),
-    Piece(4, f"a taken name is free after {FAILURES} failures", "seconds to wait", freed_name),
+    Piece(4, f"the name is free again, after {FAILURES} failures", "seconds to wait", freed_name),
     Piece(5, "no server takes the Deployment's name", f"syncs, at most {FAILURES}", impossible),
     RIVAL,
     Piece(8, "the CRD has no status", f"failures of {ROUNDS} syncs", no_status),
@@ -202,16 +202,18 @@ class End(NamedTuple):
 def chapter(screen: Screen) -> End:
     """Tell the chapter."""
     screen.tell(
-        "The chapters ran the plain controller, sample-controller's. `python -m controller` runs another, "
-        "which adds nine pieces: controller/foo/production.py. Each is there because something broke."
+        "The chapters ran the plain controller, sample-controller's. `python -m controller` runs the "
+        "production controller, which adds ten pieces: controller/foo/production.py. Nine of them are there "
+        "because something broke; the tenth lets you pause a Foo."
     )
     screen.break_it(
         "the watch of Foos is silent, and a Foo is deleted. The garbage collector deletes its Deployment, "
-        "because the owner is gone. That the controller hears, and its cache still has the Foo.",
-        f"The garbage collector comes by {ROUNDS} times. How many Deployments does the controller make?",
+        "because the owner is gone. The controller hears of that deletion, but its cache still has the Foo.",
+        f"The garbage collector comes by {ROUNDS} times. How many Deployments does the plain controller "
+        "make?",
     )
     plain, hardened = _both(STORM)
-    screen.show(Deployments_made_by_the_plain_one=plain, by_the_other=hardened)
+    screen.show(Deployments_made_by_the_plain_controller=plain, by_the_production_controller=hardened)
     screen.reveal(f"{plain}, and more for as long as the watch is silent. Each has pods that start.", plain)
     screen.tell(
         "Piece 6 remembers whose Deployment disappeared, and asks the server for that Foo before it does "

@@ -1,4 +1,7 @@
-"""Chapter 12: by its owner reference a child is deleted after its parent, before it, or not at all."""
+"""
+Chapter 12: an owner reference decides whether a child is deleted after its parent, before it, or not at
+all.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from handloop_learn.waiting import until
 
 WAYS: Final = ("Background", "Foreground", "Orphan")
 RECAP: Final = (
-    "A child names its parent, by uid. The garbage collector does the rest, also while no controller runs.",
+    "A child names its parent by uid. The garbage collector does the rest, also while no controller runs.",
     "Background: the parent goes first. Foreground: the parent waits for its children. Orphan: they stay.",
     "An owner that does not exist, or that has another uid, is gone.",
 )
@@ -44,7 +47,7 @@ def chapter(screen: Screen) -> End:
             "owner that may change the child; the server refuses a second. Now our controller has ended. "
             "Only the server runs, and its garbage collector."
         )
-        screen.ask("The Foo `background` is deleted. Does its Deployment stay, as nobody deletes it?")
+        screen.ask("The Foo `background` is deleted. What happens to its Deployment?")
         backup = _owners(stage, "orphan")
         histories = {way: _delete(stage, way) for way in WAYS}
         _tell(screen, histories)
@@ -56,9 +59,11 @@ def chapter(screen: Screen) -> End:
 def _tell(screen: Screen, histories: dict[str, list[str]]) -> None:
     _list(screen, histories["Background"])
     screen.reveal(
-        "No. The garbage collector looks for children whose owner is gone. With `kubectl delete` the "
-        "parent goes first, and the children in the background.",
-        NO,
+        "It is deleted, too. The garbage collector looks for children whose owner is gone. With `kubectl "
+        "delete` the parent goes first, and the children in the background.",
+        Words(
+            ("deleted", "gone", "removed", "garbage", "collected"), ("stays", "stay", "remains", "nothing")
+        ),
     )
     screen.ask("And with --cascade=foreground: which goes first, the Foo or its Deployment?")
     _list(screen, histories["Foreground"])

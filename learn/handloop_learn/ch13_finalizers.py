@@ -151,8 +151,9 @@ class _World:
 
 def _crash(screen: Screen, world: _World) -> list[State]:
     screen.break_it(
-        "the controller deletes the bucket, and crashes before it removes the finalizer. Another one starts.",
-        "How many times is the bucket deleted, in all?",
+        "the controller deletes the bucket, and crashes before it removes the finalizer. A new process "
+        "starts.",
+        "How many times is cloud.delete() called, in all?",
     )
     world.cloud.crash_after = "delete"
     states = [world.sync("a sync"), world.sync("the sync of the next process")]
@@ -167,7 +168,8 @@ def _crash(screen: Screen, world: _World) -> list[State]:
 
 def _alone(screen: Screen, stage: Stage, world: _World) -> State:
     screen.break_it(
-        "the Foo is made again and synced. Then the controller is uninstalled, and the Foo is deleted twice.",
+        "the Foo is made again and synced. Then the controller is uninstalled, and somebody deletes the "
+        "Foo, twice.",
         "Is the Foo gone in the end?",
     )
     world.sync("the last sync")
@@ -175,7 +177,7 @@ def _alone(screen: Screen, stage: Stage, world: _World) -> State:
         stage.send("DELETE", PATH)
     alone = world.show("now")
     screen.reveal(
-        "No: its namespace could not be deleted, either. Delete the objects first, then the controller. "
+        "No, nor can its namespace be deleted. Delete the objects first, then the controller. "
         "Otherwise only a `kubectl patch` that removes the finalizers helps, and the bucket stays in the "
         "cloud.",
         NO,

@@ -42,7 +42,8 @@ def chapter(screen: Screen) -> End:
         foos = stage.client.resource(Foo)
         screen.tell(
             "Two programs write one Foo: `gitops` keeps what stands in a repository, `scaler` sets the "
-            "replicas. Each sends only what it wants, by server-side apply, under its name:"
+            "replicas. Each uses server-side apply under its own name, and sends only the fields it "
+            "cares about:"
         )
         screen.show(gitops=json.dumps(REPOSITORY), scaler=json.dumps(SCALE))
         apply(foos, "gitops", **REPOSITORY)
@@ -99,7 +100,7 @@ def _left_out(screen: Screen, stage: Stage, foos: ResourceClient[Foo]) -> list[F
         NO,
     )
     apply(foos, "scaler")
-    nobody = _show(screen, stage, "scaler has applied nothing")
+    nobody = _show(screen, stage, "scaler applies an empty configuration, and so gives replicas up")
     screen.tell("Nobody wants replicas any more, so the field is gone.")
     return [shared, nobody]
 

@@ -119,5 +119,7 @@ def _check(world: _World) -> Iterator[str]:
 
 
 EXERCISE: Final = Exercise(
-    "write hand_over(): replicas change from one manager to another, and nothing flickers.", START, check
+    "write hand_over(): spec.replicas passes from one manager to the other, and its value never changes.",
+    START,
+    check,
 )

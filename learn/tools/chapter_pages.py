@@ -121,15 +121,14 @@ class Page:
 def page(chapter: Chapter, told: Page) -> str:
     """The whole page of a chapter that was told."""
     script = import_module(f"handloop_learn.{chapter.module}")
-    run = next(run for run in RUNS if run.name == chapter.run)
-    place = chapter.page.partition("#")[2]
+    shown, place = [run for run in RUNS if run.name == chapter.run], chapter.page.partition("#")[2]
     about = (script.__doc__ or "").partition(": ")[2].strip()
     blocks = [
         f"# {chapter.name}",
         f"{about[0].upper()}{about[1:]}",
         _HOW.format(chapter.number),
         *told.blocks,
-        f"On the live page: [{run.title}]({_UP}/learn/docs/live-page/#{place}).",
+        *(f"On the live page: [{run.title}]({_UP}/learn/docs/live-page/#{place})." for run in shown),
         "## To keep",
         "\n".join(f"* {_plain(sentence)}" for sentence in script.RECAP),
         f"Read on: {_read_on(chapter)}.",

@@ -34,9 +34,9 @@ def test_progress() -> None:
     assert CHAPTERS[3].progress == f"4/{len(CHAPTERS)}, about 4 min"
 
 
-@pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda chapter: chapter.module)
-def test_each_chapter_has_its_recorded_run(chapter: Chapter) -> None:
-    """The run that a chapter names exists, and has the mark."""
+@pytest.mark.parametrize("chapter", [each for each in CHAPTERS if each.run], ids=lambda each: each.module)
+def test_each_chapter_has_its_recording(chapter: Chapter) -> None:
+    """The recording that a chapter names exists, and has the mark."""
     (run,) = (run for run in RUNS if run.name == chapter.run)
     assert chapter.at in ("", *(mark.name for mark in run.marks))
 

@@ -60,7 +60,7 @@ def test_a_file_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_it_makes_the_deployment_of_a_foo() -> None:
-    """The page can tell it from the controller for clusters."""
+    """The page can tell it from the production controller."""
     cluster = ManagedSandbox(Foo)
     manager = cluster.manager()
     PLAIN.set_up(manager, ())
@@ -74,4 +74,4 @@ def test_it_makes_the_deployment_of_a_foo() -> None:
     parts = Parts(other, {"foo": add_foo(other, workers=1)})
     assert parts.foo_controller() == ""
     with other_cluster.running(other):
-        eventually(lambda: parts.foo_controller() == "production", "the one for clusters")
+        eventually(lambda: parts.foo_controller() == "production", "the production controller")
