@@ -79,18 +79,18 @@ def chapter(screen: Screen) -> End:
                 f"sent again, and watch {relisted.watches} continues from the version of that list.",
                 Words(("list", "lists", "relist"), ("watch", "watches", "nothing")),
             )
-            # client-go @32ce75a7d: tools/cache/reflector.go, watch and handleWatch; ours: relist_policy.py
-            screen.tell(
-                "Rarer errors cost a list, too. In client-go: a watch that ends within a second without an "
-                "event, and a watch that is refused with anything but 429. Ours lists after five watches in "
-                "a row that brought nothing but an error."
-            )
             waited = _refused(screen, stage, shown)
     return End(listed, resumed, relisted, waited, shown.store.names)
 
 
 def _refused(screen: Screen, stage: Stage, shown: ShownReflector) -> list[float]:
     """Refuse lists, too. Returns: the seconds of each wait."""
+    # client-go @32ce75a7d: tools/cache/reflector.go, watch and handleWatch; ours: relist_policy.py
+    screen.tell(
+        "Rarer errors cost a list, too. In client-go: a watch that ends within a second without an "
+        "event, and a watch that is refused with anything but 429. Ours lists after five watches in "
+        "a row that brought nothing but an error."
+    )
     screen.break_it(
         "the open watch gets another 410, and the server refuses the next three lists with 503. The "
         "Foo `four` is created.",

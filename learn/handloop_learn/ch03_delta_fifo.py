@@ -17,7 +17,10 @@ EVENTS: Final = "Added a 1, Added b 1, Updated a 2, Updated a 3, Updated b 2"
 RECAP: Final = (
     "Five events, two keys: the events of a key are handled together.",
     "A list says what exists. What is gone is found by comparing, and becomes a tombstone.",
-    "Today's client-go keeps events single. A sync looks only at the present, so it cannot tell the difference.",
+    (
+        "Today's client-go keeps single events in their order. A sync looks only at the present, so it "
+        "cannot tell the difference."
+    ),
 )
 
 

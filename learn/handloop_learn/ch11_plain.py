@@ -213,7 +213,7 @@ def chapter(screen: Screen) -> End:
         "make?",
     )
     plain, hardened = _both(STORM)
-    screen.show(Deployments_made_by_the_plain_controller=plain, by_the_production_controller=hardened)
+    screen.show(Deployments_made_by_the_plain_one=plain, by_the_production_controller=hardened)
     screen.reveal(f"{plain}, and more for as long as the watch is silent. Each has pods that start.", plain)
     screen.tell(
         "Piece 6 remembers whose Deployment disappeared, and asks the server for that Foo before it does "

@@ -1,7 +1,4 @@
-"""
-Chapter 12: an owner reference decides whether a child is deleted after its parent, before it, or not at
-all.
-"""
+"""Chapter 12: an owner reference decides if a child is deleted after its parent, before it, or not at all."""
 
 from __future__ import annotations
 
