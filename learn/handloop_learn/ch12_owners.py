@@ -58,9 +58,7 @@ def _tell(screen: Screen, histories: dict[str, list[str]]) -> None:
     screen.reveal(
         "It is deleted, too. The garbage collector looks for children whose owner is gone. With `kubectl "
         "delete` the parent goes first, and the children in the background.",
-        Words(
-            ("deleted", "gone", "removed", "garbage", "collected"), ("stays", "stay", "remains", "nothing")
-        ),
+        Words(("deleted", "deletes", "gone", "removed", "garbage"), ("stays", "stay", "remains", "nothing")),
     )
     screen.ask("And with --cascade=foreground: which goes first, the Foo or its Deployment?")
     _list(screen, histories["Foreground"])
