@@ -175,9 +175,8 @@ class RunningOperator:
 
     def _is_ready(self) -> bool:
         # a controller that still waits would time out as soon as the test moves the clock
-        waits = self.manager.elector is None and not all(
-            one.statistics().workers for one in self._controllers()
-        )
+        alone = self.manager.elector is None and self.manager.replica is None
+        waits = alone and not all(one.statistics().workers for one in self._controllers())
         return not (waits or any(check() for check in self.manager.readiness_checks().values()))
 
 
