@@ -179,7 +179,7 @@ function render() {
   }
   director.draw();
 }
-const CONTROLLERS = { plain: ", plain controller", production: ", controller for clusters" };
+const CONTROLLERS = { plain: ", plain controller", production: ", production controller" };
 const HOW_TO_BEGIN = "Make a Foo: by an experiment, or kubectl apply -f manifests/samples/foo.yaml";
 
 function drawKeys() {

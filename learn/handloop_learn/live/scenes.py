@@ -192,7 +192,7 @@ SCENES: Final = (
         "The status says how far the promise is kept. It is written last, because it reports what the other "
         "writes have done.",
         Without(
-            "the comparison that the controller for clusters makes: each sync writes the status, and "
+            "the comparison that the production controller makes: each sync writes the status, and "
             "reports an Event. A hundred resyncs are a hundred requests",
             "test_without_comparing_first_each_sync_is_a_write",
         ),
