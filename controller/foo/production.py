@@ -103,6 +103,7 @@ from handloop.controller.runtime.metrics.controller_metrics import (
 from handloop.controller.runtime.reconciling.explainer import Explainer
 from handloop.controller.runtime.reconciling.reporting import SyncReporter
 from handloop.controller.runtime.reconciling.status_writes import for_this_version, merge_patch, status_of
+from handloop.controller.runtime.reconciling.traced import sync_span
 from handloop.controller.runtime.sources.commands import commands_of
 from handloop.controller.runtime.sources.decisions import TOLD, Decisions
 from handloop.controller.runtime.sources.reconcile_queue import Standing
@@ -243,7 +244,7 @@ class ProductionFooController(FooController):
         except ShutDown:
             return False
         try:
-            with self._admitted(name):
+            with self._admitted(name), sync_span(QUEUE_NAME, Foo.resource.kind, name, self._decisions):
                 self._sync(name)
         except NotYetAdmittedError:
             pass  # the opening wakes it

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+
+import structlog
 
 from handloop.controller.runtime.reconciling.context import Context
-from handloop.controller.runtime.sources.decisions import FAILED, GAVE_UP, Decision
+from handloop.controller.runtime.sources.decisions import FAILED, GAVE_UP, RECONCILES, Decision, Decisions
 from handloop.controller.runtime.sources.reconcile_queue import Taken
-from handloop.seams.tracing import SpanContext, Wait, Work, annotated
+from handloop.informers.keys import ObjectName
+from handloop.seams.tracing import TRACING, SpanContext, Wait, Work, annotated
 
 
 def work_of(context: Context, kind: str, taken: Taken, annotations: Mapping[str, str], *, now: float) -> Work:
@@ -44,3 +48,28 @@ def outcome_of(line: Decision) -> tuple[dict[str, str | int], str]:
     failed = line.text if line.what in (FAILED, GAVE_UP) else ""
     facts = {"changes": line.changes, "error": failed, "waitsFor": "" if failed else line.text}
     return {"result": line.what, **{key: text for key, text in facts.items() if text}}, failed
+
+
+def sync_span(
+    controller: str, kind: str, name: ObjectName, decisions: Decisions
+) -> AbstractContextManager[None]:
+    """
+    A span around a sync of a controller that is written by hand; none while nothing is traced.
+
+    Its queue knows no causes and no waits. How the sync ended is the last line that it left in decisions.
+    """
+    return _sync_span(controller, kind, name, decisions) if TRACING.on else nullcontext()
+
+
+@contextmanager
+def _sync_span(controller: str, kind: str, name: ObjectName, decisions: Decisions) -> Iterator[None]:
+    facts = {"controller": controller, "kind": kind, "namespace": name.namespace, "name": name.name}
+    with (
+        TRACING.tracer.reconcile(Work(f"sync {controller}", facts)) as span,
+        structlog.contextvars.bound_contextvars(**TRACING.ids()),
+    ):
+        yield
+        ended = [line for line in decisions.of(name) if line.what in RECONCILES]
+        if ended:
+            outcome, failed = outcome_of(ended[-1])
+            span.tell(outcome, failed=failed)

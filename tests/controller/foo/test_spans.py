@@ -1,0 +1,36 @@
+"""Spans of a controller that is written by hand: a sync, what it asked of the server, and how it ended."""
+
+from __future__ import annotations
+
+from handloop.controller.foo.runnable import add_foo
+from handloop.controller.foo.types import Foo
+from handloop.testing.eventually import eventually
+from support.checks.captured_logs import captured_logs
+from support.rigs.managed_sandbox import ManagedSandbox
+from support.rigs.traced import own, parent, traced
+
+
+def test_a_sync_is_a_span_above_its_requests_that_knows_its_end() -> None:
+    """The first creates the Deployment and fails at the status; a later one writes that."""
+    cluster = ManagedSandbox(Foo)
+    cluster.sandbox.faults.error(500, resources=["foos/status"], verbs=["patch"], count=1)
+    manager = cluster.manager()
+    add_foo(manager, workers=1)
+    cluster.foo("a")
+    with traced() as spans, captured_logs():
+        with cluster.running(manager):
+            eventually(lambda: len(spans.named("sync foo")) > 1, "two syncs")
+        first, second, *_ = spans.named("sync foo")
+        below = {each.name: parent(each) for each in spans.named("")}
+    assert (first.attributes or {}) == {
+        "controller": "foo",
+        "kind": "Foo",
+        "namespace": "default",
+        "name": "a",
+        "result": "failed",
+        "changes": "deployments.apps default/a created",
+        "error": (first.attributes or {})["error"],
+    }
+    assert "500" in str((first.attributes or {})["error"])
+    assert (second.attributes or {})["result"] == "settled"
+    assert below["create deployments.apps"] == own(first).span_id
