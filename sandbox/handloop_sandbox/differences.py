@@ -42,7 +42,6 @@ DIFFERENCES: Final = (
         "node selectors and taints, not at affinities, and know no maxSurge. CronJobs do not tell of missed "
         "times."
     ),
-    Difference("Quotas count objects, not cpu, memory or storage."),
     Difference(
         "CertificateSigningRequests, LimitRanges, ControllerRevisions and the phase of a Namespace are "
         "stored as they come: only the types of their fields and their metadata are validated. Of the rarer "

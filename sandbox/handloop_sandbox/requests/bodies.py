@@ -146,6 +146,10 @@ def pseudo_resource(group: str, version: str, kind: str, schema: str) -> ServedR
     )
 
 
+_UNSERVED: Final = frozenset({("apiextensions.k8s.io/v1beta1", "CustomResourceDefinition")})
+"""What can be read, and is served no more: a refusal tells of its version, not of its kind."""
+
+
 def no_kind(kind: str, api_version: str) -> str:
     """Go's message for an unknown kind."""
     return f'no kind "{kind}" is registered for version "{api_version}" {SCHEME}'
@@ -216,6 +220,8 @@ def _custom(value: Object, strict: list[str], resource: ServedResource, text: by
 def _check_registered(kind: str, api_version: str, resource: ServedResource, catalog: Catalog) -> None:
     group, _, version = api_version.rpartition("/")
     if kind == resource.kind and api_version == resource.api_version:
+        return
+    if (api_version, kind) in _UNSERVED:
         return
     if catalog.by_kind(group, version, kind) is None:
         raise MisfitError(no_kind(kind, api_version), kind=kind, version=version)

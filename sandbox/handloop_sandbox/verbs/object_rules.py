@@ -240,10 +240,8 @@ def nested(obj: Mapping[str, Any], path: str, expected: type, go_type: str) -> t
     node: Any = obj
     for index, part in enumerate(parts):
         if not isinstance(node, Mapping):
-            return (
-                None,
-                f".{'.'.join(parts)} accessor error: {_described(node)}, expected map[string]interface{{}}",
-            )
+            at = ".".join(parts[: index + 1])
+            return None, f".{at} accessor error: {_described(node)}, expected map[string]interface{{}}"
         node = node.get(part)
         if node is None and index < len(parts) - 1:
             return None, ""
