@@ -2,13 +2,15 @@
 The API reference: `.. face:: apis` is every name of handloop.__all__ from that folder, by module.
 
 Docstrings are plain text in sections ("Args: ...", "Raises: ..."). They are shown as they are written: only
-`code` in them is markup, and indented lines and tables keep their shape.
+`code` in them is markup, and indented lines and tables keep their shape. The private state of a class, and
+members that only the framework calls, are left to readers of the source.
 """
 
 from __future__ import annotations
 
 import inspect
 import re
+from importlib import import_module
 from itertools import groupby
 from typing import Any, Final
 
@@ -20,7 +22,27 @@ from sphinx.util.docutils import SphinxDirective
 import handloop
 
 HOMES: Final[dict[str, str]] = vars(handloop)["_HOME"]
+OWN: Final[dict[str, str]] = {
+    "BucketRateLimiter": "forget num_requeues when",
+    "FilteringResourceEventHandler": "on_add on_update on_delete",
+    "ItemExponentialFailureRateLimiter": "when",
+    "InformerOptions": "abridged_of",
+    "LabelsMatch": "create update delete",
+    "LeaderElectionConfig": "validate written_seconds",
+    "ListOptions": "query",
+    "Manager": "cached_kinds informer_of informers run_beside seconds_to_write watch watch_object why_page",
+    "MaxOfRateLimiter": "forget num_requeues when",
+    "ResourceEventHandlerFuncs": "on_add",
+    "Rule": "schema",
+    "SharedIndexInformer": "cache has_died has_listed has_seen list_newest newest_resource_version",
+    "Shards": "terms",
+    **dict.fromkeys(
+        ("AnnotationsChanged", "GenerationChanged", "LabelsChanged", "ResourceVersionChanged"), "aspect"
+    ),
+}
+"""What the framework alone calls, or a protocol describes: no user does."""
 _SECTION: Final = re.compile(r"^(Args|Blocks|Fields|Follows|Locks|Raises|Returns|State|Threads):(?=\s|$)")
+_STATE: Final = re.compile(r"^(State|Locks)\b[^:\n]*:")
 _CODE: Final = re.compile(r"`+([^`]+)`+")
 _MARKUP: Final = re.compile(r"([\\*|_<>])")
 
@@ -41,6 +63,22 @@ class Face(SphinxDirective):
         return self.parse_text_to_nodes(StringList(lines, "handloop"), allow_section_headings=True)
 
 
+class Views(SphinxDirective):
+    """The types of a module, each with its fields: `.. views:: handloop.apis.core_v1`."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        """An entry per type: what it is, and the names of its fields."""
+        lines: list[str] = []
+        for name, kind in vars(import_module(self.arguments[0])).items():
+            if inspect.isclass(kind) and kind.__module__ == self.arguments[0]:
+                fields = ", ".join(f"``{each}``" for each in kind.__struct_fields__ if each != "api_version")
+                about = plain(" ".join(inspect.cleandoc(kind.__doc__ or "").split()))
+                lines += [f"``{name}``", f"   {about} Fields: {fields}.", ""]
+        return self.parse_text_to_nodes(StringList(lines, "views"))
+
+
 def _names_of(folder: str) -> list[str]:
     """The names from a folder, in the order of the modules."""
     return sorted(
@@ -53,8 +91,11 @@ def _entry(name: str) -> list[str]:
     """The directive of autodoc for a name."""
     value = getattr(handloop, name)
     if inspect.isclass(value):
-        return [f".. autoclass:: handloop.{name}", "   :members:", ""]
-    if callable(value):
+        own = OWN.get(name, "").split()
+        if missing := [member for member in own if not hasattr(value, member)]:
+            raise AttributeError(f"{name} has no {missing}")
+        return [f".. autoclass:: handloop.{name}", "   :members:", f"   :exclude-members: {', '.join(own)}", ""]
+    if inspect.isroutine(value):
         return [f".. autofunction:: handloop.{name}", ""]
     return [f".. autodata:: handloop.{HOMES[name]}.{name}", "   :no-value:", ""]
 
@@ -62,13 +103,46 @@ def _entry(name: str) -> list[str]:
 def as_written(_app: Sphinx, _what: str, _name: str, _obj: Any, _options: Any, lines: list[str]) -> None:
     """Make reStructuredText of a docstring that is plain text."""
     text: list[str] = []
-    for is_literal, block in groupby(lines, key=lambda line: line.startswith(("    ", "|", "- "))):
+    for is_literal, block in groupby(without_state(lines), key=lambda line: line.startswith(("    ", "|", "- "))):
         if is_literal:
             text += ["", "::", "", *(f"    {line}" for line in block), ""]
         else:
             for line in block:
                 text += ["", plain(line)] if _SECTION.match(line) else [plain(line)]
     lines[:] = text
+
+
+def without_state(lines: list[str]) -> list[str]:
+    """A docstring without its sections on private state and locks."""
+    shown, is_hidden = [], False
+    for line in lines:
+        if _STATE.match(line):
+            rest = re.search(r"Threads: .*", line)
+            is_hidden = rest is None
+            shown += [rest[0]] if rest else []
+        elif not line.strip() or _SECTION.match(line):
+            is_hidden = False
+            shown.append(line)
+        elif not is_hidden:
+            shown.append(line)
+    return shown
+
+
+def is_left_out(_app: Sphinx, _what: str, _name: str, obj: Any, _skip: object, _options: Any) -> bool | None:
+    """Leave out what Python documents: the fields of a named tuple, and what a map inherits from dict."""
+    doc = getattr(obj, "__doc__", None) or ""
+    is_of_tuple = doc.startswith("Alias for field number")
+    return True if is_of_tuple or getattr(obj, "__qualname__", "").endswith("._read_only") else None
+
+
+def signature(
+    _app: Sphinx, what: str, _name: str, obj: Any, _options: Any, args: str | None, returns: str | None
+) -> tuple[str | None, str | None]:
+    """Without the arguments of a protocol's class, or those that an error has from its root."""
+    is_errors = inspect.isclass(obj) and issubclass(obj, BaseException) and "__init__" not in vars(obj)
+    if what in ("class", "exception") and (args == "(*args, **kwargs)" or is_errors):
+        return "", returns
+    return re.sub(r"Seams\(clock=<.*? of .*?>.*?>\)", "REAL_SEAMS", args or "") or args, returns
 
 
 def plain(line: str) -> str:
@@ -83,5 +157,8 @@ def plain(line: str) -> str:
 def setup(app: Sphinx) -> dict[str, Any]:
     """Add the directive."""
     app.add_directive("face", Face)
+    app.add_directive("views", Views)
     app.connect("autodoc-process-docstring", as_written)
+    app.connect("autodoc-process-signature", signature)
+    app.connect("autodoc-skip-member", is_left_out)
     return {"parallel_read_safe": True}
