@@ -69,7 +69,7 @@ def chapter(screen: Screen) -> End:
         writes,
     )
     screen.tell(
-        "The status is written in every sync, also when it is as before; chapter 9 shows why this comes to "
+        "The status is written in every sync, even if it has not changed; chapter 9 shows why this comes to "
         "rest. The production controller compares first, and asks the server whether the Foo still exists "
         "before it makes a second Deployment: chapter 11."
     )

@@ -133,9 +133,9 @@ def _after_a_conflict(screen: Screen, stage: Stage) -> list[tuple[str, str]]:
     foos.delete(NAME, namespace="default")
     screen.table(("the retry is based on", "answer"), rows)
     screen.reveal(
-        "No, and never: its version stays old. A controller's retry starts from the cache again. That "
-        "costs no request, and the back-off gives the cache time to catch up. A read from the server is "
-        "right at once, and costs a request.",
+        "No, and it never will be: its version stays old. A controller's retry starts from the cache "
+        "again. That costs no request, and the back-off gives the cache time to catch up. A read from the "
+        "server is up to date at once, but costs a request.",
         NO,
     )
     return rows

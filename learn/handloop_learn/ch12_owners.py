@@ -16,9 +16,9 @@ from handloop_learn.waiting import until
 
 WAYS: Final = ("Background", "Foreground", "Orphan")
 RECAP: Final = (
-    "A child names its parent by uid. The garbage collector does the rest, also while no controller runs.",
+    "A child names its parent by uid. The garbage collector does the rest, even while no controller runs.",
     "Background: the parent goes first. Foreground: the parent waits for its children. Orphan: they stay.",
-    "An owner that does not exist, or that has another uid, is gone.",
+    "An owner is gone when no object has its uid, even if one has its name.",
 )
 
 
@@ -81,7 +81,7 @@ def _with_another_uid(screen: Screen, stage: Stage, backup: list[dict[str, Any]]
     """Give the orphan its old owner back, whose name now has another uid."""
     screen.break_it(
         "somebody makes the Foo `orphan` again, and restores the reference of its Deployment from a backup.",
-        "What becomes of the Deployment: does it stay?",
+        "Does the Deployment stay?",
     )
     foo = stage.apply("orphan")
     began = time.monotonic()

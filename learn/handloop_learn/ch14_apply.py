@@ -15,7 +15,7 @@ from handloop_learn.stage import Stage
 
 SCALE: Final[dict[str, Any]] = {"spec": {"replicas": 5}}
 RECAP: Final = (
-    "Apply says what you want, of the fields that you want: the rest is not yours, and is left alone.",
+    "An apply says what you want in the fields that you care about. The rest is left alone.",
     "A field of another manager is a conflict: leave it out, agree on its value, or take it by force.",
     "What you no longer apply, and nobody else owns, is removed.",
 )
