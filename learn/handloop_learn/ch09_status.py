@@ -78,8 +78,8 @@ def chapter(screen: Screen) -> End:
         screen.tell(
             "Each write raises the version. The generation of a custom resource counts the changes outside "
             "of metadata and status; for a Deployment it also counts changed annotations. The status says "
-            "which generation its writer had seen: if the numbers differ, it describes an older spec; -1 is "
-            "none."
+            "which generation its writer had seen: if the numbers differ, it describes an older spec; -1 "
+            "means none."
         )
         ways = _two_writers(screen, stage)
         retries = _after_a_conflict(screen, stage)

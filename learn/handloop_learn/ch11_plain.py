@@ -203,7 +203,7 @@ def chapter(screen: Screen) -> End:
     """Tell the chapter."""
     screen.tell(
         "The chapters ran the plain controller, sample-controller's. `python -m controller` runs the "
-        "production controller, which adds ten pieces: controller/foo/production.py. Nine of them are there "
+        "production controller, which adds ten pieces: controller/foo/production.py. Nine of them exist "
         "because something broke; the tenth lets you pause a Foo."
     )
     screen.break_it(
