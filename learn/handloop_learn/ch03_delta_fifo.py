@@ -65,7 +65,7 @@ def chapter(screen: Screen) -> End:
     deltas.append(_types(fifo))
     screen.show(stored=store.list_keys(), after_a_resync=deltas[-1])
     screen.tell(
-        "Replaced: a list had the object. Sync: a resync shows handlers what is stored, once more. "
+        "Replaced: a list had the object. Sync: a resync shows handlers once more what is stored. "
         "Neither says that it has changed, and a resync asks no server, so it finds no event that was "
         "missed."
     )

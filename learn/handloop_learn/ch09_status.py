@@ -112,7 +112,7 @@ def _two_writers(screen: Screen, stage: Stage) -> list[tuple[str, str, str, str]
 
 
 def _after_a_conflict(screen: Screen, stage: Stage) -> list[tuple[str, str]]:
-    screen.break_it("after the 409 of a Foo, the same update is sent once more.", "Is it accepted this time?")
+    screen.break_it("after a 409 for a Foo, the same update is sent again.", "Is it accepted this time?")
     foos = stage.client.resource(Foo)
     stage.apply(NAME)
     factory = SharedInformerFactory(stage.client)
@@ -143,7 +143,7 @@ def _after_a_conflict(screen: Screen, stage: Stage) -> list[tuple[str, str]]:
 
 def _touched(screen: Screen, stage: Stage, log: SyncLog) -> Syncs:
     screen.ask(
-        "Like sample-controller, the plain Foo controller writes the status in every sync. The write "
+        "Like sample-controller, the plain Foo controller writes the status in every sync, and that write "
         "wakes it again. We change an annotation. Do the syncs ever end?"
     )
     before, writes = log.succeeded, stage.counts["PUT"]

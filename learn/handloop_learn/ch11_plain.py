@@ -169,7 +169,7 @@ PIECES: Final = (
     Piece(2, f"another group's Foo has {ROUNDS} changes", "syncs of ours", stranger),
     Piece(3, "the Foo is being deleted", "Deployments made", foreground),
     Piece(4, f"the name is free again, after {FAILURES} failures", "seconds to wait", freed_name),
-    Piece(5, "no server takes the Deployment's name", f"syncs, at most {FAILURES}", impossible),
+    Piece(5, "no server accepts the Deployment's name", f"syncs, at most {FAILURES}", impossible),
     RIVAL,
     Piece(8, "the CRD has no status", f"failures of {ROUNDS} syncs", no_status),
     Piece(9, f"{ROUNDS} syncs before the caches have our writes", "refused creates", lag),

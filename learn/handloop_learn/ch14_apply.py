@@ -100,7 +100,7 @@ def _left_out(screen: Screen, stage: Stage, foos: ResourceClient[Foo]) -> list[F
     )
     apply(foos, "scaler")
     nobody = _show(screen, stage, "scaler applies an empty configuration, and so gives replicas up")
-    screen.tell("Nobody wants replicas any more, so the field is gone.")
+    screen.tell("Nobody wants replicas now, so the field is gone.")
     return [shared, nobody]
 
 

@@ -89,7 +89,7 @@ def check(load: Load) -> Iterator[str]:
         try:
             yield from _check(stage, _World(stage, load))
         except AlreadyExists as error:
-            raise WrongError(f"you made a Deployment that exists: {error.status.message}", _LEVEL) from error
+            raise WrongError(f"you create what exists: {error.status.message}", _LEVEL) from error
 
 
 def _check(stage: Stage, world: _World) -> Iterator[str]:
@@ -103,7 +103,7 @@ def _check(stage: Stage, world: _World) -> Iterator[str]:
     yield "a second sync writes nothing"
     stage.send("DELETE", child)
     world.sync("foo")
-    lost = "somebody deleted the Deployment, and your sync did not make another"
+    lost = "somebody deleted the Deployment, and your sync did not create another"
     expect(world.replicas() == 2, lost, f"It acted on the edge, the first time only. {_LEVEL}")
     yield "a deleted Deployment comes back"
     stage.send("PATCH", wish, {"spec": {"replicas": 3}})
@@ -130,7 +130,7 @@ def _check(stage: Stage, world: _World) -> Iterator[str]:
     except AttributeError as error:
         hint = "The name of a deleted Foo comes through the queue, too: foos.get_by_key returns None. Return."
         raise WrongError(f"the Foo is gone, and your sync raised: {error}", hint) from error
-    expect(world.replicas() is None, "the Foo is gone, and you made a Deployment for it", _LEVEL)
+    expect(world.replicas() is None, "the Foo is gone, and you created a Deployment for it", _LEVEL)
     yield "a deleted Foo is no error"
 
 
@@ -175,4 +175,4 @@ def _foreign(stage: Stage, world: _World) -> Iterator[str]:
         raise WrongError("another Foo names the same Deployment, and your sync said that all is well", hint)
 
 
-EXERCISE: Final = Exercise("write sync(): it makes the Deployment of a Foo what the Foo wants.", START, check)
+EXERCISE: Final = Exercise("write sync(): it makes a Foo's Deployment match the Foo.", START, check)

@@ -31,7 +31,7 @@ def add_replicas(foos, foo, number):
 TRIES: Final = 5
 _MOST_CALLS: Final = 20
 _AGAIN: Final = "Catch Conflict, read the Foo from the server, and begin again with that one."
-_WHOLE: Final = "Compute the change anew from the Foo that you have just read: its replicas may have changed."
+_WHOLE: Final = "Compute the change again from the Foo that you have just read: it may have changed."
 _BOUND: Final = "Count the updates. If the fifth is refused, let the Conflict out: the worker retries later."
 _OTHERS: Final = "Catch Conflict alone. A retry does not help against other errors, so let them out."
 

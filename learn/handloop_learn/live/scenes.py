@@ -48,8 +48,8 @@ class Scene(NamedTuple):
 SCENES: Final = (
     Scene(
         0,
-        "A Foo asks for a number of replicas. Its controller keeps that promise: it makes a Deployment with "
-        "that many, and keeps it so, whatever happens.",
+        "A Foo asks for a number of replicas. Its controller keeps that promise: it creates a Deployment "
+        "with that many, and keeps it that way, whatever happens.",
         "The picture shows the inside of the controller: boxes hold things, and numbered steps move them. "
         "You follow one Foo through all twelve. First guess what would break without a step; the next press "
         "tells you.",
@@ -166,7 +166,7 @@ SCENES: Final = (
         "This difference is all that the sync needs. It would find the same difference after a crash, or "
         "after an event that nobody saw.",
         Without(
-            "the wait for the caches: the controller takes an empty cache for an empty cluster, and "
+            "the wait for the caches: the controller mistakes an empty cache for an empty cluster, and "
             "creates what already exists",
             "test_without_waiting_for_the_caches_a_worker_takes_them_for_the_world",
         ),
