@@ -41,6 +41,32 @@ OWN: Final[dict[str, str]] = {
     ),
 }
 """What the framework alone calls, or a protocol describes: no user does."""
+HANDED_OUT: Final = frozenset(
+    "handloop." + name
+    for name in (
+        "Lister",
+        "client.decoding.pages.Undecodable",
+        "client.resource_client.ResourceClient",
+        "controller.runtime.builder.ControllerBuilder",
+        "controller.runtime.caching.multi_namespace_informer.MultiNamespaceInformer",
+        "controller.runtime.metrics.controller_metrics.ControllerMetrics",
+        "controller.runtime.metrics.controller_metrics.ControllerOwnWrites",
+        "controller.runtime.reconciling.controller.Controller",
+        "controller.runtime.reconciling.explainer.Explainer",
+        "controller.runtime.reconciling.explainer.Explanation",
+        "controller.runtime.sources.commands.Commands",
+        "controller.runtime.sources.reconcile_queue.Standing",
+        "testing.explore.Exploration",
+        "testing.explore.Failure",
+        "testing.explore.Report",
+        "testing.recorded_writes.Recorded",
+        "testing.running_operator.RunningOperator",
+        "testing.running_sandbox.RunningSandbox",
+        "testing.sharing.Sharing",
+        "testing.sharing.Written",
+    )
+)
+"""Their objects are got from others: nobody calls these classes."""
 _SECTION: Final = re.compile(r"^(Args|Blocks|Fields|Follows|Locks|Raises|Returns|State|Threads):(?=\s|$)")
 _STATE: Final = re.compile(r"^(State|Locks)\b[^:\n]*:")
 _CODE: Final = re.compile(r"`+([^`]+)`+")
@@ -94,7 +120,12 @@ def _entry(name: str) -> list[str]:
         own = OWN.get(name, "").split()
         if missing := [member for member in own if not hasattr(value, member)]:
             raise AttributeError(f"{name} has no {missing}")
-        return [f".. autoclass:: handloop.{name}", "   :members:", f"   :exclude-members: {', '.join(own)}", ""]
+        return [
+            f".. autoclass:: handloop.{name}",
+            "   :members:",
+            f"   :exclude-members: {', '.join(own)}",
+            "",
+        ]
     if inspect.isroutine(value):
         return [f".. autofunction:: handloop.{name}", ""]
     return [f".. autodata:: handloop.{HOMES[name]}.{name}", "   :no-value:", ""]
@@ -103,7 +134,9 @@ def _entry(name: str) -> list[str]:
 def as_written(_app: Sphinx, _what: str, _name: str, _obj: Any, _options: Any, lines: list[str]) -> None:
     """Make reStructuredText of a docstring that is plain text."""
     text: list[str] = []
-    for is_literal, block in groupby(without_state(lines), key=lambda line: line.startswith(("    ", "|", "- "))):
+    for is_literal, block in groupby(
+        without_state(lines), key=lambda line: line.startswith(("    ", "|", "- "))
+    ):
         if is_literal:
             text += ["", "::", "", *(f"    {line}" for line in block), ""]
         else:
@@ -136,12 +169,12 @@ def is_left_out(_app: Sphinx, _what: str, _name: str, obj: Any, _skip: object, _
 
 
 def signature(
-    _app: Sphinx, what: str, _name: str, obj: Any, _options: Any, args: str | None, returns: str | None
+    _app: Sphinx, what: str, name: str, obj: Any, _options: Any, args: str | None, returns: str | None
 ) -> tuple[str | None, str | None]:
     """Without the arguments of a protocol's class, or those that an error has from its root."""
     is_errors = inspect.isclass(obj) and issubclass(obj, BaseException) and "__init__" not in vars(obj)
-    if what in ("class", "exception") and (args == "(*args, **kwargs)" or is_errors):
-        return "", returns
+    if name in HANDED_OUT or (what in ("class", "exception") and (args == "(*args, **kwargs)" or is_errors)):
+        return None, returns
     return re.sub(r"Seams\(clock=<.*? of .*?>.*?>\)", "REAL_SEAMS", args or "") or args, returns
 
 

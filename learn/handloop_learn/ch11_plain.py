@@ -209,8 +209,7 @@ def chapter(screen: Screen) -> End:
     screen.break_it(
         "the watch of Foos is silent, and a Foo is deleted. The garbage collector deletes its Deployment, "
         "because the owner is gone. The controller hears of that deletion, but its cache still has the Foo.",
-        f"The garbage collector runs {ROUNDS} times. How many Deployments does the plain controller "
-        "make?",
+        f"The garbage collector runs {ROUNDS} times. How many Deployments does the plain controller make?",
     )
     plain, hardened = _both(STORM)
     screen.show(Deployments_made_by_the_plain_one=plain, by_the_production_controller=hardened)

@@ -17,8 +17,7 @@ from handloop_learn.stage import FOOS, Stage
 FINALIZER: Final = "example.org/bucket"
 PATH: Final = f"{FOOS}/example-foo"
 RECAP: Final = (
-    "Add the finalizer before you create the thing outside. Delete the thing before you remove the "
-    "finalizer.",
+    "Add the finalizer before you create what is outside. Delete that before you remove the finalizer.",
     "Any step may be the last one before a crash, so each must also succeed the second time.",
     "When its controller is gone, an object with a finalizer is never deleted.",
 )

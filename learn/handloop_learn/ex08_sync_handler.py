@@ -89,7 +89,7 @@ def check(load: Load) -> Iterator[str]:
         try:
             yield from _check(stage, _World(stage, load))
         except AlreadyExists as error:
-            raise WrongError(f"you create what exists: {error.status.message}", _LEVEL) from error
+            raise WrongError(f"you created an existing Deployment: {error.status.message}", _LEVEL) from error
 
 
 def _check(stage: Stage, world: _World) -> Iterator[str]:

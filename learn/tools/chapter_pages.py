@@ -31,8 +31,9 @@ _CONTENTS: Final = """\
 # Chapters and exercises
 
 How a Kubernetes controller works inside. Each chapter runs the real parts, without a cluster, and these pages
-have the values that it showed. It asks before it tells, and breaks things on purpose. `handloop walkthrough 6`
-tells chapter 6 in a terminal, and waits for your answers; in a clone, `make walkthrough ARGS=6` does.
+have the values that it showed. It asks before it tells, and breaks things on purpose.
+`handloop walkthrough 6` tells chapter 6 in a terminal, and waits for your answers; in a clone,
+`make walkthrough ARGS=6` does.
 
 All take about {minutes} minutes, without the exercises. [For teachers](teaching.md) has plans for a course.
 
