@@ -170,12 +170,15 @@ def is_left_out(_app: Sphinx, _what: str, _name: str, obj: Any, _skip: object, _
 
 def signature(
     _app: Sphinx, what: str, name: str, obj: Any, _options: Any, args: str | None, returns: str | None
-) -> tuple[str | None, str | None]:
-    """Without the arguments of a protocol's class, or those that an error has from its root."""
+) -> tuple[str, str | None] | None:
+    """Without arguments for a protocol, for what is handed out, and for an error that has its root's."""
+    if args is None:
+        return None
     is_errors = inspect.isclass(obj) and issubclass(obj, BaseException) and "__init__" not in vars(obj)
-    if name in HANDED_OUT or (what in ("class", "exception") and (args == "(*args, **kwargs)" or is_errors)):
-        return None, returns
-    return re.sub(r"Seams\(clock=<.*? of .*?>.*?>\)", "REAL_SEAMS", args or "") or args, returns
+    is_class = what in ("class", "exception")
+    if name in HANDED_OUT or (is_class and (args == "(*args, **kwargs)" or is_errors)):
+        return "", returns
+    return re.sub(r"Seams\(clock=<.*? of .*?>.*?>\)", "REAL_SEAMS", args), returns
 
 
 def plain(line: str) -> str:
