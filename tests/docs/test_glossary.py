@@ -14,7 +14,7 @@ from tools.recorded_runs.shelf import read
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/glossary.md").read_text(encoding="utf-8")
 CLASSES = (ROOT / "docs/classes.md").read_text(encoding="utf-8")
-ROWS = re.findall(r"^\| \[`(\w+)`\]\(\.\./([\w/.]+)\) \| (.+?) \| (.+) \|$", CLASSES, re.MULTILINE)
+ROWS = re.findall(r"^\| \[`(\w+)`\]\(\.\./([\w/.]+)\) \| (.+) \|$", CLASSES, re.MULTILINE)
 OURS = re.findall(r"\[`(\w+)`\]\(\.\./([\w/.]+)\)[,.]", CLASSES)
 """The classes without a counterpart upstream, below each table."""
 LISTED = [(path, name) for name, path, *_ in [*ROWS, *OURS]]
