@@ -28,7 +28,7 @@ OWN: Final[dict[str, str]] = {
     "ItemExponentialFailureRateLimiter": "when",
     "InformerOptions": "abridged_of",
     "LabelsMatch": "create update delete",
-    "LeaderElectionConfig": "validate written_seconds",
+    "LeaderElectionConfig": "of_many validate written_seconds",
     "ListOptions": "query",
     "Manager": "cached_kinds informer_of informers run_beside seconds_to_write watch watch_object why_page",
     "MaxOfRateLimiter": "forget num_requeues when",
@@ -178,6 +178,8 @@ def signature(
     is_class = what in ("class", "exception")
     if name in HANDED_OUT or (is_class and (args == "(*args, **kwargs)" or is_errors)):
         return "", returns
+    if "=MANAGERS" in args:  # with_options, which leads to the options
+        return "(**options)", returns
     return re.sub(r"Seams\(clock=<.*? of .*?>.*?>\)", "REAL_SEAMS", args), returns
 
 
