@@ -125,9 +125,7 @@ class RunningOperator:
         """
         The objects that are Current for kstatus though the last reconcile failed, or waits for something.
 
-        A watch event that is queued says nothing: it may be of our own write. A kind whose status has no
-        observed_generation cannot tell, and does not count. Blocks: for a moment, if there is any: it may
-        be about to.
+        A kind whose status has no observed_generation does not count. Blocks: for a moment, if there is any.
         """
         found = self._untold_now()
         if found:
