@@ -14,6 +14,7 @@ from importlib import import_module
 from itertools import groupby
 from typing import Any, Final
 
+import msgspec
 from docutils import nodes
 from docutils.statemachine import StringList
 from sphinx.application import Sphinx
@@ -99,7 +100,8 @@ class Views(SphinxDirective):
         lines: list[str] = []
         for name, kind in vars(import_module(self.arguments[0])).items():
             if inspect.isclass(kind) and kind.__module__ == self.arguments[0]:
-                fields = ", ".join(f"``{each}``" for each in kind.__struct_fields__ if each != "api_version")
+                names = [each.name for each in msgspec.structs.fields(kind) if each.name != "api_version"]
+                fields = ", ".join(f"``{each}``" for each in names)
                 about = plain(" ".join(inspect.cleandoc(kind.__doc__ or "").split()))
                 lines += [f"``{name}``", f"   {about} Fields: {fields}.", ""]
         return self.parse_text_to_nodes(StringList(lines, "views"))
