@@ -21,6 +21,7 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 import handloop
+from handloop import APIStruct, Kind
 
 HOMES: Final[dict[str, str]] = vars(handloop)["_HOME"]
 OWN: Final[dict[str, str]] = {
@@ -99,7 +100,11 @@ class Views(SphinxDirective):
         """An entry per type: what it is, and the names of its fields."""
         lines: list[str] = []
         for name, kind in vars(import_module(self.arguments[0])).items():
-            if inspect.isclass(kind) and kind.__module__ == self.arguments[0]:
+            if (
+                isinstance(kind, type)
+                and issubclass(kind, APIStruct | Kind)
+                and kind.__module__ == self.arguments[0]
+            ):
                 names = [each.name for each in msgspec.structs.fields(kind) if each.name != "api_version"]
                 fields = ", ".join(f"``{each}``" for each in names)
                 about = plain(" ".join(inspect.cleandoc(kind.__doc__ or "").split()))
