@@ -115,7 +115,6 @@ RUNS: Final = (
         needs=("BENCH_KUBECONFIG",),
         flags={"BENCH_KUBECONFIG": "--kubeconfig", "BENCH_PIDS": "--pids"},
     ),
-    Run("memcached_side_by_side.py", ("--idle-seconds", "5")),
 )
 PLOTS: Final = (
     Plot(
