@@ -61,6 +61,10 @@ _NOT_CHECKED: Final = (
 )
 
 
+_METADATA_LAST = frozenset({("", "events"), ("events.k8s.io", "events"), ("policy", "poddisruptionbudgets")})
+"""The kinds whose own rules leave out metadata: those of all kinds come when they hold."""
+
+
 def defaulted(resource: ServedResource, obj: Object, *, keep_nulls: bool = False) -> Object:
     """An object with the defaults of its kind; keep_nulls: see structural.default."""
     if resource.custom:
@@ -82,7 +86,8 @@ def validate_new(resource: ServedResource, obj: Object) -> list[Cause]:
     if not resource.custom:
         causes = metadata.validate(obj["metadata"], validation.name_rule(resource))
         causes += _finalizers(resource, obj, is_update=False)
-        return causes + validation.validate(resource, obj, None)
+        own = validation.validate(resource, obj, None)
+        return own if own and resource.group_resource in _METADATA_LAST else causes + own
     causes = metadata.validate(obj["metadata"], metadata.subdomain_rule)
     return _with_rules(resource, obj, None, causes + _schema_causes(resource, obj)).causes
 
