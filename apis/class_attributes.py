@@ -45,7 +45,7 @@ def has_status_subresource(cls: type[msgspec.Struct]) -> bool:
 
 def check_attributes(cls: type[msgspec.Struct]) -> None:
     """
-    Look at the attributes of a struct or a kind, and of its bases but for ours.
+    Look at the attributes of a struct or a kind, and of its bases except for ours.
 
     Raises: TypeError for one that has no meaning.
     """

@@ -66,7 +66,7 @@ class Converter:
         except ConversionError as error:
             raise ConversionError(f"{self.kind.resource.kind} {_name(obj)}: {error}") from error.__cause__
         except Exception as error:
-            # of a result that is no object of its class
+            # of a result that is not an object of its class
             raise ConversionError(f"{self.kind.resource.kind} {_name(obj)}: {_words(error)}") from error
         return obj
 
@@ -223,7 +223,7 @@ def _metadata(
 
 
 def _with_kept(kind: type[Kind], document: Document, text: str) -> Document:
-    """With every field that is kept for a version, but for those that do not fit."""
+    """With every field that is kept for a version, except for those that do not fit."""
     for path, entry in kept_values(kind, text):
         fuller = brought_back(document, path, entry)
         if fuller is not None and _fits(kind, fuller):

@@ -147,7 +147,7 @@ def _check_kept(kind: type[Kind], schema: dict[str, Any]) -> None:
         for name in path.split("."):
             inner = (inner.get("properties") or {}).get(name)
             if inner is None or path.partition(".")[0] not in ("spec", "status"):
-                raise TypeError(f"{kind.__name__}.kept_fields: {path} is no field, such as spec.hosts")
+                raise TypeError(f"{kind.__name__}.kept_fields: {path} is not a field, such as spec.hosts")
 
 
 def _conversion(webhook: WebhookService) -> dict[str, Any]:

@@ -6,7 +6,7 @@ object that the decoder takes. Only the server checks list types, CEL rules, `cr
 extra_json_schema, and refuses whole numbers beyond 64 bits, which msgspec takes. Only the decoder checks
 structs that ANY_FIELDS marks.
 Follows: apiextensions.k8s.io/v1 JSONSchemaProps. kube-openapi (pkg/validation) compares whole numbers with
-bounds as int64, so a bound that is no small whole number becomes a CEL rule.
+bounds as int64, so a bound that is not a small whole number becomes a CEL rule.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _NAMES: Final[Mapping[type, str]] = {bool: "boolean", int: "integer", str: "stri
 @dataclass(frozen=True, slots=True)
 class _Place:
     """
-    Where a type stands in a kind.
+    Where a type is used in a kind.
 
     path is for people: `spec.tags[].x`; outer are the structs around it; told says whether defaults are in
     the schema: not in a status, which no user writes, and not in metadata.
@@ -105,7 +105,7 @@ def _struct(info: inspect.StructType, place: _Place) -> dict[str, Any]:
         raise place.refusal(f"{cls.__name__} holds itself, without an end: write JSON for the inner one")
     if info.array_like or not cls.__struct_config__.frozen:
         raise place.refusal(
-            f"{cls.__name__} can be changed, or is no object in JSON: derive it from APIStruct"
+            f"{cls.__name__} can be changed, or is not an object in JSON: derive it from APIStruct"
         )
     check_attributes(cls)
     schema: dict[str, Any] = {"type": "object"}
@@ -327,7 +327,7 @@ def _with_extra(
 def _check_key(key: str, items: Mapping[str, Any], place: _Place) -> None:
     schema = items.get("properties", {}).get(key)
     if schema is None or schema.get("type") in (None, "object", "array") or schema.get("nullable"):
-        raise place.refusal(f"{key} is no key: list_map takes numbers, texts and booleans of the items")
+        raise place.refusal(f"{key} is not a key: list_map takes numbers, texts and booleans of the items")
     if key not in items.get("required", ()) and "default" not in schema:
         raise place.refusal(f"the key {key} may be absent: give it no default, or one that says something")
 

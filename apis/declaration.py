@@ -192,7 +192,7 @@ def is_built_in(group: str) -> bool:
     return "." not in group or group.removesuffix(".k8s.io") in _BUILT_IN
 
 
-@cache  # msgspec reads the annotations anew each time
+@cache  # msgspec reads the annotations again each time
 def fields_of(kind: type[msgspec.Struct]) -> dict[str, msgspec.structs.FieldInfo]:
     """The fields of a type, by their names in Python."""
     return {field.name: field for field in msgspec.structs.fields(kind)}
@@ -275,7 +275,7 @@ def _check_previous(name: str, resource: Resource, previous: Any) -> None:
     if previous is None:
         return
     if not hasattr(previous, "resource"):
-        raise TypeError(f"{name}: previous={previous!r} is no kind")
+        raise TypeError(f"{name}: previous={previous!r} is not a kind")
     there: Resource = previous.resource
     for what in ("group", "kind", "plural", "namespaced"):
         mine, its = getattr(resource, what), getattr(there, what)

@@ -41,7 +41,7 @@ def _steps(path: str) -> list[re.Match[str]]:
     while at < len(path):
         step = _STEP.match(path, at)
         if step is None or (step["field"] and (at > 0) != path[at:].startswith(".")):
-            raise ValueError(f"{path!r} is no path at {path[at:]!r}: write spec.containers[0].image")
+            raise ValueError(f"{path!r} is not a path at {path[at:]!r}: write spec.containers[0].image")
         steps.append(step)
         at = step.end()
     if not steps:
@@ -79,7 +79,7 @@ def _with_field(whole: Any, name: str, where: str, deeper: Callable[[Any], Any])
 def _with_entry(whole: Any, index: int, where: str, deeper: Callable[[Any], Any]) -> Any:
     entries = list(whole) if isinstance(whole, tuple) else None
     if entries is None or not -len(entries) <= index < len(entries):
-        has = "is no list" if entries is None else f"has {len(entries)} entries"
+        has = "is not a list" if entries is None else f"has {len(entries)} entries"
         raise ValueError(f"{where} {has}: nothing is at [{index}]")
     entries[index] = deeper(entries[index])
     return tuple(entries)
@@ -88,5 +88,5 @@ def _with_entry(whole: Any, index: int, where: str, deeper: Callable[[Any], Any]
 def _with_key(whole: Any, key: str, where: str, deeper: Callable[[Any], Any]) -> Any:
     entries = dict(whole) if isinstance(whole, MapOf) else None
     if entries is None:
-        raise ValueError(f"{where} is no map: nothing is at [{key!r}]")
+        raise ValueError(f"{where} is not a map: nothing is at [{key!r}]")
     return type(whole)({**entries, key: deeper(entries.get(key))})

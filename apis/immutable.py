@@ -43,7 +43,7 @@ def mutable_parts(kind: type[msgspec.Struct]) -> tuple[str, ...]:
     Returns: () when they cannot: structs all the way are frozen, lists are tuples, maps are `FrozenMap` or
     `MapOf`, parts without a shape are `JSON`.
     """
-    # read once for the whole tree: a read of each struct in it would read what is below anew
+    # read once for the whole tree: a read of each struct in it would read what is below again
     return tuple(_parts(inspect.type_info(kind), "", frozenset()))
 
 

@@ -28,7 +28,7 @@ class JSON:
         self._text: Final = msgspec.json.encode(value, order="sorted")
 
     def value(self) -> Any:
-        """A fresh dict, list or scalar, the caller's to change; decoded anew at each call."""
+        """A fresh dict, list or scalar, the caller's to change; decoded again at each call."""
         return msgspec.json.decode(self._text)
 
     def __eq__(self, other: object) -> bool:

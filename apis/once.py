@@ -1,4 +1,4 @@
-"""A function whose results are compared by identity, so that an argument has one for ever."""
+"""A function whose results are compared by identity, so that an argument has one forever."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def made_once(make: F) -> F:
     """
     As functools.cache, which gives two threads that ask at the same time two results. Threads: any.
 
-    make may be called twice all the same. Its arguments are positional, and hashable.
+    make may be called twice anyway. Its arguments are positional, and hashable.
     """
     made: dict[tuple[Hashable, ...], Any] = {}
 

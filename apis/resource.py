@@ -12,7 +12,7 @@ _SHOWN: Final = 100
 
 def path_segment_errors(text: str) -> str:
     """
-    Why a text is no name of an object, a namespace or a subresource in a path; "" for one that may be.
+    Why a text is not a name of an object, a namespace or a subresource in a path; "" for one that may be.
 
     A gateway resolves `..`, and a server decodes `a%2Fb`: both would address another object.
     Follows: apimachinery pkg/api/validation/path/name.go.

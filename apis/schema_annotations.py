@@ -1,7 +1,7 @@
 """
 What a field's annotation says to the API server, beside its type: `Annotated[tuple[str, ...], LIST_SET]`.
 
-Several may stand in one annotation. But for a default, the decoder knows nothing of them: only the server
+Several may share one annotation. Except for a default, the decoder knows nothing of them: only the server
 checks. crd_schema.py puts them into the schema; docs/types.md has the table.
 Follows: apiextensions.k8s.io/v1 JSONSchemaProps and ValidationRule; kube-openapi pkg/validation/strfmt.
 """

@@ -66,7 +66,7 @@ class Unstructured(Kind, abstract=True):
         """
         Read an object of this kind; items of lists come without kind and apiVersion.
 
-        Raises: ValueError for another kind, or for JSON that is no object.
+        Raises: ValueError for another kind, or for JSON that is not an object.
         """
         envelope = _envelope.decode(raw)
         names = cls.resource
@@ -78,7 +78,7 @@ class Unstructured(Kind, abstract=True):
         return cls(metadata=envelope.metadata, raw=bytes(raw))
 
     def content(self) -> dict[str, Any]:
-        """A fresh dict of the whole object, the caller's to change; decoded anew at each call."""
+        """A fresh dict of the whole object, the caller's to change; decoded again at each call."""
         names = self.resource
         content: dict[str, Any] = (
             msgspec.json.decode(self.raw)

@@ -37,7 +37,7 @@ CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 KINDS = ["foos", "deployments"]
 RETRIES = 3
 CANARIES = 10
-"""One in so many objects carries the label that lists select."""
+"""One in this many objects carries the label that lists select."""
 LISTED_OBJECTS = 40_000
 """So many objects in all are asked of each kind of list, in at least five answers."""
 

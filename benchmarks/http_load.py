@@ -183,7 +183,7 @@ class Watches:
         self._open: list[_Watch] = []
 
     async def open(self, count: int, lines: int) -> asyncio.Future[list[None]]:
-        """Connect so many; returns, when each has its answer's head, a future of so many lines on each."""
+        """Connect so many; returns, when each has its answer's head, a future of this many lines on each."""
         request = self._server.request("GET", self._path)
         self._open = [await _connect(self._server, lambda: _Watch(request, lines)) for _ in range(count)]
         await asyncio.gather(*(watch.opened for watch in self._open))

@@ -195,7 +195,7 @@ def _line(event_type: bytes, body: bytes) -> bytes:
 
 
 def _bursts(lines: list[bytes], size: int) -> list[bytes]:
-    """Each line as an HTTP chunk, so many at a time."""
+    """Each line as an HTTP chunk, this many at a time."""
     chunks = [b"%x\r\n%b\r\n" % (len(line), line) for line in lines]
     return [b"".join(chunks[at : at + size]) for at in range(0, len(chunks), size)]
 

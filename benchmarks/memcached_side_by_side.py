@@ -3,7 +3,7 @@ The Memcached of the tutorials, on handloop and on kopf: requests, restarts, los
 
     python benchmarks/memcached_side_by_side.py
 
-Each operator is a process of its own, with a sandbox of its own, whose pods take some seconds to come up.
+Each operator is a process of its own, with a sandbox of its own, whose pods take a few seconds to come up.
 The requests are those that the sandbox was asked for: reads, watches and writes of objects. Reviews of the
 operator's own rights and documents of the server are not counted.
 """

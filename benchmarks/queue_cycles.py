@@ -100,7 +100,7 @@ def add_known_us(subject: Subject, items: int) -> float:
 
 
 def add_after_us(subject: Delaying, waiting: int) -> float:
-    """Microseconds of an add_after beside so many items that wait for their time."""
+    """Microseconds of an add_after beside this many items that wait for their time."""
     chance = random.Random(waiting)
     for key in keys(0, waiting):
         subject.add_after(key, chance.uniform(1000, 2000))

@@ -5,7 +5,7 @@ One process beside four replicas with shards: CPU and memory of each, on a kube-
 
 The cluster should have neither a controller manager nor nodes: they would share the machine. Per layout the
 objects are made while the processes run (make); then all Foos are changed (change); then the processes are
-started anew beside all objects (start). Each figure is that of a process, with the share of the one process.
+restarted alongside all objects (start). Each figure is that of a process, with the share of the one process.
 Both layouts are given the same time for make and change: the longer, the more resyncs and renewals of Leases.
 
 With --by uid owners have children with labels, and nine of ten are in one namespace; --foos is their number.

@@ -123,7 +123,7 @@ def first_list(
         client = Client(transport)
         source = ListWatch(client.resource(kind), namespace=NAMESPACE, supports_watch_list=False)
         informer = SharedIndexInformer(source, kind)
-        client.version()  # the handshake is no part of it
+        client.version()  # the handshake is not part of it
         received, server = link.received, sum(map(cpu_seconds_of, pids))
         cpu, start = time.process_time(), time.perf_counter()
         thread = threading.Thread(target=informer.run, args=(stop,))

@@ -119,7 +119,7 @@ def whose_token(rest: RESTClient, token: str) -> Identity | None:
 
 def check_path_access(rest: RESTClient, identity: Identity, path: str) -> AccessAnswer:
     """
-    Whether a user may get a path that is no resource, such as `/metrics` (SubjectAccessReview).
+    Whether a user may get a path that is not a resource, such as `/metrics` (SubjectAccessReview).
 
     Raises: APIError, TransportError, DecodeError.
     """

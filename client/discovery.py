@@ -197,6 +197,6 @@ class Discovery:
 
 
 def storage_hash(resource: Resource) -> str:
-    """What discovery says of a resource whose objects are stored in this version."""
+    """What discovery says about a resource whose objects are stored in this version."""
     text = f"{resource.group}/{resource.version}/{resource.kind}"
     return base64.b64encode(hashlib.sha256(text.encode()).digest()[:8]).decode()

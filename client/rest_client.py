@@ -376,7 +376,7 @@ def wait_before_retry(error: APIError | TransportError, *, read: bool, uniform: 
 
 
 def _facts_of(call: Call) -> dict[str, str]:
-    """What the live page says of a request: the kind, and the holder that a write of a lease names."""
+    """What the live page says about a request: the kind, and the holder that a write of a lease names."""
     holder = _HOLDER.search(call.body or b"") if call.kind == "Lease" else None
     return {"kind": call.kind} | ({"holder": holder[1].decode()} if holder else {})
 

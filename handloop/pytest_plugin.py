@@ -39,7 +39,7 @@ _NOT_INSTALLED = 'the fixture "{name}" needs {missing}: pip install "handloop[{n
 def _from_one(text: str) -> int:
     number = int(text)
     if number < 1:
-        raise argparse.ArgumentTypeError(f"{text} is no whole number from 1")
+        raise argparse.ArgumentTypeError(f"{text} is not a whole number from 1")
     return number
 
 

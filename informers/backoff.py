@@ -50,6 +50,6 @@ class ExponentialBackoff:
         return seconds + self._random() * seconds
 
     def reset(self) -> None:
-        """Start over with initial_seconds: the failures so far count no more."""
+        """Start over with initial_seconds: the failures so far no longer count."""
         self._started_at = self._clock.now()
         self._seconds = self._initial_seconds

@@ -2,7 +2,7 @@
 The queue between reflector and informer: per key, the changes of the object since the last pop.
 
 A *delta* is one thing that happened: a type, and the object's state with it. *Deltas* are the unseen deltas
-of one key, oldest first, never empty. A key stands in line once and keeps its place while deltas come in.
+of one key, oldest first, never empty. A key is in line once and keeps its place while deltas come in.
 
 The reflector thread enqueues watch events and replaces with lists; the informer thread pops and resyncs; any
 thread may ask has_synced.
@@ -62,7 +62,7 @@ class DeltaType(StrEnum):
     ADDED = "Added"
     UPDATED = "Updated"
     DELETED = "Deleted"
-    REPLACED = "Replaced"  # listed anew: nothing may have happened, or several things unseen
+    REPLACED = "Replaced"  # listed again: nothing may have happened, or several things unseen
     SYNC = "Sync"  # nothing happened: the known state, once more
 
 
@@ -174,7 +174,7 @@ class DeltaFIFO(Generic[T]):
 
         Args: entries are (ADDED, UPDATED or DELETED, object).
         Raises: ExceptionGroup of a StoreKeyError, or the transformer's error, for each entry that is not
-            queued; the others are queued all the same.
+            queued; the others are queued anyway.
         """
         entries = list(entries)
         prepared, errors = self._prepare(entries)

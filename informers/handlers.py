@@ -3,7 +3,7 @@ Handlers: an informer calls their functions for every object that is added, upda
 
 Objects are shared with the cache and frozen. A handler runs on its own listener thread, one call at a time;
 it should put a key into a workqueue and return. A delete may arrive as a tombstone,
-`DeletedFinalStateUnknown`. An object that was deleted and made anew between two lists, or while a watch was
+`DeletedFinalStateUnknown`. An object that was deleted and made again between two lists, or while a watch was
 closed, is *one* update, with another UID. What is not told at all: docs/internals/threads-and-locks.md.
 Follows: client-go tools/cache/controller.go @32ce75a7d (ResourceEventHandler and its adaptors).
 """

@@ -3,7 +3,7 @@ Tells the past from the present: which of two resource versions is older, whethe
 taken, and which watch events are echoes of the past.
 
 Resource versions are opaque to a component that merely stores them. Those of one resource may be compared, as
-numbers. A version that is no number compares with nothing, and then nothing is ever refused.
+numbers. A version that is not a number compares with nothing, and then nothing is ever refused.
 """
 
 from __future__ import annotations

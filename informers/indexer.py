@@ -3,7 +3,7 @@ The cache of an informer: objects by the key their metadata gives, with any numb
 
 Follows: client-go tools/cache (store.go, index.go, thread_safe_store.go) @32ce75a7d, differs:
   * Indexer and ThreadSafeStore are one class: nothing here uses the store by explicit keys.
-  * An object on which an index function fails is stored all the same and only absent from that index;
+  * An object on which an index function fails is stored anyway and only absent from that index;
     upstream panics after storing it.
   * The indexes change before the objects, in one hold of the lock; upstream stores first (updateLocked).
   * A transaction takes deltas and returns the objects that were replaced, so the informer need not look them
@@ -210,7 +210,7 @@ class _Change(Generic[T]):
     """
     Holds a store's lock for a change; then, without it, logs one line per index that lacks objects.
 
-    Every change enters it, so it is no generator, which costs as much as the change of one object.
+    Every change enters it, so it is not a generator, which costs as much as the change of one object.
     """
 
     def __init__(self, lock: Lock, indexes: Mapping[str, StoreIndex[T]]) -> None:
@@ -243,7 +243,7 @@ class Indexer(Generic[T]):
 
     State, guarded by _lock (50):
         _items     key -> object; an object is never changed after insertion.
-        _indexes   name -> index; each equals its function over _items, but for those on which it fails.
+        _indexes   name -> index; each equals its function over _items, except for those on which it fails.
 
     Threads: any may read; in an informer its loop alone writes. Returned lists are the caller's own, in no
     particular order; the objects in them are shared and immutable.

@@ -64,7 +64,7 @@ class InformerMetrics(NamedTuple):
     drops_foreign: SettableGaugeMetric = _NOTHING
 
     def set_store_resource_version(self, resource_version: str) -> None:
-        """Publish the number behind a resource version: "" is 0, one that is no number changes nothing."""
+        """Publish the number behind a resource version: "" is 0, one that is not a number changes nothing."""
         if not resource_version:
             self.store_resource_version.set(0)
         elif resource_version.isdecimal():

@@ -99,7 +99,7 @@ class PagedList(Generic[T]):
         Read the next page.
 
         Returns: True when that was the last one.
-        Raises: as the list call, but for an expired continue token.
+        Raises: as the list call, except for an expired continue token.
         """
         page = self._next_page()
         if self.pages == 0:

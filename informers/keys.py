@@ -34,7 +34,7 @@ class NoMetaError(CacheError):
 
 
 class KeyFormatError(CacheError, ValueError):
-    """A string that is no store key."""
+    """A string that is not a store key."""
 
     def __init__(self, key: str) -> None:
         super().__init__(f'unexpected key format: "{key}"')

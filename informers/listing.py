@@ -160,7 +160,7 @@ class Listing(Generic[T]):
         Read one page or one block of events.
 
         Returns: None while the list is not complete; then `in_progress` shows whether it goes on or begins
-                 anew.
+                 again.
         Raises: ListFailed; StaleList for a list from the past.
         """
         assert self._current is not None
@@ -239,7 +239,7 @@ class Listing(Generic[T]):
         return CompleteList(stream.items, stream.undecodable, stream.resource_version, rest)
 
     def _stream_cut(self) -> None:
-        """The server ended the stream before its list was complete: the objects so far are no list."""
+        """The server ended the stream before its list was complete: the objects so far are not a list."""
         self._give_up_stream()
         self._cut += 1
         if self._response.seconds_open() < VERY_SHORT_WATCH_SECONDS or self._cut >= CUT_STREAMED_LISTS:

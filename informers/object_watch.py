@@ -2,7 +2,7 @@
 One object of a name, kept by a reflector on one thread.
 
 An informer has three threads and a queue, for many objects and many handlers. A program that follows hundreds
-of single names has one reader of each, so the reflector's thread stores the object and tells of it, too.
+of single names has one reader of each, so the reflector's thread also stores the object and reports it.
 """
 
 from __future__ import annotations

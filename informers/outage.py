@@ -62,7 +62,7 @@ _SPREAD_SECONDS: Final = 1.0
 _RETRY_AFTER_MAX_SECONDS: Final = 120.0
 
 _GONE: Final = "gone"
-# for how long a refusal may be no trouble: a server that has just started reads its roles for some seconds,
+# for how long a refusal may be no trouble: a server that has just started reads its roles for a few seconds,
 # and allows nothing meanwhile; one that has just got a definition prepares its storage, and answers 429
 PATIENCE_SECONDS: Final = 15.0
 _FORBIDDEN_ANEW: Final = "forbidden anew"

@@ -1,5 +1,5 @@
 """
-Mirrors one kind from a server into a FIFO: list, then watch, for ever.
+Mirrors one kind from a server into a FIFO: list, then watch, forever.
 
 One *round* lists and then watches until a new list is needed; `run` repeats rounds with back-off. Within a
 round:
@@ -19,7 +19,7 @@ ends the round:
                   event, also with 5xx
 
 Streams that again and again bring nothing but an error end the round, too: one unreadable event must not
-hold up the cache for ever.
+hold up the cache forever.
 
 The *last sync resource version* is where the next watch goes on. The reflector sets it only after everything
 up to it is in the FIFO. All of this runs on the thread `reflector-<plural>`. Other threads may stop the
@@ -219,7 +219,7 @@ class Reflector(Generic[T]):
 
     def restriction_changed(self) -> None:
         """
-        List anew if more may be held, ask for nothing if nothing may, from any thread; does not wait.
+        List again if more may be held, ask for nothing if nothing may, from any thread; does not wait.
 
         A list that is under way is completed first, unless nothing may be held.
         """
@@ -233,7 +233,7 @@ class Reflector(Generic[T]):
             watch.close()
 
     def list_newest(self) -> None:
-        """List anew, after the list under way, all that was written before this call; does not wait."""
+        """List again, after the list under way, all that was written before this call; does not wait."""
         self._listing.want_newest()
         # the wish before the stream, as in restriction_changed
         watch = self._response.current()

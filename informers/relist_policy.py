@@ -6,8 +6,8 @@ helps: when the server refuses our resource version, or when watch after watch b
 connection, an overloaded server or an unreadable tail, a new watch is enough.
 Follows: client-go tools/cache/reflector.go @32ce75a7d. Differs: there a refused opening of a watch leads to a
 new list, except for connection refused and 429, and so does a very short watch; a stream that breaks does not
-(apimachinery pkg/watch/streamwatcher.go). An event that cannot be read does so for ever.
-Decision: A watch is never trusted for ever.
+(apimachinery pkg/watch/streamwatcher.go). An event that cannot be read does so forever.
+Decision: A watch is never trusted forever.
 """
 
 from __future__ import annotations

@@ -148,7 +148,7 @@ class SharedIndexInformer(Generic[T]):
         return f"<SharedIndexInformer of {self.name}: {state}, {now.objects} objects>"
 
     def has_synced(self) -> bool:
-        """Whether the first list is completely in the store; for ever true after that."""
+        """Whether the first list is completely in the store; forever true after that."""
         fifo = self._fifo  # a single read, without the lock: every read of a lister asks
         return fifo is not None and fifo.has_synced()
 
@@ -186,7 +186,7 @@ class SharedIndexInformer(Generic[T]):
         return self._lister_watcher.list(ListOptions(limit=1)).resource_version
 
     def list_newest(self) -> None:
-        """List anew, with all that was written before this call; does not wait."""
+        """List again, with all that was written before this call; does not wait."""
         with self._started_lock:
             reflector = self._reflector
         if reflector is not None:
@@ -272,7 +272,7 @@ class SharedIndexInformer(Generic[T]):
 
     def remove_event_handler(self, registration: Registration[T]) -> None:
         """
-        Call a handler no more; a call may still be running. Unknown and removed ones are ignored.
+        Stop calling a handler; a call may still be running. Unknown and removed ones are ignored.
 
         Raises: TypeError for anything but a registration.
         """
@@ -320,7 +320,7 @@ class SharedIndexInformer(Generic[T]):
             self.stop()
             thread.join(REFLECTOR_GRACE_SECONDS)
             if thread.is_alive():
-                # of a namespace or a name that nobody wants any more it is no news
+                # of a namespace or a name that nobody wants any more it is not news
                 tell = log.warning if stop.is_set() else partial(log.debug, v=4)
                 tell("Reflector is still in a request; its result will be dropped", reflector=self.name)
             with self._started_lock:

@@ -43,7 +43,7 @@ GROUPS = {
     "apis/storage.k8s.io/v1": "storage_v1",
 }
 _META = "io.k8s.apimachinery.pkg.apis.meta.v1"
-# schemas that are no classes: what they are in Python, and where that is from
+# schemas that are not classes: what they are in Python, and where that is from
 _KNOWN = {
     "io.k8s.apimachinery.pkg.api.resource.Quantity": ("str", ""),
     "io.k8s.apimachinery.pkg.util.intstr.IntOrString": ("int | str", ""),

@@ -42,7 +42,7 @@ _NEXT_LINE: Final = re.compile(r" *\\\n *")
 
 
 def main() -> None:
-    """Write every lock anew."""
+    """Rewrite every lock."""
     lower: list[Path] = []
     for name, extras in STACK.items():
         _pin(ROOT / name, needs(extras), lower, lower)

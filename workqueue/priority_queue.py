@@ -222,7 +222,7 @@ class PriorityQueue(RateLimited[T], BlockingQueue[T]):
             )
 
     def items(self, most: int) -> QueueItems[T]:
-        """A snapshot of at most so many items of each kind."""
+        """A snapshot of at most this many items of each kind."""
         with self._lock:
             queued, in_flight, readded = (
                 tuple(islice(items, most)) for items in (self._container, self._in_flight, self._readded)

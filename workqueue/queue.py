@@ -299,7 +299,7 @@ class Queue(BlockingQueue[T]):
             return QueueStatistics(queued, in_flight, readded=len(self._dirty) - queued, delayed=0)
 
     def items(self, most: int) -> QueueItems[T]:
-        """A snapshot of at most so many items of each kind."""
+        """A snapshot of at most this many items of each kind."""
         with self._lock:
             queued = (item for item in self._dirty if item not in self._processing)
             readded = (item for item in self._processing if item in self._dirty)

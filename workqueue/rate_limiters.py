@@ -85,7 +85,7 @@ class TokenBucket:
 
 
 class RateLimiter(Protocol[T_contra]):
-    """Decides per item how long to wait. Thread-safe. It remembers an item until forget, even for ever."""
+    """Decides per item how long to wait. Thread-safe. It remembers an item until forget, even forever."""
 
     def when(self, item: T_contra) -> float:
         """Count one more failure; seconds to wait before the next try."""

@@ -66,7 +66,7 @@ class DelayingQueue(Queue[T]):
         return super().statistics()._replace(delayed=delayed)
 
     def items(self, most: int) -> QueueItems[T]:
-        """A snapshot of at most so many items of each kind."""
+        """A snapshot of at most this many items of each kind."""
         with self._delays:
             delayed = self._schedule.seconds_left_locked(most)
         return super().items(most)._replace(delayed=delayed)

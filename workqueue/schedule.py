@@ -85,7 +85,7 @@ class Schedule(Generic[T]):
         self._ready_at.pop(item, None)
 
     def seconds_left_locked(self, most: int) -> dict[T, float]:
-        """At most so many items, in no order, and the seconds until their times."""
+        """At most this many items, in no order, and the seconds until their times."""
         now = self._clock.now()
         return {item: max(0.0, at - now) for item, at in itertools.islice(self._ready_at.items(), most)}
 

@@ -26,7 +26,7 @@ _NAMES: Final[Mapping[str, Severity]] = {
 
 
 class NotADefinitionError(ValueError):
-    """A document is no CustomResourceDefinition of apiextensions.k8s.io/v1."""
+    """A document is not a CustomResourceDefinition of apiextensions.k8s.io/v1."""
 
 
 def definition_changes(old: Definition, new: Definition) -> list[Finding]:

@@ -38,7 +38,7 @@ def misfits_of_view(schema: Schema, served: Schema) -> list[Finding]:
     """
     Of a kind that others define: its type has some of the fields, and says little of their values.
 
-    So what the server demands beyond that is no finding, and neither is the width of a number.
+    So what the server demands beyond that is not a finding, and neither is the width of a number.
     """
     return [each for each in schema_changes(schema, served) if each.severity == BREAKS and _is_said(each)]
 

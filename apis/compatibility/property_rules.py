@@ -2,7 +2,7 @@
 The rules about one field: its schema before and after, without what is below it.
 
 Stored objects are judged by a new schema at their next write. Since Kubernetes 1.33 a server forgives a value
-that a write leaves as it was; a client that sends a new one is refused all the same.
+that a write leaves as it was; a client that sends a new one is refused anyway.
 Follows: the rules of crdify, and the API conventions (changing the API).
 """
 

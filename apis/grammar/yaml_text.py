@@ -3,7 +3,7 @@ YAML that kubectl reads as it was meant, and manifests read as kubectl reads the
 
 kubectl reads YAML with go-yaml v2, other programs with v3 or with readers of YAML 1.2. They take texts such
 as `y`, `1e3` or `0o17` for booleans and numbers, and PyYAML writes these without quotes. Here each text that
-any of them takes for something else stands in quotes.
+any of them takes for something else is quoted.
 """
 
 from __future__ import annotations
@@ -79,5 +79,5 @@ def to_yaml(document: Any, *, in_ascii: bool = True) -> str:
 
 
 def scalar(text: str) -> str:
-    """A text of one line as it stands in YAML behind `name: `, quoted if it has to be."""
+    """A one-line string as YAML has it after `name: `, quoted if it has to be."""
     return to_yaml({"_": text})[3:].strip()

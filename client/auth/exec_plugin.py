@@ -6,7 +6,7 @@ we end it together with all processes that it started: they are a process group 
 that may ask on a terminal stays in our group, because no other group may read from the terminal. Then an
 interrupt reaches plugin and program, and a deadline ends the plugin alone.
 Follows: client-go plugin/pkg/client/auth/exec/exec.go, differs: deadline, limit and stop; the program runs in
-the kubeconfig's folder, and gets the cluster as it stands in the kubeconfig.
+the kubeconfig's folder, and gets the cluster as the kubeconfig has it.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def fetch_from_plugin(
     Args: section is the user's `exec`; cluster is the cluster's entry, {} for a plugin that did not ask for
     it; relative paths start from folder; stop leaves a running plugin half a second.
     Raises: ConfigError naming the program, with the kubeconfig's install hint when it is not there.
-    Blocks: until the program has ended, at most so many seconds.
+    Blocks: until the program has ended, at most this many seconds.
     """
     command = str(section.get("command", ""))
     hint = str(section.get("installHint") or "").strip()

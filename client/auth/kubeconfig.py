@@ -2,7 +2,7 @@
 Kubeconfig files: read, checked and merged as kubectl does it.
 
 For clusters, users and contexts the first file that defines a name wins with its whole entry; for the current
-context the first file that sets one wins. Relative paths start at the folder of the file they stand in.
+context the first file that sets one wins. Relative paths start at the folder of the file that has them.
 Follows: client-go tools/clientcmd/loader.go @32ce75a7d, differs: names the wrong line, keeps YAML scalars
 as the strings they were typed as (a context called `no` is `no`), and reads at most 1 MiB, and a pipe for a
 minute at most.
@@ -56,7 +56,7 @@ class Cluster(_Section, frozen=True):
 
 
 class User(_Section, frozen=True):
-    """Our credentials. exec and auth_provider are kept as they stand in the file."""
+    """Our credentials. exec and auth_provider are kept as the file has them."""
 
     client_certificate: str = ""
     client_certificate_data: str = ""

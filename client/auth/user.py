@@ -45,7 +45,7 @@ def credentials_for(
     clock: Clock,
 ) -> Credentials:
     """
-    The credentials of requests. What stands in the file goes before a program that could be asked.
+    The credentials of requests. What the file holds wins over a program that could be asked.
 
     Args: file is the kubeconfig that defines the user; plugin_cluster returns the cluster's entry, for an
     exec plugin that asks for it; stop ends a running plugin.

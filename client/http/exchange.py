@@ -134,7 +134,7 @@ class Answer:
         return piece
 
     def inflate(self) -> None:
-        """Take the body for gzip; what the headers say of its encoding and length is true no more."""
+        """Take the body for gzip; what the headers say about its encoding and length is no longer true."""
         self._inflater = Inflater()
         for name in ("Content-Encoding", "Content-Length"):
             self.headers.pop(name, None)
@@ -152,7 +152,7 @@ class Answer:
         return blocks[0] if len(blocks) == 1 else b"".join(blocks)
 
     def drop(self) -> None:
-        """Read no more. The parser and this answer refer to each other, and would outlive the request."""
+        """Stop reading. The parser and this answer refer to each other, and would outlive the request."""
         self._parser = None
 
     def _receive(self) -> bool:

@@ -1,7 +1,7 @@
 """
 Sockets that are connected, and used, within a deadline.
 
-A timeout on a socket starts anew with every receive, so a server that drips one byte a second is never too
+A timeout on a socket starts over with every receive, so a server that drips one byte a second is never too
 slow for it. These sockets look at a point in time before each receive and send, also beneath TLS. The
 system's resolver has no deadline of its own either, so a thread asks it.
 """
@@ -31,7 +31,7 @@ class _Deadline:
         self.deadline = deadline
         self.idle_seconds = idle_seconds
         if deadline is None:
-            # silence alone starts anew with every receive, as the socket's own timeout does
+            # silence alone starts over with every receive, as the socket's own timeout does
             self.settimeout(idle_seconds)
 
     def left(self) -> float | None:

@@ -1,6 +1,6 @@
 """
 `bundle`: a bundle for the Operator Lifecycle Manager, from the types, the declared access, the Deployment and
-what stands beside it, and the samples. The same input gives the same bytes.
+what is installed with it, and the samples. The same input gives the same bytes.
 
 Follows: operator-registry docs/design/operator-bundle.md (registry+v1).
 """
@@ -210,7 +210,7 @@ def _files(release: Release, given: argparse.Namespace) -> dict[str, str]:
             manifest = _merged(manifest, document)
     channel = given.channel or ("candidate" if release.maturity == "alpha" else "stable")
     if not _CHANNEL.fullmatch(channel):
-        raise UsageError(f'"{channel}" is no name of a channel', fix="--channel stable")
+        raise UsageError(f'"{channel}" is not a valid name for a channel', fix="--channel stable")
     annotations = {
         "mediatype.v1": "registry+v1",
         "manifests.v1": "manifests/",

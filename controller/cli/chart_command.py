@@ -156,7 +156,7 @@ def _resources(folder: Path) -> list[Path]:
 
 
 def _refuse_nameless(place: str, documents: Sequence[Mapping[str, Any]]) -> None:
-    """Raises: UsageError for a document that is no object with a name."""
+    """Raises: UsageError for a document that is not an object with a name."""
     for one in documents:
         if not one.get("kind") or not (one.get("metadata") or {}).get("name"):
             what = f"{place} has a {one.get('kind') or 'document'} without a name"
@@ -222,7 +222,7 @@ def _values(source: ChartSource) -> dict[str, Value]:
 
 
 def _image(image: str) -> dict[str, str]:
-    """The parts of an image: a port belongs to the registry, and `latest` is no version."""
+    """The parts of an image: a port belongs to the registry, and `latest` is not a version."""
     name, _, digest = image.partition("@")
     head, colon, tag = name.rpartition(":")
     has_tag = colon and "/" not in tag
@@ -258,7 +258,7 @@ def _names(name: str) -> str:
 {{{{- $own := ternary .Release.Name $below .Chart.IsRoot }}}}
 {{{{- $name := .Values.fullnameOverride | default $own | trunc 42 | trimSuffix "-" }}}}
 {{{{- if not (regexMatch "^[a-z]([-a-z0-9]*[a-z0-9])?$" $name) }}}}
-{{{{- fail (printf "%s is no name of a Service: set fullnameOverride" $name) }}}}
+{{{{- fail (printf "%s is not a valid name for a Service: set fullnameOverride" $name) }}}}
 {{{{- end }}}}
 {{{{- $name }}}}
 {{{{- end }}}}

@@ -107,12 +107,12 @@ def definitions_values(name: str) -> dict[str, Value]:
 
 
 def values_file(values: Mapping[str, Value], header: str) -> str:
-    """`values.yaml`: the defaults, each below what is told of it."""
+    """`values.yaml`: the defaults, each below its description."""
     return header + "\n".join(_told(name, value) for name, value in values.items())
 
 
 def values_schema(values: Mapping[str, Value]) -> str:
-    """`values.schema.json`: an unknown value is an error, but for those that a chart around it may give."""
+    """`values.schema.json`: an unknown value is an error, except for those of a chart around it."""
     schema = _schema(Value(None, "", {}, values))
     schema["properties"] |= {"global": _OBJECT, "enabled": _ENABLED}
     return json.dumps({"$schema": "http://json-schema.org/draft-07/schema#", **schema}, indent=2) + "\n"

@@ -1,4 +1,4 @@
-"""What a server says of the versions of a kind: whether it converts objects, and who asks for old ones."""
+"""What a server says about the versions of a kind: whether it converts objects, and who asks for old ones."""
 
 from __future__ import annotations
 

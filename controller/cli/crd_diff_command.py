@@ -107,7 +107,7 @@ def _changes(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> list[
     try:
         return definition_changes(old, new)
     except NotADefinitionError as error:
-        raise SourceError(f"{name} is no definition of apiextensions.k8s.io/v1: {error}") from error
+        raise SourceError(f"{name} is not a definition of apiextensions.k8s.io/v1: {error}") from error
 
 
 def _listed(definitions: Iterable[str]) -> str:

@@ -313,5 +313,5 @@ def _check_live_page(options: Options) -> None:
         raise ValueError(str(NotInstalledError("live-page")))
     if options.debug_controls and options.debug_listen.served_names() is None:
         raise ValueError(
-            "--debug-controls lets whoever reaches the live page act: it needs a --debug-listen on loopback"
+            "--debug-controls lets all who reach the live page act: it needs a --debug-listen on loopback"
         )

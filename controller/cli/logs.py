@@ -347,7 +347,7 @@ def render_json(_logger: WrappedLogger, _method: str, event: EventDict) -> str:
 
 
 def _json_value(value: object) -> object:
-    """Numbers, maps and object names keep their shape; all else is text, as infinity is no JSON."""
+    """Numbers, maps and object names keep their shape; all else is text, as infinity is not JSON."""
     if isinstance(value, int) or (isinstance(value, float) and math.isfinite(value)):
         return value
     if isinstance(value, ObjectName):

@@ -74,7 +74,7 @@ class Operator:
     names are the choices of `--controllers`, () = no such flag. workers is the default of `--workers`.
     own_commands are commands that no other operator has, with their help. version() is the operator's own,
     "" = unknown. variables begins the names of environment variables, "" = the name does. informer_options()
-    are the Manager's, None = the defaults. generator stands in the first line of printed manifests.
+    are the Manager's, None = the defaults. generator is named in the first line of printed manifests.
     """
 
     name: str
@@ -93,7 +93,9 @@ class Operator:
     def __post_init__(self) -> None:
         """Raises: SetUpError for a name that no lease, bundle or environment takes."""
         if not _NAME.fullmatch(self.name) or len(self.name) > _MAX_NAME or self.name == _TAKEN:
-            raise SetUpError(f'"{self.name}" is no name of an operator: a name such as my-operator is')
+            raise SetUpError(
+                f'"{self.name}" is not a valid name for an operator: a name such as my-operator is'
+            )
 
     def chosen(self, names: Sequence[str]) -> tuple[Setup, ...]:
         """The controllers of these names; all of an operator whose controllers cannot be chosen."""

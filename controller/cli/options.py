@@ -85,7 +85,7 @@ class Options:
     """
     One command line, read and checked, for one operator.
 
-    in_cluster and own_namespace are no flags: they are those of a pod. Controllers, workers and the name of
+    in_cluster and own_namespace are not flags: they are those of a pod. Controllers, workers and the name of
     the lease are the operator's where none are given.
     """
 
@@ -122,7 +122,7 @@ class Options:
         30.0,
         duration,
         "D",
-        "how often every cached object is reconciled again, to repair what no watch event tells of (30s); "
+        "how often every cached object is reconciled again, to repair what no watch event reports (30s); "
         "0 means never",
     )
     verbosity: int = _option(

@@ -33,7 +33,7 @@ def run_plan(
     """
     Print the plan on out, and what the checks find on err.
 
-    Returns: as exit_code; 3 and more as the checks, but for a right that is missing: its names fail.
+    Returns: as exit_code; 3 and more as the checks, except for a right that is missing: its names fail.
     """
     try:
         config = load_config(

@@ -2,8 +2,8 @@
 Messages for newcomers' problems: what happened, the one fact behind it, and what to type next.
 
 Every problem has a code (E01 to E22), an exit code and a section in errors.md, which `handloop errors`
-prints. E01 to E06 stand in connection_problems.py, E09 in permissions.py, E11 and E12 in election.py, E15 in
-program.py. E14 is the Foo controller's, E21 stands in storage_check.py, and E22 in
+prints. E01 to E06 are in connection_problems.py, E09 in permissions.py, E11 and E12 in election.py, E15 in
+program.py. E14 is the Foo controller's, E21 is in storage_check.py, and E22 in
 production_check.py.
 """
 

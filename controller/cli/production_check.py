@@ -1,8 +1,8 @@
 """
 `doctor --production`: whether what runs in the cluster is set up as production needs it, check by check.
 
-It reads the Deployment and what stands beside it; the program itself is not asked. docs/production.md has the
-reason for each check.
+It reads the Deployment and what is deployed with it, and does not ask the program. docs/production.md has
+the reason for each check.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Line:
 
 
 class Deployed:
-    """A Deployment of the operator, and what stands in its namespace. Args: now is in seconds since 1970."""
+    """A Deployment of the operator, and what is in its namespace. Args: now is in seconds since 1970."""
 
     def __init__(self, client: Client, options: Options, deployment: Mapping[str, Any], now: float) -> None:
         self._client = client

@@ -104,7 +104,7 @@ class Project:
     """
     The folder of one operator.
 
-    Invariant: it writes new files only. A file that exists stays, but for the lines that add_api adds to
+    Invariant: it writes new files only. A file that exists stays, except for the lines that add_api adds to
     controllers.py, and the class line that add_version changes. Each method yields a line for people per file
     that it wrote, or kept with other content.
     """
@@ -150,7 +150,7 @@ class Project:
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
             why = f"has a pyproject.toml that cannot be read: {error}"
         raise ProjectError(
-            f"{folder.resolve()} is no project of handloop: it {why}", "handloop init NAME --domain DOMAIN"
+            f"{folder.resolve()} is not a handloop project: it {why}", "handloop init NAME --domain DOMAIN"
         )
 
     @property
@@ -172,7 +172,7 @@ class Project:
 
     def write_scaffold(self, wheels: Mapping[str, str]) -> Iterator[str]:
         """
-        Write what every operator has, but for the wheels.
+        Write what every operator has, except for the wheels.
 
         Args: wheels are their names by neighbour, "" = handloop's own. Raises: OSError.
         """
@@ -394,7 +394,7 @@ def module_of(kind: str) -> str:
 
 def _check(what: str, word: str, pattern: str, example: str) -> None:
     if not re.fullmatch(pattern, word):
-        raise ProjectError(f'"{word}" is no name of {what}', f"a name such as {example}")
+        raise ProjectError(f'"{word}" is not a valid name for {what}', f"a name such as {example}")
 
 
 def _write(path: Path, content: bytes) -> Iterator[str]:

@@ -1,8 +1,8 @@
 """
-`update`: what a newer scaffold brings into a project, merged with what its people made of the older one.
+`update`: what a newer scaffold brings into a project, merged with what its people changed in the older one.
 
-Three ways: what the older handloop wrote, what stands there now, and what this one would write. The first is
-made anew of the templates in the wheel that the project has, or of those in templates/older for a project of
+Three ways: what the older handloop wrote, what is there now, and what this one would write. The first is
+rebuilt from the templates in the wheel that the project has, or of those in templates/older for a project of
 before there were wheels.
 """
 
@@ -110,12 +110,12 @@ def _older(project: Project, folder: Path) -> Project:
         with zipfile.ZipFile(project.folder / "wheels" / own) as archive:
             archive.extractall(folder, [name for name in archive.namelist() if name.startswith(_IN_WHEEL)])
     except zipfile.BadZipFile:
-        raise ProjectError(f"wheels/{own} is no wheel", f"git checkout wheels/{own}") from None
+        raise ProjectError(f"wheels/{own} is not a wheel", f"git checkout wheels/{own}") from None
     return replace(project, templates=folder / _IN_WHEEL)
 
 
 def _add_kinds(project: Project, made: Project) -> None:
-    """Add the kinds of a project to one that was made anew, as `create` did."""
+    """Add the kinds of a project to one that was recreated, as `create` did."""
     for types in sorted((project.folder / project.package).glob("*/types.py")):
         for kind, group, version, scope in _KIND.findall(types.read_text(encoding="utf-8")):
             if module_of(kind) == types.parent.name and group.endswith(f".{project.domain}"):
@@ -148,7 +148,9 @@ def _merge(folder: Path, before: Path, after: Path) -> list[_Step]:
         elif own == older:
             steps.append(_Step(place, f"deleted: {place}"))
         else:
-            steps.append(_Step(place, f"kept: {place}, which is yours now: handloop writes it no more", own))
+            steps.append(
+                _Step(place, f"kept: {place}, which is yours now: handloop no longer writes it", own)
+            )
     return steps
 
 
@@ -194,7 +196,7 @@ def _take(folder: Path, steps: Iterable[_Step], changes: Changes) -> None:
 
 
 def _files(folder: Path) -> set[str]:
-    """The places of the files of a scaffold, but for the wheels."""
+    """The places of the files of a scaffold, except for the wheels."""
     found = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
     return {place for place in found if not place.startswith("wheels/")}
 

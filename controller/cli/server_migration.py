@@ -1,5 +1,5 @@
 """
-Has the server store the objects of a kind anew, by a StorageVersionMigration.
+Has the server store the objects of a kind again, by a StorageVersionMigration.
 
 Its controller writes what was there when the migration began, and then takes the older versions out of
 storedVersions itself, unless the definition has changed meanwhile: in 1.36 also after a migration that

@@ -2,7 +2,7 @@
 The manifests of this repository, `manifests/`, for an operator of another name.
 
 They are the one source of what `handloop init` writes and of what `monitoring` prints. Wherever the name
-stands in them, in labels, words and queries, the operator's takes its place.
+occurs in them, in labels, words and queries, the operator's takes its place.
 """
 
 from __future__ import annotations

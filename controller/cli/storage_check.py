@@ -28,7 +28,7 @@ def storage_problems(client: Client, kind: type[Kind], storage: str) -> Iterator
     E21 for a version of stored objects of which the program's own would lose fields.
 
     Args: storage is the version in which the server stores now, "" = not known.
-    Blocks: for two requests and two a version. Raises: as Discovery, but for what OpenAPI says.
+    Blocks: for two requests and two a version. Raises: as Discovery, except for what OpenAPI says.
     """
     own, discovery = kind.resource, client.discovery()
     strategy = discovery.conversion_strategy(own)

@@ -73,12 +73,12 @@ class StorageMigration:
         self.progress = Progress(name)
 
     def old_versions(self) -> list[str]:
-        """The versions, but for the newest, in which the server says that objects may be stored."""
+        """The versions, except for the newest, in which the server says that objects may be stored."""
         definition = self._definition()
         return [each for each in definition["status"]["storedVersions"] if each != _stored(definition)]
 
     def is_doubtful(self) -> bool:
-        """Whether a migration by the server has failed: in 1.36 it shortens storedVersions all the same."""
+        """Whether a migration by the server has failed: in 1.36 it shortens storedVersions anyway."""
         conditions = self._definition()["status"].get("conditions") or ()
         return any((each["type"], each.get("reason")) == _FAILED_MIGRATION for each in conditions)
 
@@ -96,10 +96,10 @@ class StorageMigration:
 
     def run(self) -> bool:
         """
-        Write every object, until a list has none that was not written, and shorten storedVersions.
+        Write objects until a list shows no unwritten one, and shorten storedVersions.
 
         Returns: whether it is done; False where the server refused objects, or too much changed meanwhile.
-        Blocks: for as long as the rate and the objects want.
+        Blocks: as long as that takes at the given rate.
         """
         before = self._definition()
         written: set[str] = set()

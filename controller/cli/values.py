@@ -64,13 +64,13 @@ def namespace_name(text: str) -> str:
     """The name of a namespace: a DNS label. "" stays."""
     if text and (len(text) > _MAX_LABEL or "." in text or not _NAME.fullmatch(text)):
         raise ValueError(
-            f'"{text}" is no name of a namespace: use up to 63 lower case letters, digits and "-"'
+            f'"{text}" is not a valid name for a namespace: use up to 63 lower case letters, digits and "-"'
         )
     return text
 
 
 def is_label_selector(text: str) -> bool:
-    """Whether a text is no list of names."""
+    """Whether a text is not a list of names."""
     return any(char in text for char in "=!()<>")
 
 
@@ -78,7 +78,7 @@ def namespaces(text: str) -> str:
     """
     A list such as `a,b`, "" = all; or a selector of the namespaces' labels, such as `team=a`.
 
-    An empty place in a list is no name: a variable may not be set.
+    An empty place in a list is not a name: a variable may not be set.
     """
     if is_label_selector(text):
         from handloop.apis.grammar.labels import Operator, parse_selector  # noqa: PLC0415 - a version needs no library

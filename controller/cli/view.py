@@ -3,7 +3,7 @@ A view of another program's kind, written from its installed definition: a Kind 
 
 The view takes more than the definition does: each field may be absent, an enum is any text, and a part
 without a shape is JSON. So a newer version of the other program does not put its objects out of sight. Texts
-of the definition are names at most, and are quoted where they are no identifiers.
+of the definition are names at most, and are quoted where they are not identifiers.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ class _Tree:
 def _words(path: str) -> list[str]:
     words = [word.removesuffix("[]") for word in path.strip().lstrip(".").split(".")]
     if not all(words) or _UNREADABLE.search(path):
-        raise ViewError(f"{path!r} is no path of a field", "such as spec.secretName, or status.conditions")
+        raise ViewError(f"{path!r} is not a path of a field", "such as spec.secretName, or status.conditions")
     return words
 
 

@@ -1,8 +1,8 @@
 """
 Where `why` asks: a process by its address, or in a cluster the one that works on a name, found by its Leases.
 
-A request to a pod goes through the API server's proxy, which lets through whoever may read `pods/proxy`, and
-keeps the header Authorization. So the pod gets a token of its own service account in another header, made for
+A request to a pod goes through the API server's proxy, which serves all who may read `pods/proxy`, and keeps
+the header Authorization. So the pod gets a token of its own service account in another header, made for
 ten minutes: it asks the API server whether that may read `/why`, as of any request.
 """
 
@@ -109,7 +109,7 @@ class ClusterSource:
     def _ask_pod(self, identity: str, question: Question) -> Why:
         name = identity.rpartition("_")[0]
         path = f"/api/v1/namespaces/{quote(self._namespace, safe='')}/pods/{quote(name, safe='')}"
-        missing = f"the holder {identity} is no pod: ask its --address"
+        missing = f"the holder {identity} is not a pod: ask its --address"
         pod = self._get(path, f"get pod {name}", missing=missing)
         headers = {PASSED_ON: f"Bearer {self._token(pod)}"}
         folder, port = path.rpartition("/")[0], _metrics_port(pod)

@@ -10,7 +10,7 @@ from handloop import APIStruct, FrozenMap, Kind, PrinterColumn, Scale
 
 
 class FooSpec(APIStruct):
-    """What is wanted: a Deployment of this name with so many replicas."""
+    """What is wanted: a Deployment of this name with this many replicas."""
 
     deployment_name: str = ""
     replicas: Annotated[int, Meta(ge=1, le=10)] | None = None

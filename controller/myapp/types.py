@@ -100,7 +100,7 @@ class AutoScaling(APIStruct):
 
 
 class MyAppSpec(APIStruct):
-    """What is wanted: so many replicas of an image, and how they are reached."""
+    """What is wanted: this many replicas of an image, and how they are reached."""
 
     replicas: Annotated[Replicas, Meta(description=REPLICAS)] = 1
     image: Annotated[str, Meta(min_length=1, max_length=1024, pattern=IMAGE_PATTERN)]

@@ -85,8 +85,8 @@ class ControllerBuilder(Generic[K]):
 
         Args: labels and fields, in owns and watches, too: hold, read and wait for only these objects, as in
         Manager.informer_for. An object that no longer fits looks deleted.
-        Raises: BuilderError; TypeError for a value that is no kind or no predicate, and SelectorError for a
-        selector that the server would refuse, in owns and watches, too.
+        Raises: BuilderError; TypeError for a value that is not a kind or a predicate, and SelectorError for
+        a selector that the server would refuse, in owns and watches, too.
         """
         if self._has_kind:
             raise BuilderError(f"controller {self._name}: for_() could only be called once")
@@ -156,8 +156,8 @@ class ControllerBuilder(Generic[K]):
         Context.referred reads it. Each is a watch of its own, from the first reference to the last.
 
         Args: names makes of an object the names that it refers to: in its own namespace, or ObjectNames. It
-        is pure; "" is no name. allowed = the only names that may be referred to, None = any; the role that is
-        printed names them.
+        is pure; "" is not a name. allowed = the only names that may be referred to, None = any; the role that
+        is printed names them.
         Raises: TypeError; MutableKind; BuilderError for a second one of a kind.
         """
         if not callable(names):
@@ -238,7 +238,7 @@ class ControllerBuilder(Generic[K]):
         for verb in verbs:
             if verb not in VERBS:
                 near = "".join(f": {one}?" for one in get_close_matches(verb, VERBS, 1)) or "."
-                raise ValueError(f"{verb!r} is no verb of a resource{near} .declares(...) takes any verb")
+                raise ValueError(f"{verb!r} is not a verb of a resource{near} .declares(...) takes any verb")
         if not subresource:
             self._spec.written[kind] = None
         if "patch" in verbs and not subresource:

@@ -19,7 +19,7 @@ from handloop.informers.selection import Selection
 
 
 def checked_kind(kind: Any) -> Any:
-    """Raises: TypeError for a value that is no kind."""
+    """Raises: TypeError for a value that is not a kind."""
     if not (isinstance(kind, type) and issubclass(kind, Kind)):
         what = f"an object: pass {type(kind).__name__}" if isinstance(kind, Kind) else repr(kind)
         raise TypeError(f"a controller watches a kind, such as Foo, and not {what}")
@@ -27,7 +27,7 @@ def checked_kind(kind: Any) -> Any:
 
 
 def checked_predicates(kind: Any, predicates: Sequence[Predicate]) -> tuple[Predicate, ...]:
-    """Raises: TypeError for a value that is no predicate, or that hides every update of the kind."""
+    """Raises: TypeError for a value that is not a predicate, or that hides every update of the kind."""
     if not isinstance(predicates, Iterable):
         raise TypeError(f"predicates is a tuple: predicates=({predicates!r},)")
     for each in predicates:

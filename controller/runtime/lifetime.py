@@ -4,8 +4,8 @@ The start and the stop of a process: caches, lease, runnables and Events, in ord
     start:  caches --> (leader election) --> controllers --> (slots)
     stop:   controllers --> other runnables --> (the leases) --> caches --> Events
 
-With leader election the caches are filled first, so that a standby that comes to lead can act at once. A
-cache in trouble is not waited for.
+With leader election the caches are filled first, so that a standby that takes over can act at once. The
+start does not wait for a cache in trouble.
 """
 
 from __future__ import annotations
@@ -189,7 +189,7 @@ class Lifetime:
         with self._lock:
             failures = tuple(self._failures)
         if self._lost_the_lease() or not self._shutdown_timeout_seconds:
-            # by the options no work is waited for, so work that goes on is no failure
+            # by the options no work is waited for, so work that goes on is not a failure
             failures = tuple(each for each in failures if not isinstance(each, StopTimeoutError))
         if len(failures) == 1:
             raise failures[0]

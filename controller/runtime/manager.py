@@ -114,9 +114,9 @@ class Manager(Roster):
         Make a manager; nothing is asked of the server before run.
 
         Args: namespaces to watch, () = all, or a selector of their labels, such as "team=a": then they come
-        and go, which is no deletion of their objects. A read of another namespace raises NamespaceNotWatched.
-        informer_options are those of every informer, controller_options the defaults of every controller; its
-        shutdown_timeout_seconds is for all runnables.
+        and go, which is not a deletion of their objects. A read of another namespace raises
+        NamespaceNotWatched. informer_options are those of every informer, controller_options the defaults of
+        every controller; its shutdown_timeout_seconds is for all runnables.
         A registry takes one manager; None = a new one, which the manager shows as registry.
         shards = work on some slots, and other replicas on the others; it names its lease. leases is for their
         Leases, None = over the connections of client; see LeaseConnections.

@@ -51,7 +51,7 @@ class TerminalError(ReconcileError):
     The text is the reason, for the log and for the condition Stalled; `raise TerminalError("...") from error`
     keeps the cause.
 
-    Fields: is_told = the object had that condition with that text before the reconcile, so it is no news.
+    Fields: is_told = the object had that condition with that text before the reconcile, so it is not news.
     """
 
     is_told: bool = False
@@ -128,7 +128,7 @@ class Result:
     change. priority = with which the name waits for a worker then, None = as this time: higher ones come
     first, watch events and changes have 0, objects of a first list and resyncs -100.
 
-    Raises: ValueError; TypeError for a value that is no number, such as a timedelta.
+    Raises: ValueError; TypeError for a value that is not a number, such as a timedelta.
     """
 
     requeue_after: float | None = None

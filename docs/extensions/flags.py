@@ -89,7 +89,7 @@ def _section(operator: Operator, words: tuple[str, ...], actions: list[argparse.
 
 
 def _text(operator: Operator, words: tuple[str, ...], action: argparse.Action) -> str:
-    """What a flag says of itself, its default, its variable, and the other commands that have it."""
+    """What a flag says about itself, its default, its variable, and the other commands that have it."""
     text = plain(f"{action.help}.")
     name = action.dest
     if name not in FLAGS or FLAGS[name].metavar != action.metavar:

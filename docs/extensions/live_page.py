@@ -22,7 +22,7 @@ from tools.steps import steps
 DOCS: Final = Path(__file__).parents[1]
 FOLDER: Final = "live-page"
 SCHEME: Final = "live"
-"""What a link to the page has in the text that Sphinx reads: it is no page of Sphinx'."""
+"""What a link to the page has in the text that Sphinx reads: it is not a page of Sphinx'."""
 LINK: Final = re.compile(rf"\]\([^)#\s]*\b{FOLDER}/(?:index\.html)?(?P<place>#[^)\s]*)?\)")
 FIGURE: Final = re.compile(rf"^On the live page: .*{FOLDER}/#(?P<place>run=[^)\s]+)\).*$", re.MULTILINE)
 """A line that leads to a recording: below it the site shows the recording."""

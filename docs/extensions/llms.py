@@ -1,7 +1,7 @@
 """
 `llms.txt`, a list of the pages with what each is about, and `llms-full.txt`, all of them in one file.
 
-Both stand beside the index of the site, for programs that read it. Follows: llmstxt.org.
+Both are next to the index of the site, for programs that read it. Follows: llmstxt.org.
 """
 
 from __future__ import annotations

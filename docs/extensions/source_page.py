@@ -23,7 +23,7 @@ DOCS: Final = Path(__file__).parents[1]
 ROOT: Final = DOCS.parent
 FOLDER: Final = "source"
 SCHEME: Final = "source"
-"""What a link to such a page has in the text that Sphinx reads: it is no page of Sphinx'."""
+"""What a link to such a page has in the text that Sphinx reads: it is not a page of Sphinx'."""
 _LINKED: Final = re.compile(rf'href="(?:\.\./)*{FOLDER}/([^"#]+)\.html')
 _FORMATTER: Final = HtmlFormatter(nowrap=True)
 _PAGE: Final = """<!doctype html>

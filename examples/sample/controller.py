@@ -40,7 +40,7 @@ class Printer:
         print(f"{meta_namespace_key_func(sample)}: {sample.test_string}", flush=True)
 
     def _updated(self, old: Sample, new: Sample) -> None:
-        """A resync repeats known objects, and a label is no news."""
+        """A resync repeats known objects, and a label is not news."""
         if new.test_string != old.test_string:
             print(f"{meta_namespace_key_func(new)}: {old.test_string} -> {new.test_string}", flush=True)
 

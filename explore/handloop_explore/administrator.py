@@ -57,7 +57,7 @@ class Administrator(ABC):
 
     @abstractmethod
     def later(self, name: str, seconds: float, act: Callable[[], object]) -> None:
-        """Have a client do something after some seconds."""
+        """Have a client do something after a few seconds."""
 
     def objects(self, kind: type[Kind]) -> list[Object]:
         """All objects of a kind, as kubectl shows them. Raises: RefusedError."""

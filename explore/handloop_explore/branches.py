@@ -24,7 +24,7 @@ class Branches:
     """
     The lines of some code that a run comes to, in the threads that are traced.
 
-    State: lines. Threads: those of a VirtualThreads; whoever is traced stops that while it waits.
+    State: lines. Threads: those of a VirtualThreads; a traced thread stops that while it waits.
     """
 
     def __init__(self, codes: Iterable[CodeType], known: Collection[Line] = ()) -> None:
@@ -49,7 +49,7 @@ class Branches:
 
 
 def lines_of(codes: Iterable[CodeType]) -> list[Line]:
-    """The lines of code, in their order, but for those that define it."""
+    """The lines of code, in their order, except for those that define it."""
     found = {(code, number) for code in codes for *_, number in code.co_lines()}
     return sorted({Line(code.co_filename, at) for code, at in found if at and at != code.co_firstlineno})
 

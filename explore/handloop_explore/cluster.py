@@ -114,7 +114,7 @@ class VirtualCluster(Administrator):
         self._start(name, run)
 
     def later(self, name: str, seconds: float, act: Callable[[], object]) -> None:
-        """Have a client do something after some seconds."""
+        """Have a client do something after a few seconds."""
 
         def run() -> None:
             self._threads.sleep(seconds)

@@ -68,7 +68,7 @@ def run_plans(
     play at once, None = one for each processor; the report is the same for any number. progress is called
     after each plan, in the order in which they end. What is wrong with the writes of every run is a failure
     of the empty plan.
-    Raises: UndisturbedError if the undisturbed run fails already; ValueError for a line that is no plan.
+    Raises: UndisturbedError if the undisturbed run fails already; ValueError for a line that is not a plan.
     Blocks: for about a twentieth of a second a plan and processor. It ends early once it has 20 failures
     that are not alike. Ctrl-C ends it with what was found so far.
     """
@@ -120,7 +120,7 @@ def _undisturbed(workload: Workload, invariants: Sequence[Invariant], seconds: f
 
     Where there are forks, one plays the twin first: a controller may neither rest nor yield. The run in this
     process leaves caches filled, which every trunk and its children have from here.
-    Raises: UndisturbedError, if it takes longer than so many seconds.
+    Raises: UndisturbedError, if it takes longer than this many seconds.
     """
     journals: list[Journal] = []
 
@@ -160,7 +160,7 @@ def _add(report: Report, plays: Plays, failure: Failure, references: Callable[[]
     """
     Add a failure to a report, shrunk, or count it with one that is like it.
 
-    Args: references gives runs in which the operator begins anew.
+    Args: references gives runs in which the operator restarts.
     """
     plan = failure.plan
     if _is_counted(report, failure, plan):

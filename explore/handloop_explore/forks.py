@@ -107,11 +107,11 @@ def played_by_forks(
     plan_seconds: float = PLAN_SECONDS,
 ) -> Iterator[tuple[int, Any]]:
     """
-    What `judge` says of each plan, with the plan's index, in the order in which they end.
+    What `judge` says about each plan, with the plan's index, in the order in which they end.
 
     Args: processes = how many children play at once. until = when to end at the latest, in time.monotonic().
     plan_seconds = how long a plan may take. judge runs in the child; what it returns has to be picklable, and
-    small. Yields: a Lost instead if the child failed. Whoever closes the iterator ends all processes.
+    small. Yields: a Lost instead if the child failed. Closing the iterator ends all processes.
     """
     reader, writer = Pipe(duplex=False)
     with _forked() as pid:
@@ -216,7 +216,7 @@ class _Trunk:
             self._end()
 
     def _hand_on(self, most: int) -> None:
-        """Wait until at most so many children are left, and hand on what the others send."""
+        """Wait until at most this many children are left, and hand on what the others send."""
         while len(self._children) > most:
             for reader in wait(list(self._children)):
                 assert isinstance(reader, Connection)
@@ -225,7 +225,7 @@ class _Trunk:
                     message = reader.recv_bytes()
                 except (EOFError, OSError):
                     message = b""
-                # Before the wait: whoever is told to end meanwhile kills no process that has gone.
+                # Before the wait: an end that comes meanwhile then kills no process that has gone.
                 del self._children[reader]
                 _, status = os.waitpid(pid, 0)
                 reader.close()

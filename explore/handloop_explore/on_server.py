@@ -119,7 +119,7 @@ def run_on_server(
 
 
 def sample(writes: int, plans: int, seed: int) -> list[Plan]:
-    """The plans of a workload with so many writes: the same for a seed."""
+    """The plans of a workload with this many writes: the same for a seed."""
     singles = [Plan((Strike(number, what),)) for number in range(1, writes + 1) for what in WHATS]
     return sorted(Random(seed).sample(singles, min(plans, len(singles))), key=singles.index)
 

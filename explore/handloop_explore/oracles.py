@@ -34,7 +34,7 @@ Oracle: TypeAlias = Callable[[Played, Played], Iterator[str]]
 
 
 def verdicts(undisturbed: Played, played: Played) -> list[str]:
-    """All that is wrong with a run, but for the habits; of the undisturbed one, why it is no measure."""
+    """All that is wrong with a run, except for the habits; of the undisturbed one, why it is no measure."""
     if played is undisturbed:
         return _judged(ORACLES, undisturbed, played)
     found = _judged((*ORACLES, *WRITE_ORACLES), undisturbed, played)
@@ -177,7 +177,7 @@ def ends_as(reference: Played, played: Played, undisturbed: Played) -> bool:
 
 
 def _undisturbed_is_judged(plan: Plan) -> bool:
-    """Whether a plan has nothing but an operator that begins anew, or later."""
+    """Whether a plan has nothing but an operator that restarts, or starts later."""
     return bool(plan.strikes) and all(one.what == LATE or one.where == "q" for one in plan.strikes)
 
 

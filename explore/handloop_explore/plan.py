@@ -126,7 +126,7 @@ class Plan(NamedTuple):
         strikes, _, order = text.partition("/")
         found = [_parsed(one) for one in strikes.split(",") if one]
         if None in found or not (order or "0").isdecimal():
-            raise ValueError(f"{text!r} is no plan: 3:crash-after,5:lost/7 is one")
+            raise ValueError(f"{text!r} is not a plan: 3:crash-after,5:lost/7 is one")
         return cls(tuple(one for one in found if one), int(order or 0))
 
     def __str__(self) -> str:

@@ -75,7 +75,7 @@ _FIRST_OF_SEVERAL: Final = (
 )
 """Strikes that operators fail under most often; of several processes those after which another one leads."""
 _ALIKE: Final = 5
-"""By so many strikes what is at a place like an earlier one comes later."""
+"""By this many strikes what is at a place like an earlier one comes later."""
 
 
 class Place(NamedTuple):
@@ -139,7 +139,7 @@ class Places(NamedTuple):
         return cls(found, workload.replicas)
 
     def anew(self) -> Iterator[Plan]:
-        """Those in which an operator begins anew: at rest everywhere, or after what users did."""
+        """Those in which an operator restarts: at rest everywhere, or after what users did."""
         rests = [one for one in self.places if one.where == "q"]
         yield Plan(tuple(Strike(one.number, "crash", "q") for one in rests))
         yield from (Plan((Strike(one.number, LATE, "q"),)) for one in rests if LATE in one.whats)

@@ -231,7 +231,7 @@ class _Run:
             self._replace(process)
 
     def hear(self, level: str, line: Mapping[str, Any]) -> None:
-        """Take note of a reconcile, or of an error, and tell of that if nothing has struck."""
+        """Take note of a reconcile, or of an error, and report that if nothing has struck."""
         if not self.threads.is_here():
             return  # a line of a real thread, such as a server's that tests share
         if line["event"] in _RECONCILES:
@@ -253,7 +253,7 @@ class _Run:
         self._error = (self.threads.now, words)
 
     def _be_quiet(self, seconds: float) -> None:
-        """Let time pass in which nothing should be written, but for what a late strike still leads to."""
+        """Let time pass in which nothing should be written, except for what a late strike still leads to."""
         before = len(self.journal.writes)
         self.threads.run_for(seconds)
         calm_from = self._calm_from()

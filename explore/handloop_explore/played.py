@@ -170,7 +170,7 @@ class Played(NamedTuple):
 
 class Journal:
     """
-    What is told of a run while it goes on. Fields: as in Played.
+    What is reported about a run while it lasts. Fields: as in Played.
 
     under_way = what lets the server have writes that processes had sent before their end.
     """
@@ -221,7 +221,7 @@ class Journal:
         self.slowest = max(self.slowest, Slowest(seconds, queue))
 
     def arrive(self) -> None:
-        """Let the server have what is under way: at the next process's first write, or after some seconds."""
+        """Let what is under way reach the server: at the next process's first write, or in a few seconds."""
         while self.under_way:
             self.under_way.pop()()
 

@@ -33,7 +33,7 @@ class Process:
     One process of the operator.
 
     With a leadership it works only while it leads, as a program of the command line does with --leader-elect.
-    State: is_dead, after its end: it reaches the server no more; is_down, as crash has it.
+    State: is_dead, after its end: it no longer reaches the server; is_down, as crash has it.
     """
 
     def __init__(

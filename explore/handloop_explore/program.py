@@ -73,7 +73,7 @@ def main(arguments: Sequence[str], out: TextIO | None = None) -> int:
         asked = {"replicas": given.replicas, "deadline_seconds": given.deadline}
         workload = replace(workload, **{name: value for name, value in asked.items() if value is not None})
         workload = replace(workload, ignore=(*workload.ignore, *given.ignore))
-        workload.ignored  # noqa: B018 - a line that names no fields is told of before anything is played
+        workload.ignored  # noqa: B018 - a line that names no fields is reported before anything is played
         text, report = _played(workload, given)
     except (UsageError, SetUpError, RefusedError, ValueError) as error:
         sys.stderr.write(f"error: {error}\n")
@@ -175,7 +175,7 @@ def _check_targets(given: argparse.Namespace) -> None:
     """Refuse what could not be written in the end, before minutes are spent. Raises: UsageError."""
     for option, name in (("--json", given.json), ("--html", given.html)):
         if name and (Path(name).is_dir() or not Path(name).absolute().parent.is_dir()):
-            raise UsageError(f"{option} {name}: that is no file in a folder that exists")
+            raise UsageError(f"{option} {name}: that is not a file in a folder that exists")
     if given.page and Path(given.page).is_file():
         raise UsageError(f"--page {given.page}: that is a file, and the page is a folder")
     if given.page and not is_free_for_page(Path(given.page)):
@@ -196,7 +196,7 @@ def _command(given: argparse.Namespace) -> str:
 
 def _positive(text: str) -> int:
     if not text.isdecimal() or not int(text):
-        raise argparse.ArgumentTypeError(f"{text} is no whole number from 1")
+        raise argparse.ArgumentTypeError(f"{text} is not a whole number from 1")
     return int(text)
 
 
@@ -206,7 +206,7 @@ def _some_time(text: str) -> float:
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
     if not seconds:
-        raise argparse.ArgumentTypeError(f"{text} is no time in which anything could be played")
+        raise argparse.ArgumentTypeError(f"{text} is not a time in which anything could be played")
     return seconds
 
 

@@ -10,7 +10,7 @@ from typing import Final, TextIO
 from handloop_explore.report import Report
 
 EVERY_SECONDS: Final = 10.0
-"""Between two lines, where the stream is no terminal."""
+"""Between two lines, where the stream is not a terminal."""
 _REDRAW_SECONDS: Final = 0.1
 _BAR: Final = 24
 _FEW: Final = 10

@@ -114,7 +114,7 @@ class Record:
         return "deletionTimestamp" in self._last.get(uid, {"metadata": ("deletionTimestamp",)})["metadata"]
 
     def gone(self) -> dict[str, str]:
-        """The keys of objects that are there no more, by uid."""
+        """The keys of objects that no longer exist, by uid."""
         return {act.uid: act.key for act in self._acts if act.uid not in self._last}
 
     def made_by_cluster(self) -> set[str]:
@@ -160,7 +160,7 @@ class RecordedTransport(ForwardingTransport):
     ) -> None:
         """
         Args: version gives the server's newest; seen the one that the cache has of a path's object. arrived
-        is told of each write: method, path, and how it met the server.
+        hears of each write: method, path, and how it met the server.
         """
         super().__init__(transport)
         self._record = record

@@ -44,7 +44,7 @@ class Failure:
         """
         The same, with a doubt of the undisturbed run, if that differs from this one where a reference does.
 
-        Args: reference = a run in which the operator starts after the users, or begins anew at rest.
+        Args: reference = a run in which the operator starts after the users, or restarts at rest.
         """
         if self.doubt or not ends_as(reference, self.played, undisturbed):
             return self

@@ -1,4 +1,4 @@
-"""Another client that is faster: what it does just before a write of the operator, and some seconds later."""
+"""Another client that is faster: what it does just before an operator's write, and a few seconds later."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ class Rivals:
 
 
 def _leaves(value: Any, path: Path = ()) -> Iterator[Path]:
-    """The paths of the texts and numbers in an object, but for those that say what it is."""
+    """The paths of the texts and numbers in an object, except for those that say what it is."""
     inner = (
         value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
     )
@@ -174,7 +174,7 @@ def _leaves(value: Any, path: Path = ()) -> Iterator[Path]:
 
 
 def _set_leaves(obj: Object) -> Iterator[Path]:
-    """Those that a client has set, by their names, and that are no keys of lists."""
+    """Those that a client has set, by their names, and that are not keys of lists."""
     entries = obj["metadata"].get("managedFields", ())
     text = json.dumps([one for one in entries if not one["manager"].startswith("kube-")])
     keys = set(re.findall(r'\\"(\w+)\\":', text))

@@ -28,7 +28,7 @@ class Window(NamedTuple):
     """
     The lines of two stories that a page shows, from the same beginning.
 
-    begin = so many lines before are the same in both; lengths = of the whole stories;
+    begin = this many lines before are the same in both; lengths = of the whole stories;
     parting = the indexes of the writes at which they part, the length where there is none.
     """
 

@@ -56,12 +56,12 @@ class VirtualNames:
         methods = {(threading.Thread, name[7:]): one for name, one in threads.items() if "." in name}
         functions: dict[_Place, Callable[..., Any]] = {**made, **methods, **self._times(), **self._chance()}
         self._before: dict[_Place, Any] = {(owner, name): getattr(owner, name) for owner, name in functions}
-        # the real ones, whoever changes a name meanwhile
+        # the real ones, even if a name is changed meanwhile
         self._get_ident = threading.get_ident
         self._made: dict[_Place, Any] = {
             place: self._here(one, self._before[place]) for place, one in functions.items()
         }
-        # they are no functions of the world
+        # they are not functions of the world
         self._made |= {(uuid, "_generate_time_safe"): None, (uuid, "_last_timestamp"): None}
         # what uuid6 and uuid7 of Python 3.14 remember
         memories = ("_last_timestamp_v6", "_last_timestamp_v7")

@@ -56,7 +56,7 @@ _STEP_SECONDS: Final = 2.0
 """At which part of the locks a thread is slow, and for how long at most."""
 _READINGS: Final = 1000
 _SPINNING_SECONDS: Final = 1e-3
-"""What each reading takes, after so many of them."""
+"""What each reading takes, after this many of them."""
 _REAL_CONDITION: Final = threading.Condition
 _REAL: Final[Mapping[Any, Callable[..., Any]]] = {
     type(threading.Lock()): VirtualLock,
@@ -209,7 +209,7 @@ class VirtualThreads:
 
     @contextmanager
     def interrupted_in_main(self) -> Iterator[None]:
-        """Within, Ctrl-C is the main thread's, whoever runs: a worker outlives all that is raised in it."""
+        """Within, Ctrl-C is the main thread's, whichever runs: a worker outlives all that is raised in it."""
         before = signal.getsignal(signal.SIGINT)
         is_ours = before is signal.default_int_handler and self._real == threading.main_thread().ident
         if is_ours:
@@ -259,7 +259,7 @@ class VirtualThreads:
         self.wait(Wait(), seconds)
 
     def park(self) -> None:
-        """Wait for ever."""
+        """Wait forever."""
         self.wait(Wait(), None)
 
     def pause(self, seconds: float) -> None:
@@ -311,7 +311,7 @@ class VirtualThreads:
 
     def wait(self, waits: Wait, seconds: float | None) -> bool:
         """
-        Block the thread that runs until it is woken, at most so long; None = for ever.
+        Block the thread that runs until it is woken, at most so long; None = forever.
 
         Returns: whether it was woken. Raises: DeadlockError in the main thread.
         """
@@ -350,7 +350,7 @@ class VirtualThreads:
         """Let a thread that reconciles be slow before it takes a lock, now and then."""
         thread = self._threads.get(getcurrent())
         if thread and thread.on_wait and self.steps and self.steps.random() < _STEPS:
-            on_wait, thread.on_wait = thread.on_wait, None  # it is no wait of its own
+            on_wait, thread.on_wait = thread.on_wait, None  # it is not a wait of its own
             self.sleep(self.steps.random() * _STEP_SECONDS)
             thread.on_wait = on_wait
 
@@ -489,7 +489,7 @@ class VirtualClock(RealClock):
         """
         Seconds since the beginning. A reading takes a microsecond.
 
-        Else a thread that waits for less than a float can add to the time would do so for ever.
+        Else a thread that waits for less than a float can add to the time would do so forever.
         """
         self._threads.now += _READING_SECONDS
         return self._threads.now
@@ -499,7 +499,7 @@ class VirtualClock(RealClock):
         return self._threads.epoch + self._threads.now
 
     def wait_until(self, condition: threading.Condition, at: float | None) -> bool:
-        """Wait once on condition, at most until now() reaches at; None = for ever."""
+        """Wait once on condition, at most until now() reaches at; None = forever."""
         if at is None or at == math.inf:
             return condition.wait()
         condition.wait(max(0.0, at - self._threads.now))

@@ -157,7 +157,7 @@ def deleted(manifest: Manifest, *, propagation: str = "Background", refused: boo
     """
     Delete an object.
 
-    Args: propagation is Background, Foreground or Orphan. refused = the operator may keep it by a finalizer
+    Args: propagation is Background, Foreground or Orphan. refused = a finalizer of the operator may keep it
     until the end: settled(expect) says for how long.
     """
     document = document_of(manifest)

@@ -168,7 +168,7 @@ def generates_once(undisturbed: Played, played: Played) -> Iterator[str]:
 
 
 def writes_what_changes_something(undisturbed: Played, played: Played) -> Iterator[str]:
-    """Writes that change nothing are no more than undisturbed, but for a few after each strike."""
+    """Writes that change nothing are no more than undisturbed, except for a few after each strike."""
     usual, now = _idle(undisturbed), _idle(played)
     if now > usual + SPARE * len(played.plan.strikes):
         yield f"{now} writes change nothing, undisturbed {usual}"
@@ -186,7 +186,7 @@ def logs_no_error_unexplained(undisturbed: Played, played: Played) -> Iterator[s
     An error follows from a strike, or is logged undisturbed, too; details aside.
 
     A refusal, a rival or a view explains those of three minutes; a foreign owner of the name all that come. A
-    crash explains none: the next process finds the objects that the last one has left, which is no error.
+    crash explains none: the next process finds the objects that the last one has left, which is not an error.
     """
     usual = set(map(_without_details, undisturbed.errors))
     strikes = [(told.at, told.words.rpartition(": ")[2]) for told in played.story if told.who == "plan"]

@@ -32,7 +32,7 @@ class Clock(Protocol):
 
         Unlike a timeout, a point in time does not slip when time passes between computing it and waiting.
 
-        Args: at as `now()` counts; None or `math.inf` waits for ever.
+        Args: at as `now()` counts; None or `math.inf` waits forever.
         Returns: False when that point has been reached. May return True without cause.
         Locks: expects condition held.
         """
@@ -63,11 +63,11 @@ class RealClock:
         return time.time()
 
     def wait(self, condition: threading.Condition, timeout_seconds: float | None) -> bool:
-        """Wait once on condition, at most timeout_seconds; None waits for ever."""
+        """Wait once on condition, at most timeout_seconds; None waits forever."""
         return condition.wait(None if timeout_seconds is None else _bounded(timeout_seconds))
 
     def wait_until(self, condition: threading.Condition, at: float | None) -> bool:
-        """Wait once on condition, at most until now() reaches at; None waits for ever."""
+        """Wait once on condition, at most until now() reaches at; None waits forever."""
         if at is None:
             return condition.wait()
         condition.wait(_bounded(at - _monotonic()))

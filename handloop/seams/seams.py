@@ -33,7 +33,7 @@ class Seams:
         methods = ("now", "time", "wait", "wait_until", "sleep")
         missing = [name for name in methods if not callable(getattr(self.clock, name, None))]
         if missing:
-            raise TypeError(f"{self.clock!r} is no handloop Clock: it lacks {', '.join(missing)}")
+            raise TypeError(f"{self.clock!r} is not a handloop Clock: it lacks {', '.join(missing)}")
 
 
 REAL_SEAMS: Final = Seams()

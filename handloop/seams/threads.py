@@ -66,7 +66,7 @@ def spawn_thread(name: str, target: Callable[[], None]) -> Joinable:
 
 def side_by_side(name: str, calls: Sequence[Callable[[], R]], spawn: Spawn, *, at_once: int) -> list[R]:
     """
-    The results of calls in their order; so many run at once, on our thread and on others, `<name>-<i>`.
+    The results of calls in their order; this many run at once, on our thread and on others, `<name>-<i>`.
 
     They begin in their order. After an error no further one begins.
 

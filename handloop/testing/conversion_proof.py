@@ -67,7 +67,7 @@ def assert_converts(kind: type[Kind], *, samples: Sequence[Kind] = (), seed: int
     """
     Hold the laws for all versions of a kind.
 
-    Args: samples are objects of any version, for what no schema tells of: a pattern that is hard to meet, or
+    Args: samples are objects of any version, for what no schema shows: a pattern that is hard to meet, or
     CEL rules. seed chooses the objects that are made by chance.
     Raises: AssertionError with the smallest object, and the field; ValueError for a kind without functions,
     or with a field for which no value is known. Blocks: for a second, with a hundred fields.

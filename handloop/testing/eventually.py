@@ -1,4 +1,4 @@
-"""Waiting for something that sends no event: look again and again, but not for ever."""
+"""Waiting for something that sends no event: look again and again, but not forever."""
 
 from __future__ import annotations
 

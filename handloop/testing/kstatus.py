@@ -55,7 +55,7 @@ _Rule = Callable[[_Parts], Iterator[Kstatus]]
 
 def kstatus(obj: Kind | Mapping[str, Any]) -> Kstatus:
     """
-    What kstatus says of an object, typed or as JSON.
+    What kstatus says about an object, typed or as JSON.
 
     The first that holds decides: its deletion, a generation that was not observed, a condition Reconciling or
     Stalled, and then the rules of its built-in kind, or the condition Ready of any other kind. An object

@@ -26,7 +26,7 @@ def assert_quiet(
     written: Written, *, seconds: float = QUIET_SECONDS, within_seconds: float = SETTLE_SECONDS
 ) -> None:
     """
-    Wait until nothing was written for some seconds of real time.
+    Wait until nothing was written for a few seconds of real time.
 
     Args: within_seconds is the time to settle; 0 = the first write from now on is one too many.
     Raises: AssertionError with the last writes, for the first write after within_seconds.

@@ -54,7 +54,7 @@ def refused(asked: Collection[RequestAttributes], granted: Collection[Grant]) ->
 
 
 def unused(asked: Collection[RequestAttributes], granted: Collection[Grant]) -> set[Grant]:
-    """The grants that no request needed, without rights that are no requests: bind, owner_access."""
+    """The grants that no request needed, without rights that are not requests: bind, owner_access."""
     requests = (one for one in granted if not _is_no_request(one))
     return {grant for grant in requests if not any(grant.allows(one) for one in asked)}
 

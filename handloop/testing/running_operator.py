@@ -35,7 +35,7 @@ USER_AGENT: Final = "operator-under-test"
 _LEAK_SECONDS: Final = SECONDS
 _LOOK_SECONDS: Final = 0.05
 _OWN_REASONS: Final = (NAME_TAKEN, WRITE_REFUSED, NOT_INDEXED, INVALID_OBJECT)
-"""Of Events that a process records anew, as long as their reason is there."""
+"""Of Events that a process records again, as long as their reason is there."""
 _OF_ONE_TRY: Final = re.compile(r""" (reconcileID|causes)=('[^']*'|"[^"]*")| failures=\d+""")
 
 
@@ -57,7 +57,7 @@ class RunningOperator:
         **options: Any,
     ) -> None:
         """
-        Set up, and apply the CRDs of the reconciled kinds, but for one of the test's that serves the version.
+        Set up, and apply the CRDs of the reconciled kinds, except for a test's that serves the version.
 
         Args: clock is sandbox.clock, to move the operator's time with the server's; None = its time is real.
         options are those of Manager.

@@ -255,7 +255,7 @@ def _message(body: bytes) -> str:
 
 
 def _objects(manifest: Any) -> list[Any]:
-    """The objects in a manifest. Raises: TypeError for a value that is no manifest."""
+    """The objects in a manifest. Raises: TypeError for a value that is not a manifest."""
     if isinstance(manifest, dict):
         return [manifest]
     if not isinstance(manifest, Path | str):

@@ -19,7 +19,7 @@ _WORDS: Final = (
     *("2024-01-01T00:00:00Z", "00000000-0000-4000-8000-000000000000", "b" * 63),
 )
 _FEW: Final = 10
-"""Of numbers only so many above the least: for some of them the cluster makes pods."""
+"""Of numbers only this many above the least: for some of them the cluster makes pods."""
 _HALF: Final = 0.5
 
 

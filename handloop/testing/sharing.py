@@ -141,7 +141,7 @@ class Sharing:
 
     def wait_for(self, *counts: int) -> None:
         """
-        Wait until the replicas hold so many slots, in the order in which they came.
+        Wait until the replicas hold this many slots, in the order in which they came.
 
         Raises: AssertionError at the deadline. Blocks: until then.
         """

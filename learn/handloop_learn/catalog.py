@@ -51,7 +51,7 @@ class Chapter(NamedTuple):
         return after[0] if after else None
 
     def tell(self, screen: Screen) -> object:
-        """Tell the chapter, and name where to go on. Returns: its end state, which the tests assert."""
+        """Tell the chapter, and name the next step. Returns: its end state, which the tests assert."""
         screen.title(self.name, self.progress)
         script = import_module(f"handloop_learn.{self.module}")
         end: object = script.chapter(screen)

@@ -17,7 +17,7 @@ from handloop_learn.waiting import until
 RECAP: Final = (
     "A controller is a client: it watches objects, compares, and writes what is missing.",
     "The way is a circle: its own writes come back to it as watch events.",
-    "A failed sync is no disaster: the name goes back into the queue, and the next sync looks again.",
+    "A failed sync is not a disaster: the name goes back into the queue, and the next sync looks again.",
 )
 
 

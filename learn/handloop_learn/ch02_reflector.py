@@ -45,7 +45,7 @@ def chapter(screen: Screen) -> End:
     """Tell the chapter."""
     with Stage(lifelike=False) as stage:
         stage.apply("one")
-        screen.tell("A reflector copies one kind into a store, for ever. It is always in one of four states:")
+        screen.tell("A reflector copies one kind into a store, forever. It is always in one of four states:")
         screen.code(cut(Reflector._step, "match state", "self._read_watch"))
         with ShownReflector(stage, screen) as shown:
             screen.tell(

@@ -97,7 +97,7 @@ def _poisoned(screen: Screen, stage: Stage, informer: SharedIndexInformer[Foo]) 
 
 
 def once(screen: Screen, informer: SharedIndexInformer[Foo], *counts: tuple[int, int]) -> Listeners:
-    """Show the listeners as soon as each has handled so many notifications, and so many are pending."""
+    """Show the listeners as soon as each has handled this many notifications, and this many are pending."""
 
     def listeners() -> Listeners:
         return informer.statistics().listeners

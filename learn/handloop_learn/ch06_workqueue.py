@@ -77,7 +77,7 @@ def _without_done(screen: Screen) -> QueueStatistics:
 
 
 def _without_forget(screen: Screen) -> list[float]:
-    """Count failures for ever. Returns: the delays."""
+    """Count failures forever. Returns: the delays."""
     screen.break_it(
         "a worker omits forget(). Each sync fails once, and its retry succeeds.",
         "The first retry waits 5 ms. How many seconds does the fifth wait?",
@@ -129,11 +129,11 @@ class PausedWorker:
         self._thread.join()
 
     def begins(self, syncs: int) -> None:
-        """Wait until so many keys were begun. Blocks: until then."""
+        """Wait until this many keys were begun. Blocks: until then."""
         until(lambda: len(self.syncs) >= syncs, f"sync {syncs} of the worker")
 
     def resume(self, syncs: int) -> None:
-        """Never wait again. Blocks: until so many keys were begun, and none is in work."""
+        """Never wait again. Blocks: until this many keys were begun, and none is in work."""
         self._gate.set()
         self.begins(syncs)
         until(lambda: self._queue.statistics().in_flight == 0, "the end of the work")

@@ -83,7 +83,7 @@ def _by_force(screen: Screen, stage: Stage, foos: ResourceClient[Foo]) -> list[F
         screen.line(f"gitops: {error.status.message}")
     screen.reveal(
         "scaler: now it is gitops that gets the conflict. If both used force, each would undo the other "
-        "for ever. A controller may force what only it can know; for the rest it leaves fields to others.",
+        "forever. A controller may force what only it can know; for the rest it leaves fields to others.",
         Words(("scaler",), ("gitops", "both", "nobody")),
     )
     return [taken]

@@ -30,11 +30,11 @@ class HandClock(RealClock):
         self._now += seconds
 
     def wait(self, condition: threading.Condition, timeout_seconds: float | None) -> bool:
-        """Wait once on condition, at most until the clock was moved by so much; None = for ever."""
+        """Wait once on condition, at most until the clock was moved by so much; None = forever."""
         return self.wait_until(condition, None if timeout_seconds is None else self._now + timeout_seconds)
 
     def wait_until(self, condition: threading.Condition, at: float | None) -> bool:
-        """Wait once on condition, at most until the clock was moved to at; None = for ever."""
+        """Wait once on condition, at most until the clock was moved to at; None = forever."""
         if at is None:
             return condition.wait()
         if self._now < at:
@@ -56,20 +56,20 @@ class FastClock(RealClock):
         self.times = times
 
     def now(self) -> float:
-        """Seconds, so many times as fast as real ones."""
+        """Seconds, this many times as fast as real ones."""
         return time.monotonic() * self.times
 
     def wait(self, condition: threading.Condition, timeout_seconds: float | None) -> bool:
-        """Wait once on condition, at most timeout_seconds of this clock; None = for ever."""
+        """Wait once on condition, at most timeout_seconds of this clock; None = forever."""
         return super().wait(condition, None if timeout_seconds is None else timeout_seconds / self.times)
 
     def wait_until(self, condition: threading.Condition, at: float | None) -> bool:
-        """Wait once on condition, at most until now() reaches at; None = for ever."""
+        """Wait once on condition, at most until now() reaches at; None = forever."""
         if at is None:
             return condition.wait()
         super().wait(condition, (at - self.now()) / self.times)
         return self.now() < at
 
     def sleep(self, seconds: float, stop: threading.Event) -> bool:
-        """Wait until so many seconds of this clock have passed or stop is set; True when stop is set."""
+        """Wait until this many seconds of this clock have passed or stop is set; True when stop is set."""
         return super().sleep(seconds / self.times, stop)

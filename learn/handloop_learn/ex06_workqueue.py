@@ -126,7 +126,7 @@ def _check(worker: _Worker) -> Iterator[str]:
 
 
 def _wait_after(worker: _Worker, failures: int) -> float:
-    """Let the retry come after so many failures of `bad`. Returns: the seconds that it had to wait."""
+    """Let the retry come after this many failures of `bad`. Returns: the seconds that it had to wait."""
     queue, syncs = worker.queue, worker.syncs
 
     def delay() -> float:

@@ -115,7 +115,7 @@ def _check(stage: Stage, world: _World) -> Iterator[str]:
     world.sync("foo", replicas=0)
     expect(world.replicas() == 0, f"the Foo wants 0 replicas, its Deployment has {world.replicas()}", _ZERO)
     world.sync("foo")
-    yield "the Deployment is scaled, whoever changed what"
+    yield "the Deployment is scaled, no matter which of the two changed"
     world.restart()
     writes = world.sync("foo")
     expect(not writes, f"after a restart you sent {writes} requests, though nothing differs", _LEVEL)
@@ -131,7 +131,7 @@ def _check(stage: Stage, world: _World) -> Iterator[str]:
         hint = "The name of a deleted Foo comes through the queue, too: foos.get_by_key returns None. Return."
         raise WrongError(f"the Foo is gone, and your sync raised: {error}", hint) from error
     expect(world.replicas() is None, "the Foo is gone, and you created a Deployment for it", _LEVEL)
-    yield "a deleted Foo is no error"
+    yield "a deleted Foo is not an error"
 
 
 def _refused(stage: Stage, world: _World) -> Iterator[str]:

@@ -37,7 +37,7 @@ _OTHERS: Final = "Catch Conflict alone. A retry does not help against other erro
 
 
 class _EndlessError(BaseException):
-    """The reader's code goes on for ever. No `except Exception` swallows it."""
+    """The reader's code goes on forever. No `except Exception` swallows it."""
 
 
 class _Foos:
@@ -155,7 +155,7 @@ def _gone(world: _World) -> Iterator[str]:
         expect(calls == 1, f"the Foo is gone, and you asked the server {calls} times", _OTHERS)
         yield "a deleted Foo is an error that no retry can help"
     except _EndlessError as error:
-        raise WrongError("the Foo is gone, and you asked for ever", _OTHERS) from error
+        raise WrongError("the Foo is gone, and you kept asking forever", _OTHERS) from error
     except Conflict as error:
         raise WrongError("the Foo is gone, and you raised a Conflict", _OTHERS) from error
     else:

@@ -37,7 +37,7 @@ def hand_over(apply, foo):
     apply("gitops", {"spec": {"deploymentName": foo.spec.deployment_name}})
 '''
 
-_FIRST: Final = "The new owner comes first: an equal value is no conflict, and then the field has two owners."
+_FIRST: Final = "The new owner comes first: an equal value is not a conflict, so the field has two owners."
 _THEN: Final = "Then gitops applies all that it still wants. What it leaves out is no longer its own."
 _KEEP: Final = "An apply says all that a manager wants: what it leaves out, and nobody else owns, is removed."
 _ONLY: Final = "Scaler applies replicas, and nothing else."

@@ -96,7 +96,7 @@ def tried(pieces: Pieces, trace: LineTrace) -> Iterator[Trial]:
     """
     Run the controller of some pieces, and yield each trial that it has passed.
 
-    Raises: WrongError for one that it has not. Blocks: for some seconds.
+    Raises: WrongError for one that it has not. Blocks: for a few seconds.
     """
     add = partial(add_own_foo, workers=2, pieces=pieces)
     with trace, Stage() as stage, stage.running(add) as manager:

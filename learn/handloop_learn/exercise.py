@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, TypeAlias
 
 Load: TypeAlias = Callable[[], Any]
-"""Runs the reader's file anew, as a new process would. Returns: its module."""
+"""Runs the reader's file again, as a new process would. Returns: its module."""
 
 Check: TypeAlias = Callable[[Load], Iterator[str]]
 """

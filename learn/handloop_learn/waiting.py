@@ -18,7 +18,7 @@ def until(holds: Callable[[], object], what: str, *, seconds: float = LONGEST_SE
     """
     Wait until something holds.
 
-    Blocks: until then. Raises: NothingHappenedError after some seconds.
+    Blocks: until then. Raises: NothingHappenedError after a few seconds.
     """
     give_up_at = time.monotonic() + seconds
     while not holds():

@@ -57,7 +57,7 @@ def _deltas(deltas: Iterable[Any]) -> str:
 
 
 def _line(block: bytes) -> str:
-    """A watch event as it stands on the wire, its managed fields left out."""
+    """A watch event as it is on the wire, its managed fields left out."""
     event = msgspec.json.decode(block)
     event["object"]["metadata"]["managedFields"] = "..."
     return f"{len(block)} bytes: {msgspec.json.encode(event).decode()}"

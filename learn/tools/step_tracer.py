@@ -119,7 +119,7 @@ class Tracer:
 
         def trace(frame: FrameType, event: str, arg: object) -> Callable[..., Any]:
             if event == "line":
-                # each once in a call, also where the line stands in a loop
+                # each once in a call, also where the line is in a loop
                 here = [pair for pair in probes if pair[1] == frame.f_lineno and self._is_wanted(pair[0])]
                 for pair in here:
                     probes.remove(pair)
@@ -137,7 +137,7 @@ class Tracer:
         return self.armed and sum(seen.step == probe.step for seen in self.sightings) < probe.times
 
     def _line_of(self, probe: Probe, code: CodeType) -> int:
-        """The line of the step if it stands in this code, else the first one."""
+        """The line of the step if it is in this code, else the first one."""
         lines = sorted({line for _, _, line in code.co_lines() if line is not None} - {code.co_firstlineno})
         path, step_line = self._places[probe.step]
         inside = Path(code.co_filename).resolve() == path and lines[0] <= step_line <= lines[-1]

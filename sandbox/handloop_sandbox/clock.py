@@ -39,7 +39,7 @@ class SettableClock:
             return self._time_locked()
 
     def advance(self, seconds: float) -> float:
-        """Go forward by some seconds. Returns: the new time. Raises: ValueError for a negative number."""
+        """Go forward by a few seconds. Returns: the new time. Raises: ValueError for a negative number."""
         if seconds < 0:
             raise ValueError("time does not go back")
         with self._lock:

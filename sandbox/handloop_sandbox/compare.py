@@ -108,7 +108,7 @@ class _Comparison:
     def _live(self, obj: Body, paths: Paths) -> None:
         found = paths.of(obj, self._namespace)
         if found is None:
-            self.skip([f"{obj['apiVersion']} {obj['kind']} is no kind of the other server"])
+            self.skip([f"{obj['apiVersion']} {obj['kind']} is not a kind of the other server"])
             return
         collection, subresources = found
         metadata = {key: value for key, value in obj.get("metadata", {}).items() if key != "namespace"}

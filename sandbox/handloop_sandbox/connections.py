@@ -2,7 +2,7 @@
 What an HTTP server of the sandbox holds open: connections, watches, and requests that a fault makes wait.
 
 `Connections` ends them all with their server. A `WatchPump` carries the lines of one open watch to its
-socket. `HeldRequests` are requests that wait for a time of the clock, or for ever. All of it belongs to the
+socket. `HeldRequests` are requests that wait for a time of the clock, or forever. All of it belongs to the
 thread of the server's loop.
 """
 
@@ -122,7 +122,7 @@ class WatchPump:
     One open watch and its socket.
 
     State: over says that the stream has ended. halted is set then, and also while the watcher is paused
-    because the client has so much unread that it gets no more.
+    because the client has so much unread that nothing more is sent.
     """
 
     __slots__ = ("chunked", "halted", "over", "transport", "watcher")

@@ -317,7 +317,7 @@ class Engine:
         return self._clock
 
     def answer(self, request: Request) -> Response:
-        """handle() for a request that is no watch. Raises: as handle()."""
+        """handle() for a request that is not a watch. Raises: as handle()."""
         found = self.handle(request)
         assert isinstance(found, Response), f"{request.path} is a watch"
         return found

@@ -310,7 +310,7 @@ def _headers(incoming: web.BaseRequest) -> dict[str, str]:
     """The headers; of those that say who acts all values count."""
     headers: dict[str, str] = {}
     for name, value in incoming.headers.items():
-        # bytes that are no text become U+FFFD, as in Go's answers: an answer may name the value
+        # bytes that are not text become U+FFFD, as in Go's answers: an answer may name the value
         key, text = name.lower(), value.encode(errors="surrogateescape").decode(errors="replace")
         several = key in headers and key.startswith("impersonate-")
         headers[key] = f"{headers[key]}\n{text}" if several else text

@@ -187,7 +187,7 @@ class InProcessTransport:
                     self._waiting[watcher].notify_all()
 
     def _handle(self, request: Request, seconds: float) -> Response | Stream:
-        """Carry a request out under the faults; it may take so many seconds."""
+        """Carry a request out under the faults; it may take this many seconds."""
         delay = self._engine.delay(request)
         if delay:
             self._sleep(min(delay, seconds))
@@ -202,7 +202,7 @@ class InProcessTransport:
             raise self._silent(f"no answer for {seconds:g} s") from error
 
     def _sleep(self, seconds: float) -> None:
-        """Wait until the clock has moved on by some seconds."""
+        """Wait until the clock has moved on by a few seconds."""
         until = self._clock.time() + seconds
         while (left := until - self._clock.time()) > 0:
             with self._changed:

@@ -96,7 +96,7 @@ def parse_structs(source: str) -> dict[str, list[Member]]:
 
 
 def read_named_types(root: Path) -> dict[str, str]:
-    """The underlying type of each named type that is no struct (`api.core.v1.PullPolicy`: `string`)."""
+    """The underlying type of each named type that is not a struct (`api.core.v1.PullPolicy`: `string`)."""
     found: dict[str, str] = {}
     for package, folder in package_dirs(root):
         for path in sorted(folder.glob("*.go")):

@@ -307,7 +307,7 @@ def test_a_kept_field_that_is_none_is_refused(path: str) -> None:
 
         def to_previous(self) -> Any: ...
 
-    with pytest.raises(TypeError, match=r"Keeps.kept_fields: .* is no field"):
+    with pytest.raises(TypeError, match=r"Keeps.kept_fields: .* is not a field"):
         custom_resource_definition(Keeps)
 
 

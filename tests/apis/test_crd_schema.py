@@ -335,10 +335,10 @@ def test_structs_of_structs() -> None:
         (Annotated[str, Meta(pattern="^a$")], "x: $ is not the same in Python's patterns"),
         (tuple[MapOf[Leaf], ...], "x[]{}.x: list can be changed"),
         (Node, "x.nodes[]: Node holds itself"),
-        (Open, "x: Open can be changed, or is no object in JSON: derive it from APIStruct"),
+        (Open, "x: Open can be changed, or is not an object in JSON: derive it from APIStruct"),
         (Annotated[tuple[Port, ...], LIST_SET], "x: the items of a set are texts or whole numbers"),
         (Annotated[tuple[int | None, ...], LIST_SET], "x: the items of a set are texts or whole numbers"),
-        (Annotated[tuple[Port, ...], list_map("size")], "x: size is no key"),
+        (Annotated[tuple[Port, ...], list_map("size")], "x: size is not a key"),
         (Annotated[tuple[Port, ...], list_map("name")], "x: the key name may be absent"),
     ],
 )

@@ -166,8 +166,8 @@ def _made(**names: Any) -> None:
         ({"scope": "Cluster"}, "namespaced is False, and True in SiteV1Alpha1"),
         ({"version": "v1alpha1"}, "SiteV1Alpha1 has the version v1alpha1, too"),
         ({"version": "v1alpha1", "previous": SiteV1Beta1}, "SiteV1Alpha1 has the version v1alpha1, too"),
-        ({"previous": Spec}, "is no kind"),
-        ({"previous": "SiteV1Beta1"}, "previous='SiteV1Beta1' is no kind"),
+        ({"previous": Spec}, "is not a kind"),
+        ({"previous": "SiteV1Beta1"}, "previous='SiteV1Beta1' is not a kind"),
     ],
 )
 def test_what_is_no_earlier_version_is_refused(names: dict[str, Any], says: str) -> None:

@@ -235,7 +235,7 @@ def test_the_schedule_of_a_kind_without_a_type_is_kept(load: Load) -> None:
         eventually(lambda: not program.gone(ConfigMap, "a"), "kept")
         assert program.of(ConfigMap).get("a", namespace="default").data["schedule"] == "0 3 * * *"
         crontab("b", 3)
-        refused = "spec.cronSpec is no text"
+        refused = "spec.cronSpec is not a string"
         eventually(lambda: any(entry.get("err") == refused for entry in logs), "refused")
         assert program.gone(ConfigMap, "b")
 

@@ -357,7 +357,7 @@ def test_a_text_is_a_text_and_a_webhook_is_found(
     assert "mine" in [volume.get("secret", {}).get("secretName") for volume in pod["volumes"]]
     rules = [rule for one in made if "rules" in one for rule in one["rules"]]
     assert ["sites"] in [rule.get("resources") for rule in rules], (
-        "the name of the operator is no name of a resource"
+        "the name of the operator is not the name of a resource"
     )
 
 
@@ -398,7 +398,7 @@ def test_a_release_that_no_service_can_be_called_is_refused(helm: str, charts: P
     words = [helm, "template", release, str(charts / "handloop"), "--kube-version=1.36"]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode != 0
-    assert f"{release} is no name of a Service: set fullnameOverride" in done.stderr
+    assert f"{release} is not a valid name for a Service: set fullnameOverride" in done.stderr
 
 
 def is_ready(pod: Mapping[str, Any]) -> bool:

@@ -132,5 +132,5 @@ class FirstReads:
                 clock=self._clock,
             ):
                 why = f"stopping: the cache of {plural} is not filled"
-                # a reconcile is no failure because of a stop
+                # a reconcile is not a failure because of a stop
                 raise CacheNotFilledError(why) if READER.get() == "reconcile" else DeadlineExceededError(why)

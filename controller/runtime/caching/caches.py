@@ -81,7 +81,7 @@ class _Beside:
         self.run = run
 
     def stop(self) -> None:
-        """The stop of the caches is set by whoever stops them."""
+        """Nothing to do: a stop of the caches sets their own event."""
 
 
 class Caches:
@@ -89,7 +89,7 @@ class Caches:
     One informer factory per namespace; one for all namespaces when none is named. Threads: any.
 
     With a label selector in place of names, factories come and go with the namespaces that it selects. A
-    namespace that leaves is no deletion: its informers end, and no handler is called.
+    namespace that leaves is not a deletion: its informers end, and no handler is called.
     A cluster-scoped kind has one informer, for any namespaces.
     State: _stop, that of start, None before. start writes it before it starts the factories, each under its
     lock: an informer that is made too late for that start finds _stop written. Under _lock (4): _factories, a
@@ -409,7 +409,7 @@ class Caches:
         return [view for view in self.views() if not view.has_synced()]
 
     def alive_check(self) -> str | None:
-        """A health check: no thread of an informer has died, or is in one call of a handler for ever."""
+        """A health check: no thread of an informer has died, or is in one call of a handler forever."""
         dead = [informer.name for informer in self.informers() if informer.has_died()]
         return f"a thread has died of {', '.join(dead)}" if dead else self._blocked(STUCK_SECONDS)
 
@@ -453,7 +453,7 @@ def chosen_namespaces(namespaces: Sequence[str] | str | Selector) -> list[str] |
     """
     The namespaces to watch, each once, [""] for all of them; or the selector of their labels, `team=a`.
 
-    Raises: TypeError for a str that is one name; SelectorError for one that is no selector; ValueError for
+    Raises: TypeError for a str that is one name; SelectorError for one that is not a selector; ValueError for
     all namespaces beside single ones, whose objects would be held twice.
     """
     if isinstance(namespaces, Selector):

@@ -138,8 +138,8 @@ class MultiNamespaceInformer(Lister[T]):
     """
     One kind's informers by namespace ("" = all namespaces, or a cluster-scoped kind): a lister to listen to.
 
-    Their factories start and stop them. A namespace that leaves is no deletion: no handler is called, reads
-    of it raise NamespaceNotWatched, and `has_left` is True for it.
+    Their factories start and stop them. A namespace that leaves is not a deletion: no handler is called,
+    reads of it raise NamespaceNotWatched, and `has_left` is True for it.
     Fields: kind; indexer, their stores, to read; restricts, whether a restriction lets in a part of the kind.
     State: _parts, a mapping that is replaced; _filled = of the only part, what its restriction let in at a
     look, and the stores of the namespaces that were filled then: most reads look no further. Under _lock (6)

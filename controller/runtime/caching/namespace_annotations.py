@@ -50,7 +50,7 @@ class NamespaceAnnotations:
         return None if found is None else found.metadata.annotations.get(key)
 
     def start(self) -> None:
-        """Begin the watch, once; whoever calls again waits until it has begun."""
+        """Begin the watch, once; a later caller waits until it has begun."""
         with self._lock:
             if not self._started and self._watch is not None:
                 self._started = True
@@ -73,7 +73,7 @@ class NamespaceAnnotations:
                 changed(namespace)
 
     def _gone(self, obj: Any) -> None:
-        """Its objects are gone, too; one that is made anew comes with what is written on it."""
+        """Its objects are gone, too; one that is made again comes with what is written on it."""
         state: Any = final_state(obj)
         before = {} if state is None else state.metadata.annotations
         self._changed(deletion_handling_object_to_name(obj).name, before, None)

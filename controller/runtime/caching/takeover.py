@@ -21,10 +21,10 @@ from handloop.seams.logs import get_logger
 log = get_logger("controller")
 
 PATIENCE_SECONDS: Final = 1.0
-"""How long a large cache may take to see the takeover's version in its watch, before it is listed anew."""
+"""How long a large cache may take to see the takeover's version in its watch, before it is listed again."""
 
 SMALL: Final = 500
-"""A cache of so many objects is listed anew at once: that is one page."""
+"""A cache of this many objects is listed again at once: that is one page."""
 
 _WARN_SECONDS: Final = 60.0
 
@@ -33,7 +33,7 @@ class CatchUp:
     """
     One informer, from a takeover until its store has all that was written before.
 
-    An idle kind sends no event that shows how far its watch is, so the informer lists anew after a moment.
+    An idle kind sends no event that shows how far its watch is, so the informer lists again after a moment.
     Made at the takeover; asked by one thread.
     """
 

@@ -268,7 +268,7 @@ def _digest(said: Fields) -> int:
 
 
 def _digest_of_all(obj: Kind) -> int:
-    """Of all that an apply may send; the generation tells of fields, too, that the type lacks."""
+    """Of all that an apply may send; the generation also changes with fields that the type lacks."""
     return hash((_digest(owned_fields(obj)), obj.metadata.generation))
 
 

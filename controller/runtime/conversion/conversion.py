@@ -93,7 +93,7 @@ def _webhook(
         why = "no certificate can be made without a package: pip install cryptography"
         raise NoCertificateError(address, "conversion", why)
     served = ServedPair(partial(read_pair, client, _secret(options)))
-    # often enough for one that lasts some seconds only, as in a test
+    # often enough for one that lasts a few seconds only, as in a test
     again = min(AGAIN_SECONDS, options.lifetimes.certificate.total_seconds() / 20)
     return made(served.context, refresh=served.refresh, check=served.check, again_seconds=again)
 

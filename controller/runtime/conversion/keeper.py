@@ -70,7 +70,7 @@ class Definition(
     kind="CustomResourceDefinition",
     scope="Cluster",
 ):
-    """What a definition says of conversion."""
+    """What a definition says about conversion."""
 
     spec: _Spec = _Spec()
 

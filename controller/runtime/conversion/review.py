@@ -29,7 +29,7 @@ Converters = Mapping[tuple[str, str], Converter]
 
 
 class ReviewError(ValueError):
-    """A body is no review."""
+    """A body is not a review."""
 
 
 class _Request(msgspec.Struct, frozen=True):

@@ -61,7 +61,7 @@ class ElectionStatistics(NamedTuple):
         """
         `leader`, or `standby, holder=...`, as `/readyz?verbose` shows it.
 
-        Never bad: a standby is ready, or a rollout would wait for ever.
+        Never bad: a standby is ready, or a rollout would wait forever.
         """
         return Well("leader" if self.leading else f"standby, holder={self.holder or 'none'}")
 

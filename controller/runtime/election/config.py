@@ -43,7 +43,7 @@ class LeaderElectionConfig:
     of_many: bool = False
     """
     The process keeps several leases: the loss of one ends the work that it guards, and not the process, and
-    whoever keeps them tells of all in one log line.
+    the keeper reports all of them in one log line.
     """
 
     @property

@@ -95,7 +95,7 @@ class EventAggregator:
         """
         The Event to go on with, and the key to count it under.
 
-        A group that was silent for more than max_interval_seconds starts anew.
+        A group that was silent for more than max_interval_seconds starts over.
         """
         group_key, message = aggregate_key(event)
         messages = self._messages(group_key)

@@ -165,7 +165,7 @@ def reference_to_kind(obj: Kind) -> ObjectReference:
 
 def event_name(object_name: str, unix_nanoseconds: int) -> str:
     """
-    `<object name>.<hex of nanoseconds>`, or a UUID of both if that is no valid name.
+    `<object name>.<hex of nanoseconds>`, or a UUID of both if that is not a valid name.
 
     The UUID is computed, not drawn: a run stays a function of its inputs.
     """

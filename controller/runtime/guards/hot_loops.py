@@ -75,7 +75,7 @@ class Write(NamedTuple):
 
 class _Pace(NamedTuple):
     """
-    How often a name is written: so many tenths of a time since then.
+    How often a name is written: this many tenths of a time since then.
 
     A hot name has wait_seconds since its last write; last = its writes until the cause is logged.
     """

@@ -11,7 +11,7 @@ is made:
     owners            those whose children have disappeared
     decisions         what was decided lately, to be asked for
     pauses            names that an annotation keeps from being reconciled
-    refusals, faults  what was told of a name, and how often it was reconciled in vain
+    refusals, faults  what was reported about a name, and how often it was reconciled in vain
 
 What is compared with the object itself, such as a status by the UID, needs no place here. The caches forget
 on their own.

@@ -193,7 +193,7 @@ class OwnWrites:
                 # a deletion whose answer has no version: the cache must at least have come to our last write
                 floor = floor._replace(resource_version=before.resource_version, outside=before.outside)
             floors[floor.resource, floor.name] = floor
-            # written anew: kept for as long as from now on
+            # stored again: its age counts from now
             self._floors[name] = floors
 
     def has_deleted(self, name: ObjectName, obj: Kind) -> bool:
@@ -302,7 +302,7 @@ class OwnWrites:
         write = log.debug if now - until < self._timeout_seconds else log.warning
         write("Cache lacks our own write, waiting for it", resource=resource, object=floor.name, why=why)
         with self._lock:
-            # from the answer on, which may have taken as long
+            # counted from the answer, which may itself have taken that long
             self._behind_until[resource] = self._clock.now() + self._timeout_seconds
         return self._timeout_seconds
 
@@ -329,7 +329,7 @@ class OwnWrites:
         with self._lock:
             self._forget_targets_locked(name, floors.keys() - unmet.keys())
             if unmet:
-                # written anew: kept for as long as from now on
+                # stored again: its age counts from now
                 self._floors[name] = unmet
                 return
             self._floors.pop(name, None)

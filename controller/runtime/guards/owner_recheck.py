@@ -114,7 +114,7 @@ class OwnerRecheck(Generic[T]):
             live = None
         except Forbidden as error:
             self._tell(error)
-            # a change of the spec is no repetition
+            # a change of the spec is not a repetition
             self._backoff.attempt(name, (cached.metadata.uid, cached.metadata.generation), lambda: True)
             return
         if live is None or live.uid != cached.metadata.uid or live.deletion_timestamp is not None:

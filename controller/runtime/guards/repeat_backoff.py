@@ -37,7 +37,7 @@ class RepeatBackoff:
     """
     Spaces repetitions: the second comes 10 s after the first, the next after 20 s, 40 s, up to 300 s.
 
-    Another value for the same name is no repetition. After a quiet minute the spacing starts over.
+    Another value for the same name is not a repetition. After a quiet minute the spacing starts over.
     State: _last = the last value done for a name. Threads: any; no two of them for one name.
     """
 
@@ -52,7 +52,7 @@ class RepeatBackoff:
         """
         Call do, unless it is too early to bring about that value once more.
 
-        Args: value has the UID of an object that may be made anew; do returns whether it did anything.
+        Args: value has the UID of an object that may be made again; do returns whether it did anything.
         Returns: the result of do. Raises: HeldBackError; errors of do.
         """
         now, wait_seconds = self._clock.now(), FIRST_SECONDS

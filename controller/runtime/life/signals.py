@@ -6,7 +6,7 @@ A Python signal handler runs in the main thread, between two of its instructions
 in `stop.wait()`, and perhaps under a lock that the reaction needs. So the interpreter only writes the number
 into a pipe (`signal.set_wakeup_fd`), and the thread `signals` reacts. It leaves all messages to the thread
 `signal-reports`: a halted terminal, or a log without a reader, blocks its writer, and the next signal must
-count all the same.
+count anyway.
 """
 
 from __future__ import annotations

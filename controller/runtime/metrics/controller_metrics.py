@@ -138,7 +138,7 @@ class ControllerOwnWrites(NamedTuple):
     """
     The handloop_* instruments of one controller. Threads: any.
 
-    timeouts counts waits that ended while the cache was still behind: the reconcile went on all the same.
+    timeouts counts waits that ended while the cache was still behind: the reconcile went on anyway.
     """
 
     name: str

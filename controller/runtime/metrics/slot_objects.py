@@ -16,7 +16,7 @@ from handloop.informers.shared_informer import SharedIndexInformer
 
 class SlotObjects(Collector):
     """
-    Counts the cached objects by slot, anew for each scrape: 0.3 us each, by UID up to 3 us.
+    Counts the cached objects by slot at each scrape: 0.3 us each, by UID up to 3 us.
 
     Threads: any. Locks: that of each store, for a copy of its list.
     """

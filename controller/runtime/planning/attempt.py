@@ -34,7 +34,7 @@ class PlanEnds(BaseException):
 
 
 class PlannedWrite(msgspec.Struct, frozen=True, rename="camel"):
-    """One write; restarts_for = what of a pod's template it changes, () = no pods start anew."""
+    """One write; restarts_for = what of a pod's template it changes, () = no pods restart."""
 
     verb: str
     api_version: str
@@ -48,7 +48,7 @@ class PlannedWrite(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def restarts(self) -> bool:
-        """Whether a workload would start its pods anew."""
+        """Whether a workload would restart its pods."""
         return bool(self.restarts_for)
 
     @property

@@ -3,8 +3,8 @@ A transport that makes every write dry, and notes what it would change.
 
     reconcile --write--> with dryRun=All --> answer, and GET of the object --> what differs, for the Attempt
 
-The server does all it would do, admission included, and stores nothing. Nothing that is no dry write leaves:
-Events are answered here, and what cannot be dry is refused. Reviews and tokens are reads.
+The server does all it would do, admission included, and stores nothing. Nothing that is not a dry write
+leaves: Events are answered here, and what cannot be dry is refused. Reviews and tokens are reads.
 Decision: A plan is a run whose writes are dry.
 """
 
@@ -145,7 +145,7 @@ class DryTransport(ForwardingTransport):
         """
         The object as the server has it, with managedFields; {} without the right to read it.
 
-        Whoever applies has just read it, to see which fields are ours. A dry answer has the version of what
+        An applier has just read it, to see which fields are ours. A dry answer has the version of what
         it was made of.
         """
         path, body = attempt.seen
@@ -160,7 +160,7 @@ class DryTransport(ForwardingTransport):
         found = _PLACE.fullmatch(path)
         subresource = unquote((found and found["subresource"]) or "")
         if not found or subresource.partition("/")[0] in _ACTING:
-            why = "it is no write of an object"
+            why = "it is not a write of an object"
         elif not self._can_be_dry(found["group"] or "", found["version"]):
             why = f"{found['group']}/{found['version']} is of a server that may write all the same"
         else:
@@ -172,7 +172,7 @@ class DryTransport(ForwardingTransport):
 
     def _can_be_dry(self, group: str, version: str) -> bool:
         """
-        A server of its own behind the API server may publish dryRun, and write all the same.
+        A server of its own behind the API server may publish dryRun, and write anyway.
 
         The API server names itself in what it publishes of definitions.
         """

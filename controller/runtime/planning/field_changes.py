@@ -3,7 +3,7 @@ The fields that a write changes: what the server has, against what its dry answe
 
 Both are the server's own words, so defaults, pruned fields, spellings of quantities and what a webhook sets
 make no difference. Of an object that is created only the fields that were sent are shown: the server makes
-up others anew at each try.
+up others again at each try.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class FieldChange(NamedTuple):
     One field; old or new None = it is not there.
 
     manager had written the old one, "" = we, or nobody; restarts is a word for what of a pod's template it
-    is, such as image, "" = pods do not start anew.
+    is, such as image, "" = pods do not restart.
     """
 
     path: str
@@ -92,7 +92,7 @@ def created_fields(sent: Mapping[str, Any], made: Mapping[str, Any]) -> Iterator
 
 
 def has_templates(api_version: str, kind: str) -> bool:
-    """Whether a change of an object of a kind may start pods anew."""
+    """Whether a change of an object of a kind may restart pods."""
     return f"{api_version} {kind}" in _TEMPLATES
 
 
@@ -112,7 +112,7 @@ def _part(sent: Any, made: Any) -> Any:
 
 
 def _differences(old: Any, new: Any, way: Way = ()) -> Iterator[tuple[Way, Any, Any]]:
-    """The outermost values that are no maps or lists, or are empty, and differ."""
+    """The outermost values that are not maps or lists, or are empty, and differ."""
     if isinstance(old, dict) and isinstance(new, dict):
         for key in sorted(old.keys() | new.keys()):
             yield from _beside(old.get(key), new.get(key), (*way, key))

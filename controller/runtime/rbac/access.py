@@ -57,8 +57,8 @@ def owner_access(resource: Resource) -> Access:
     """
     The right to set blockOwnerDeletion in references to owners of a kind: update of its finalizers.
 
-    It is no request. The admission plugin OwnerReferencesPermissionEnforcement, which OpenShift runs, looks
-    for it when an object is written with such a reference.
+    It is not a request. The admission plugin OwnerReferencesPermissionEnforcement, which OpenShift runs,
+    looks for it when an object is written with such a reference.
     """
     return Access(resource=resource, subresource="finalizers", verbs=("update",))
 

@@ -229,7 +229,7 @@ class Context:
     def apply(self, obj: K, *, owner: Kind | None = None) -> K:
         """
         Create an object, or correct the fields of it that differ. Fields that were applied earlier and are no
-        longer in obj are removed. If nothing differs, nothing is sent, but for one read of
+        longer in obj are removed. If nothing differs, nothing is sent, except for one read of
         each object that an earlier process applied, or that another client has changed. What the cache does
         not hold whole is read from the server.
 

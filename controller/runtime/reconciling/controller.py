@@ -97,7 +97,7 @@ class ControllerOptions:
     """Of retries; None = per name 5 ms doubling up to 1000 s."""
 
     max_retries: int | None = None
-    """After so many in a row a name waits for a change, as after a TerminalError; None = no limit."""
+    """After this many in a row a name waits for a change, as after a TerminalError; None = no limit."""
 
     reconcile_timeout_seconds: float | None = None
     """Positive; None = no deadline. A reconcile that is STUCK_SECONDS late fails the liveness check."""
@@ -560,7 +560,7 @@ def _least_wait_seconds(error: BaseException) -> float:
 
 
 def _checked(result: Any) -> Result:
-    """None counts as DONE. Raises: TypeError for anything else that is no Result."""
+    """None counts as DONE. Raises: TypeError for anything else that is not a Result."""
     if result is None:
         return DONE
     if not isinstance(result, Result):

@@ -1,4 +1,4 @@
-"""What one controller knows of a name, gathered for whoever asks why."""
+"""What one controller knows of a name, gathered for those who ask why."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _ILL: Final = {
 
 class Explanation(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """
-    What a controller says of a name.
+    What a controller says about a name.
 
     Fields: says, the newest first; known = it has the object, or has decided something about it; near = names
     that are known and much like one that is not.

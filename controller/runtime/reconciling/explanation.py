@@ -4,7 +4,7 @@ Why something happens to a name, or nothing does, in sentences: the newest first
     how it stands now (queue, worker, pause, cache)     --> the first sentences
     what was decided lately (sources/decisions.py)      --> one sentence each
 
-Pure: whoever asks gathers both.
+Pure: the caller gathers both.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _COMPARED: Final = 2_000
 
 class Now(NamedTuple):
     """
-    How a name stands in a controller.
+    The state of a name in a controller.
 
     Fields: queue, as it stands there; running = for how long a reconcile has run, and where its code is, None
     = there is none; paused = by what, "" = by nothing; misfit = the object exists and does not fit its type;

@@ -1,5 +1,5 @@
 """
-How syncs and reconciles end, in the log: a lost race is no error, and a bug comes with its stack.
+How syncs and reconciles end, in the log: a lost race is not an error, and a bug comes with its stack.
 
 SyncReporter serves a controller that is written by hand, ReconcileReporter the runtime's controllers.
 """
@@ -30,7 +30,7 @@ _DENIED: Final = re.compile(r'cannot (\w+) resource "[^"/]+(?:/([^"]+))?"')
 
 
 def is_expected(error: BaseException) -> bool:
-    """Whether an error comes with talking to a cluster, or was raised on purpose; else it is a bug."""
+    """Whether an error is one that clusters cause, or was raised on purpose; otherwise it is a bug."""
     return isinstance(error, ClientError | ReconcileError)
 
 

@@ -2,7 +2,7 @@
 The condition Stalled: the reconcile ended with a TerminalError, so nothing happens until something changes.
 
 kstatus, and with it `helm --wait` and Flux, takes such an object for Failed. While it is tried again,
-Reconciling stands in the place of Stalled; while it is paused, Paused does.
+Reconciling takes the place of Stalled; while it is paused, Paused does.
 """
 
 from __future__ import annotations

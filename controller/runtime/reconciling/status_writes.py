@@ -2,7 +2,7 @@
 Writes of a status: a merge patch of what differs, and what the server makes of it.
 
 A PUT of our type would delete the fields that a newer definition has beside ours. A definition that is older
-lacks fields of ours: the server drops them, so the object differs from what is wanted for ever. Such fields
+lacks fields of ours: the server drops them, so the object differs from what is wanted forever. Such fields
 are reported, and are no reason for a write.
 """
 
@@ -130,7 +130,7 @@ class StatusWrites:
                 field = resource, path
                 if value is None or _has(there, path):
                     if self._dropped.pop(field, None) is not None:
-                        # the definition was mended: what other objects came to counts no more
+                        # the definition was mended: what other objects came to no longer counts
                         self._last.clear()
                     continue
                 news += [] if field in self._dropped else [path]

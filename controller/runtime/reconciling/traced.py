@@ -19,7 +19,7 @@ def work_of(context: Context, kind: str, taken: Taken, annotations: Mapping[str,
     A reconcile that begins now, as the clock counts.
 
     It goes on with a trace that a watch event has just brought, if that is the only one. All others are
-    links: those of several events, that of the reconcile before, and that which stands on the object since
+    links: those of several events, that of the reconcile before, and the one that the object has since
     long ago. So a trace ends, and a loop of reconciles is not one without an end.
     """
     brought = dict.fromkeys(each.trace for each in taken.causes if each.trace and each.verb)

@@ -32,7 +32,7 @@ class Watchman:
     """
     Knows which reconciles run, and reports each once that runs for too long.
 
-    Fields: limit_seconds, how long a reconcile may run before it is reported, None = for ever; stop, with
+    Fields: limit_seconds, how long a reconcile may run before it is reported, None = forever; stop, with
     which the thread ends.
     State, under _lock: _running, by name; _told, the ids of those that were reported; _thread, None = none is
     needed.

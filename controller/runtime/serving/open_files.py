@@ -3,7 +3,7 @@ Descriptors: as many as the system allows, and one that is kept for the probes.
 
 The soft limit is 1,024 under many runtimes, for programs that use select(). Ours waits with poll and epoll,
 as Go's runtime does, which raises the limit at its start, too. A program that has used up all descriptors
-must still answer its probes, or it is killed and begins anew.
+must still answer its probes, or it is killed and restarts.
 """
 
 from __future__ import annotations

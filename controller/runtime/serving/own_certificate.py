@@ -1,5 +1,5 @@
 """
-The certificate of a server that was given none. It signs itself, and is made anew long before its end.
+The certificate of a server that was given none. It signs itself, and is renewed long before its end.
 
 No client can check it. Still it keeps the tokens of clients from those who only listen.
 
@@ -28,7 +28,7 @@ _LOOPBACK: Final = ("127.0.0.1", "::1")
 
 class OwnCertificate:
     """
-    A certificate that signs itself, made anew once two thirds of its time are over.
+    A certificate that signs itself, renewed once two thirds of its time are over.
 
     State, under _lock: _context; _made_at, in seconds since the Unix epoch. Threads: any.
     """

@@ -385,7 +385,7 @@ class ShardCoordinator:
         return slot.is_expected(request_seconds) or now - free_since > _PATIENCE_PERIODS * period
 
     def _check_work(self) -> None:
-        """Raises: the error of a serve, but for work that only took too long: others wait for that slot."""
+        """Raises: a serve's error, except for work that only took too long: others wait for that slot."""
         for slot in self._slots:
             error = slot.take_error()
             if isinstance(error, StopTimeoutError):

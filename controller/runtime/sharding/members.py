@@ -6,7 +6,7 @@ Wall clocks of two machines are never compared. Of two members with different se
 joins only after a look at the Leases that is later than its own by more than a creationTimestamp can hide.
 
 A member's Lease also renews the slots that the member has marked (slot_candidacy.py). Before others take such
-a slot, they clear the Lease of the dead member, which then can renew it no more.
+a slot, they clear the Lease of the dead member, which then can no longer renew it.
 
 The Lease of leader election, whose name is what the others begin with, is held by all members together, until
 the work of the last of them has ended. So a process that works with --leader-elect, of an earlier rollout or
@@ -51,7 +51,7 @@ MARKS_LABEL: Final = "handloop.dev/marks-slots"
 _JOIN_SECONDS: Final = 2.0
 """creationTimestamp counts whole seconds: of two that do not see each other by then, one is the older."""
 _PROOF_PERIODS: Final = 3
-"""A Lease that we have not seen change counts as a living member's for so many retry periods."""
+"""A Lease that we have not seen change counts as a living member's for this many retry periods."""
 _STALE_DURATIONS: Final = 10
 _MIN_REQUEST_SECONDS: Final = 1.0
 
@@ -173,7 +173,7 @@ class Members:
         """
         Renew our Lease, and look at all.
 
-        A Lease that we could not renew in its time counts as gone for the others: then we join anew.
+        A Lease that we could not renew in its time counts as gone for the others: then we join again.
 
         Returns: why our Lease could not be renewed, "" = it was.
         Raises: ClientError if the Leases could not be listed, and nothing is known; ShardMismatchError.
@@ -299,7 +299,7 @@ class Members:
         """
         What marked slots count by, if the list shows our last renewal: else it is from before that.
 
-        None also while we are no member, and beside one that knows no marks.
+        None also while we are not a member, and beside one that knows no marks.
         """
         own, knows = (
             self._seen.get(self._own_name),
@@ -343,7 +343,7 @@ class Members:
         return self._alone[seen.version] + marked_seconds(seen.lease.spec)
 
     def _mark_ends_at(self, slot: _Seen) -> float:
-        """As _ends_at; FREE once the holder of a marked slot can renew it no more."""
+        """As _ends_at; FREE once the holder of a marked slot can no longer renew it."""
         ends_at = self._ends_at(slot)  # FREE for a member Lease that was cleared
         return FREE if self._member_of(slot) is None and ends_at <= self._clock.now() else ends_at
 
@@ -363,7 +363,7 @@ class Members:
         for name, seen in self._seen.items():
             is_stale = now - seen.since > _STALE_DURATIONS * self._terms.lease_duration_seconds
             if name not in ours and is_stale and self._ends_at(seen) <= now:
-                # whoever is quicker, or a holder that is back, is right
+                # another replica was quicker, or the holder is back: both are right
                 with suppress(ClientError):
                     self._delete(name, seen.lease.metadata.resource_version)
                 return

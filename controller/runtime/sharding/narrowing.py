@@ -1,5 +1,5 @@
 """
-Who keeps the objects of other slots away from this replica, and how the log and /readyz tell of it.
+Who keeps the objects of other slots away from this replica, and how the log and /readyz report it.
 
 Each informer finds it out by what arrives. Here all of them together are put into words.
 """

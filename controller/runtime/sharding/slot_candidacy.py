@@ -22,7 +22,7 @@ Who may write, when the holder M of a marked slot and another member N see diffe
     renews its slots alone after two retry periods.
 
 A replica of an earlier version knows no marks. It counts a marked Lease by its duration, which is 20 times
-the usual one: so a mark is written anew, and counts for half of that. Nobody marks while such a one lives.
+the usual one: so a mark is written again, and counts for half of that. Nobody marks while such a one lives.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ class SlotCandidacy(Candidacy):
         return True
 
     def _is_young(self, mark: _Mark, now: float) -> bool:
-        """Whether a mark need not be written anew for replicas of an earlier version."""
+        """Whether a mark need not be written again for replicas of an earlier version."""
         return now < mark.written_at + _MARKED_DURATIONS * self._config.lease_duration_seconds / 2
 
     # the marks of others

@@ -5,7 +5,7 @@ The work of the slots that this process holds: begun when the caches have them, 
     worker:  with admitted(name): reconcile
 
 A name of a slot that is not open yet waits for the opening; a name of a slot that is not held is dropped: the
-replica that holds the slot works on it. When the slot comes, the informers tell of all its objects.
+replica that holds the slot works on it. When the slot comes, the informers deliver all its objects.
 """
 
 from __future__ import annotations
@@ -266,7 +266,7 @@ class SlotWork:
         """
         Whether the caches have the slot: the controller's own, and all others that are in no trouble.
 
-        Those of kinds that are whole have what was written before the slot came. The others list it anew.
+        Those of kinds that are whole have what was written before the slot came. The others list it again.
         """
         return all(
             (each.has_listed(version) and all(one.is_done() for one in behind.get(each, ())))

@@ -46,8 +46,8 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
 
     Fields: at as the clock counts; what is one of the words above; text is the event or cause that did not
     count, what is waited for, or the error; by is the predicate, or what else decided; cause, of several the
-    first, led to a reconcile, which took so many milliseconds and made these changes; of a wait,
-    milliseconds are its longest; count = so many alike, one after the other.
+    first, led to a reconcile, which took this many milliseconds and made these changes; of a wait,
+    milliseconds are its longest; count = this many alike, one after the other.
     """
 
     at: float
@@ -65,7 +65,7 @@ class Decisions:
     The last decisions of one controller, by name.
 
     State, under _lock: _of, the name that was decided about last at the end; each has LINES at most.
-    Threads: listeners and workers write, whoever asks reads.
+    Threads: listeners and workers write, any thread may read.
     """
 
     def __init__(self, clock: Clock) -> None:

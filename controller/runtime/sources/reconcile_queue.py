@@ -116,7 +116,7 @@ class Causes:
             return True
 
     def failed(self, name: ObjectName, own: frozenset[str]) -> None:
-        """A reconcile failed: the versions that it gave its object by a status are no cause for another."""
+        """A reconcile failed: the versions that it gave its object by a status do not cause another."""
         with self._lock:
             self._own.pop(name, None)
             if not own:
@@ -182,7 +182,7 @@ class Causes:
         """
         Take over all causes of a name.
 
-        If anything else leads to a reconcile, the scheduled cause is taken, too: that reconcile decides anew.
+        If anything else leads to a reconcile, the scheduled cause is taken, too: it decides again.
         """
         with self._lock:
             pending = tuple(self._pending.pop(name, ()))
@@ -220,7 +220,7 @@ def default_rate_limiter() -> RateLimiter[ObjectName]:
 
 class Standing(NamedTuple):
     """
-    How a name stands in its queue.
+    The state of a name in its queue.
 
     Fields: causes that wait for a worker; due_in = seconds until the name is due without another one, None =
     never, and due why; failures in a row; gave_up = only a change leads to a reconcile.
@@ -317,7 +317,7 @@ class ReconcileQueue:
         self, name: ObjectName, causes: tuple[Cause, ...], seconds: float, why: str = "", marks: Marks = ()
     ) -> None:
         """
-        A cache lacks a name's own writes: put it aside with its causes, until wake or so many seconds.
+        A cache lacks a name's own writes: put it aside with its causes, until wake or this many seconds.
 
         Args: marks as they were taken: the wait that begins here, for why, follows them.
         """
@@ -390,7 +390,7 @@ class ReconcileQueue:
             if gone(name):
                 self.drop(name)
                 if not gone(name):
-                    # its object was made anew, and the cause of that may have been dropped with the others
+                    # its object was made again, and the cause of that may have been dropped with the others
                     self.add(name, Cause("object", "came"))
 
     def done(self, name: ObjectName) -> None:

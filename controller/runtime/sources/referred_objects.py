@@ -5,7 +5,7 @@ The objects that a controller's objects refer to by name, each held by a watch o
     Secret default/tls updated --> Site default/a is queued
 
 A watch of one name needs a right for that name alone, and memory for one object. It begins with the first
-reference, and ends some seconds after the last, so that names that come and go cost no list each. There are
+reference, and ends a few seconds after the last, so that names that come and go cost no list each. There are
 three ways to hear of a change:
 
     watched     a watch of the name: a thread and a connection each, so a process has at most so many
@@ -125,11 +125,11 @@ def referred_name(kind: type[Kind], name: Any, namespace: str) -> ObjectName:
     """
     The full name of an object of a kind, as an object in a namespace refers to it.
 
-    Raises: TypeError for what is no name, and for a name alone where the namespace is not known.
+    Raises: TypeError for what is not a name, and for a name alone where the namespace is not known.
     """
     if isinstance(name, ObjectName):
         if kind.resource.namespaced and not name.namespace:
-            raise TypeError(f'in which namespace is the {kind.resource.kind} {name.name}? "" is no namespace')
+            raise TypeError(f'in which namespace is the {kind.resource.kind} {name.name}? "" is not one')
         return name if kind.resource.namespaced else ObjectName("", name.name)
     if not isinstance(name, str):
         raise TypeError(f"the function of .refers_to(...) returns names, not {name!r}")
@@ -362,7 +362,7 @@ class ReferredObjects(Generic[T]):
         return "together" if name.namespace in self._all else ""
 
     def _together_locked(self, namespace: str, count: int, ended: list[Stoppable]) -> bool:
-        """Whether one informer tells of all names of a namespace; begin it where it should, or end it."""
+        """Whether one informer reports all names of a namespace; start or stop it as needed."""
         informer = self._all.get(namespace)
         most = MOST_WATCHES if informer is None else MOST_WATCHES // 2
         now = self._clock.now()
@@ -456,7 +456,7 @@ class ReferredObjects(Generic[T]):
         return frozenset(each for each in named if self._allowed is None or each.name in self._allowed)
 
     def _full_names(self, names: Iterable[Any], namespace: str) -> list[ObjectName]:
-        """Raises: TypeError for a text, whose letters would be taken for names, and for what is no name."""
+        """Raises: TypeError for a string, whose letters would pass for names, and for what is not a name."""
         if isinstance(names, str):
             raise TypeError(f"the function of .refers_to(...) returns a list of names, such as [{names!r}]")
         return [referred_name(self.kind, name, namespace) for name in names if name != ""]

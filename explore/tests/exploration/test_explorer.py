@@ -129,7 +129,7 @@ def test_children_inherit_what_the_undisturbed_run_has_cached() -> None:
 
 def test_a_line_that_is_no_plan_is_refused() -> None:
     """Before anything is played of it."""
-    with pytest.raises(ValueError, match="is no plan"):
+    with pytest.raises(ValueError, match="is not a plan"):
         run_plans(foo_workload(), replay="nonsense")
 
 

@@ -20,7 +20,7 @@ def parse_address(text: str) -> str:
     except ValueError:
         scheme, host, port = "", "", None
     if scheme not in ("http", "https") or (port is None and "://" not in text):
-        raise ArgumentTypeError(f"{text} is no address: give host:port or a URL, such as 127.0.0.1:8082")
+        raise ArgumentTypeError(f"{text} is not an address: give host:port or a URL, such as 127.0.0.1:8082")
     name = f"[{host}]" if ":" in host else host
     return f"{scheme}://{name}" + ("" if port is None else f":{port}")
 
@@ -32,7 +32,7 @@ def parse_key(text: str) -> str:
     Raises: ArgumentTypeError.
     """
     if text.count("/") > 1 or not all(text.split("/")):
-        raise ArgumentTypeError(f"{text!r} is no key: give namespace/name, such as default/example-foo")
+        raise ArgumentTypeError(f"{text!r} is not a key: give namespace/name, such as default/example-foo")
     return text
 
 

@@ -39,8 +39,8 @@ class FollowedKey:
         """
         Take one message in.
 
-        Returns: the new steps of the key, with the seconds since its first as `t`. A gap between steps is one
-        of the number 0.
+        Returns: the new steps of the key, with the seconds since its first as `t`. A gap between steps
+        is a step with the number 0.
         """
         new: list[Mapping[str, Any]] = []
         if message.event == "snapshot":
@@ -68,7 +68,7 @@ class FollowedKey:
         return self._back
 
     def around(self, most: int) -> tuple[Sequence[Mapping[str, Any]], Sequence[Mapping[str, Any]]]:
-        """The steps up to the window's last, and those after it; at most so many of each."""
+        """The steps up to the window's last, and those after it; at most this many of each."""
         steps, end = list(self.steps), len(self.steps) - self._back
         return steps[max(0, end - most) : end], steps[end : end + most]
 

@@ -85,7 +85,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--plain",
         action="store_true",
-        help="one line a change, no cursor control; the default when the output is no terminal",
+        help="one line a change, no cursor control; the default when the output is not a terminal",
     )
     return parser
 

@@ -260,6 +260,6 @@ def _table(title: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> T
         # where a table is too wide, the widest column is cut off first, but the name in the first one last
         table.add_column(head, header_style="dim", overflow="ellipsis", no_wrap=column == 0)
     for row in rows:
-        # Text, not str: the program's words are no markup
+        # Text, not str: the program's words are not markup
         table.add_row(*(Text(visible(cell), no_wrap=True, overflow="ellipsis") for cell in row))
     return table

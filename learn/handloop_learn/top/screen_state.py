@@ -11,7 +11,7 @@ from handloop_learn.top.stream import Message
 SENTENCES: Final = 5
 _MOST_CHARACTERS: Final = 120
 OLD_SECONDS: Final = 10.0
-"""A key that has been in need of work for so long is no good sign."""
+"""A key that has been in need of work for so long is not a good sign."""
 
 
 _INVISIBLE: Final = dict.fromkeys((*range(32), *range(127, 160)), "\N{REPLACEMENT CHARACTER}")
@@ -23,7 +23,7 @@ def visible(text: str) -> str:
 
 
 def skipped(missed: int | None) -> str:
-    """What a gap of so many steps is called, None = nobody knows of how many."""
+    """What a gap of this many steps is called, None = nobody knows of how many."""
     return "steps were not recorded meanwhile" if missed is None else f"+{missed} events skipped"
 
 

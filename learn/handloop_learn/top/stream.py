@@ -41,7 +41,7 @@ class Stream:
     """
 
     def __init__(self, find: Callable[[], str], *, pause: Callable[[float], None] = time.sleep) -> None:
-        """Args: find returns the page's URL, or raises OSError; it is asked anew for each connection."""
+        """Args: find returns the page's URL, or raises OSError; it is asked again for each connection."""
         self._find = find
         self._pause = pause
         self._last_id = ""
@@ -49,7 +49,7 @@ class Stream:
 
     def messages(self) -> Iterator[Message]:
         """
-        Every message, for ever; between two connections one with the reason.
+        Every message, forever; between two connections one with the reason.
 
         Raises: NoProgramError if there is no page at first.
         Blocks: until the next message; at most SILENCE_SECONDS while the page is silent.

@@ -1,7 +1,7 @@
 """
 CEL, the language of x-kubernetes-validations: text to a tree.
 
-Follows: the CEL language definition (grammar), cel-go 0.26.0's parser (what it tells of wrong texts).
+Follows: the CEL language definition (grammar), cel-go 0.26.0's parser (what it says about wrong input).
 """
 
 from __future__ import annotations

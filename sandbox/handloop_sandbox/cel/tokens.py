@@ -1,5 +1,5 @@
 """
-The words of CEL, and what is told of a text that is none.
+The tokens of CEL, and the error for text that is not one.
 
 Follows: cel-go 0.26.0 parser/gen/CEL.g4 (lexer rules), common/error.go.
 """

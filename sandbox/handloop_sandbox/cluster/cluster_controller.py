@@ -217,7 +217,7 @@ class Runner:
         self, view: Callable[[], View], now: float, apply: ApplyWrite, *, rounds: int | None = None
     ) -> None:
         """
-        Step controllers until none is due, or so many times. next_wake() then shows whether one is still due.
+        Step controllers until none is due, or this many times; next_wake() shows whether one still is.
 
         Args: view makes the View of a step. apply commits a write and calls committed().
         """

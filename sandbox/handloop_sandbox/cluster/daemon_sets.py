@@ -2,7 +2,7 @@
 The DaemonSet controller: one pod on each node that it fits, and updates node by node.
 
 Follows: kubernetes pkg/controller/daemon/{daemon_controller,update}.go, util/daemonset_util.go. Differs: a
-pod that has ended is made anew without a pause; a template's affinities are not looked at.
+pod that has ended is recreated without a pause; a template's affinities are not looked at.
 """
 
 from __future__ import annotations

@@ -110,7 +110,7 @@ class ComponentEventRecorder:
 
     def _old_style(self, message: str, now: float, host: str) -> dict[str, Any]:
         source = {"component": self._component}
-        combined = message.startswith(_COMBINED)  # client-go builds such an Event anew, without the reporter
+        combined = message.startswith(_COMBINED)  # client-go builds such an Event again, without the reporter
         return {
             "source": {**source, "host": host} if host else source,
             "count": 1,

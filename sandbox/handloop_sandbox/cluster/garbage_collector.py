@@ -218,7 +218,7 @@ def _policy(obj: Object) -> str:
 
 
 def _unblock(place: _Place, obj: Object, dependents: Sequence[tuple[GroupResource, Object]]) -> list[Write]:
-    """Stop blocking: two objects that wait for each other would wait for ever."""
+    """Stop blocking: two objects that wait for each other would wait forever."""
     if not any(_waits_for_dependents(child) for _, child in dependents):
         return []
     owners = [{**owner, "blockOwnerDeletion": False} for owner in references(obj)]

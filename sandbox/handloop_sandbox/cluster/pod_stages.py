@@ -129,7 +129,7 @@ def _with_pull_state(at: Situation, reason: str, text: Callable[[dict[str, Any]]
 
 
 def back_off(failures: int) -> float:
-    """The pause after so many failures in a row: 10 s, 20 s, 40 s, at most 300 s."""
+    """The pause after this many failures in a row: 10 s, 20 s, 40 s, at most 300 s."""
     return float(min(BACK_OFF_SECONDS * 2 ** (failures - 1), MAX_BACK_OFF_SECONDS))
 
 

@@ -27,7 +27,7 @@ class Resize(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """The bounds of a Deployment: replicas wanted, at most so many above, at most so many below."""
+    """The bounds of a Deployment: replicas wanted, at most this many above, at most this many below."""
 
     replicas: int
     max_surge: int

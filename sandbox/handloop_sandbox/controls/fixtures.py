@@ -23,8 +23,8 @@ def load(machine: Machine, client: Client, body: bytes) -> list[Object]:
     """
     Apply the objects of a text with one document or several; `kind: List` stands for its items.
 
-    Returns: the objects as stored. Raises: StatusError: for what is no object, before any is applied; for a
-    refusal, after those before it; 409 for a definition that is not served, because its names are taken.
+    Returns: the objects as stored. Raises: StatusError: for what is not an object, before any is applied; for
+    a refusal, after those before it; 409 for a definition that is not served, because its names are taken.
     """
     objects = [obj for document in _documents(body) for obj in _items(document)]
     for obj in objects:

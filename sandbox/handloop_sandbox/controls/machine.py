@@ -43,7 +43,7 @@ class Machine(Protocol):
         """The clock that it lives by."""
 
     def answer(self, request: Request) -> Response:
-        """The answer to a request that is no watch; it meets faults, too. Raises: as Engine.handle."""
+        """The answer to a request that is not a watch; it meets faults, too. Raises: as Engine.handle."""
 
     def tick(self) -> float | None:
         """Step the controllers that are due. Returns: the unix time of the next tick, if one is known."""

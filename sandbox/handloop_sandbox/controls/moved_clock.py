@@ -12,7 +12,7 @@ from handloop_sandbox.grammar.times import format_micro_time, parse_time
 from handloop_sandbox.wire.status import StatusError, bad_request, failure
 
 _STEPS: Final = 1000
-"""At most so many steps are made while time passes: a year is not gone through second by second."""
+"""At most this many steps are made while time passes: a year is not gone through second by second."""
 
 
 class Move(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):

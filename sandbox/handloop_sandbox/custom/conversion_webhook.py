@@ -63,7 +63,7 @@ def call(target: Target, body: bytes, *, seconds: float = SECONDS) -> bytes:
     """
     The answer of a webhook.
 
-    Raises: CallError. Blocks: for so many seconds at most.
+    Raises: CallError. Blocks: for this many seconds at most.
     """
     until = time.monotonic() + seconds
     try:

@@ -327,7 +327,7 @@ def _whole(path: str, text: str) -> Cause:
 
 
 def _duplicates(schema: Schema, value: list[Any], path: str) -> list[Cause]:
-    """The elements that a set or map has twice: each identity is told of once, where it comes again."""
+    """The elements that a set or map has twice: each identity is reported once, at its second place."""
     kind = structure.list_type(schema)
     if kind == "atomic":
         return []

@@ -32,7 +32,7 @@ def prune(schema: Schema | None, obj: Mapping[str, Any]) -> tuple[dict[str, Any]
 
 def default(schema: Schema | None, obj: Mapping[str, Any], *, keep_nulls: bool = False) -> dict[str, Any]:
     """
-    A custom object with its schema's defaults, and without nulls where null is no value.
+    A custom object with its schema's defaults, and without nulls where null is not a value.
 
     Args: keep_nulls keeps the nulls that no default replaces, so that validation refuses them: an applied
     object has not been through the decoder that drops them.

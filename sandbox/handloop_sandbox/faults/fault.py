@@ -190,7 +190,7 @@ class LoseAnswer(Fault, frozen=True, kw_only=True, tag="lose-answer"):
 
 class Silence(WatchFault, frozen=True, kw_only=True, tag="silence"):
     """
-    Half-open: no more bytes come and the connection stays open, until the fault is cleared; for ever, for a
+    Half-open: no more bytes come and the connection stays open, until the fault is cleared; forever, for a
     whole answer.
 
     By default for watches; other verbs can be named. executed says whether a silent request is carried out.
@@ -258,7 +258,7 @@ class Expire(WatchFault, frozen=True, kw_only=True, tag="expire"):
 
 class Lag(WatchFault, frozen=True, kw_only=True, tag="lag"):
     """
-    Reads see the past: the state so many changes ago; None = the state when the fault was asked for.
+    Reads see the past: the state this many changes ago; None = the state when the fault was asked for.
 
     A real server whose watch cache is behind asks the store itself for a read without a resource version. So
     does the sandbox: such a read sees the present. With consistent_reads it sees the past, too. Open watches

@@ -383,7 +383,7 @@ def _holds_watch(fault: WatchFault, asked: RequestAttributes, *, opening: bool) 
         return fault.count is None
     if not isinstance(fault, Expire):
         return True
-    # a watch that begins with the present cannot be too old
+    # a watch that starts at the present cannot be too old
     continues = not opening or fault.after_events or asked.resource_version not in ("", "0")
     return bool(continues) and not fault.as_status
 

@@ -56,7 +56,7 @@ def is_known(format_: str) -> bool:
 
 
 def unknown(schema: Schema) -> Iterator[str]:
-    """The formats of strings and of branches without a type that the server does not know."""
+    """The string formats, also of branches without a type, that the server does not know."""
     name = schema.get("format") if structure.type_of(schema) in ("", "string") else None
     if name and not is_known(name):
         yield name

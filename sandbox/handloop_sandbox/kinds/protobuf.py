@@ -35,14 +35,14 @@ _LONGEST_VARINT = 10
 
 
 class _MalformedError(ValueError):
-    """The bytes end inside a field, or are no protobuf at all; the message is Go's where Go has one."""
+    """The bytes end inside a field, or are not protobuf at all; the message is Go's where Go has one."""
 
 
 def decode(body: bytes, catalog: Catalog) -> dict[str, Any]:
     """
     The object in a body, with its kind and apiVersion.
 
-    Raises: StatusError 400 for bytes that are no envelope, 415 for a kind whose messages are not known.
+    Raises: StatusError 400 for bytes that are not an envelope, 415 for a kind whose messages are not known.
     """
     if not body.startswith(MAGIC):
         raise bad_request(
@@ -61,7 +61,7 @@ def decode_delete_options(body: bytes) -> dict[str, Any]:
     """
     The DeleteOptions in a body; {} for an empty one.
 
-    Raises: StatusError 400 for bytes that are no envelope.
+    Raises: StatusError 400 for bytes that are not an envelope.
     """
     if not body:
         return {}

@@ -4,7 +4,7 @@ JSON merge patch, and strategic merge patch, which knows the lists that have key
 A merge patch differs from RFC 7386 in one point: a list that replaces an object keeps the nulls inside its
 elements. The directives of a strategic patch are `$patch: replace | delete | merge`,
 `$deleteFromPrimitiveList/<list>`, `$setElementOrder/<list>` and `$retainKeys`. Merge keys and strategies come
-from the schema. The input is never changed: every level is built anew.
+from the schema. The input is never changed: every level is built again.
 Follows: gopkg.in/evanphx/json-patch.v4 merge.go, apimachinery pkg/util/strategicpatch/patch.go.
 """
 

@@ -117,7 +117,7 @@ class ListType:
         """
         The path element of an entry.
 
-        Raises: ElementError for an entry without keys, or one that is no scalar in a set.
+        Raises: ElementError for an entry without keys, or one that is not a scalar in a set.
         """
         return self._keyed(value) if self._keys else _set_element(value)
 

@@ -45,7 +45,7 @@ class Attributes(NamedTuple):
 
 
 class PathAttributes(NamedTuple):
-    """What a request on a path that is no resource wants to do."""
+    """What a request on a path that is not a resource wants to do."""
 
     verb: str
     path: str
@@ -92,7 +92,7 @@ def forbidden_access(user: User, wanted: Attributes) -> StatusError:
 
 
 def check_path(state: State, user: User, verb: str, path: str) -> None:
-    """Refuse (403) a path that is no resource."""
+    """Refuse (403) a path that is not a resource."""
     if not path_allowed(state, user, verb, path):
         raise forbidden_path(user.name, verb, path)
 
@@ -105,7 +105,7 @@ def allowed(state: State, user: User, wanted: Attributes) -> bool:
 
 
 def path_allowed(state: State, user: User, verb: str, path: str) -> bool:
-    """Whether a path that is no resource may be used."""
+    """Whether a path that is not a resource may be used."""
     if _MASTERS in user.groups:
         return True
     return any(rule_allows_path(rule, verb, path) for rule in _rules(state, user, ""))
@@ -175,7 +175,7 @@ def rule_allows(rule: Mapping[str, Any], wanted: Attributes) -> bool:
 
 
 def rule_allows_path(rule: Mapping[str, Any], verb: str, path: str) -> bool:
-    """Whether a rule allows a request on a path that is no resource."""
+    """Whether a rule allows a request on a path that is not a resource."""
     patterns = rule.get("nonResourceURLs") or ()
     return bool({verb, "*"} & set(rule.get("verbs") or ())) and _path_matches(path, patterns)
 

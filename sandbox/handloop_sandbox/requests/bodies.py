@@ -147,7 +147,7 @@ def pseudo_resource(group: str, version: str, kind: str, schema: str) -> ServedR
 
 
 _UNSERVED: Final = frozenset({("apiextensions.k8s.io/v1beta1", "CustomResourceDefinition")})
-"""What can be read, and is served no more: a refusal tells of its version, not of its kind."""
+"""What can be read, and is no longer served: a refusal names its version, not its kind."""
 
 
 def no_kind(kind: str, api_version: str) -> str:

@@ -64,7 +64,7 @@ class Call:
         return self.state.stored(self.collection, self.namespace, self.name)
 
     def read(self) -> Stored | None:
-        """The same as etcd has it: a webhook is asked anew. Lists, watches and changes begin with a cache."""
+        """The same from etcd: a webhook is asked again. Lists, watches and changes begin with a cache."""
         stored = self.stored()
         return (
             stored if stored is None or self.resource.conversion is None else Stored(stored.object, stored.rv)

@@ -1,5 +1,5 @@
 """
-Whom a bearer token stands for: a user that the sandbox was told of, or a service account.
+Whom a bearer token stands for: a user that the sandbox was given, or a service account.
 
 Follows: kubernetes pkg/serviceaccount/{claims,legacy}.go, apiserver pkg/authentication.
 """
@@ -90,7 +90,7 @@ def _check_secret(secret: Object | None, token: str) -> None:
 
 
 def _extra(state: State, namespace: str, claims: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
-    """What a short-lived token tells of itself, and of the pod and node that it is bound to."""
+    """What a short-lived token says about itself, and about the pod and node that it is bound to."""
     extra: dict[str, tuple[str, ...]] = {f"{_ABOUT}credential-id": (f"JTI={claims['jti']}",)}
     for kind, reference in tokens.bound_to(claims).items():
         found = state.get(_COLLECTIONS[kind], "" if kind == "node" else namespace, reference.name)

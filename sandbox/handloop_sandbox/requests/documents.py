@@ -1,5 +1,5 @@
 """
-Paths that are no resource: discovery, OpenAPI, version, health, metrics.
+Paths that are not a resource: discovery, OpenAPI, version, health, metrics.
 
 Follows: apiserver pkg/server/{routes,healthz}, pkg/endpoints/discovery.
 """

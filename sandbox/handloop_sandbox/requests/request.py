@@ -23,7 +23,7 @@ class Request(NamedTuple):
     """
     One HTTP request. path has no query and is still percent-encoded; header names are lower-case.
 
-    The values of a repeated header stand on a line each where several count.
+    The values of a repeated header are on a line each where several count.
     """
 
     method: str
@@ -57,7 +57,7 @@ class Response(NamedTuple):
         return Response(self.status, headers, (gzip.compress(self.content(), compresslevel=1, mtime=0),))
 
     def blocks(self, least: int) -> Iterator[bytes]:
-        """The body in pieces of at least so many bytes, but for the last one."""
+        """The body in pieces of at least this many bytes, except for the last one."""
         parts: list[bytes] = []
         size = 0
         for part in self.body:

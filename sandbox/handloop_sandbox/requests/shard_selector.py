@@ -36,7 +36,7 @@ _END: Final = f"0x{HASHES:x}"
 _DIGITS: Final = 16
 _ARGUMENTS: Final = 3
 _ONLY: Final = "expected shardRange() call or || operator"
-# cel-go's numbers of expression kinds, its names of operators, and Go's names of types
+# cel-go's numbers for expression kinds, its operator names, and Go's type names
 _KINDS: Final = {Call: 1, Index: 1, Name: 3, ListNode: 4, Literal: 5, MapNode: 6, Select: 7}
 _OPERATORS: Final = {"!": "!_", "negate": "-_", "?:": "_?_:_", "in": "@in"}
 _TYPES: Final = {bool: "bool", int: "int64", float: "float64", type(None): "structpb.NullValue"}

@@ -44,7 +44,7 @@ _SETTINGS: Final = frozenset(
         "volumeMode",
     }
 )
-"""The members of a volume's spec that are no source."""
+"""The members of a volume's spec that are not a source."""
 _NEEDED: Final = {
     "csi": ("driver", "volumeHandle"),
     "nfs": ("server", "path"),

@@ -122,7 +122,7 @@ class Store(State):
         return {name: dict(collection.objects) for name, collection in self._collections.items()}
 
     def changes_to(self, start: Snapshot) -> builtins.list[Change]:
-        """The changes, to be committed, after which every object is as in a snapshot but for its version."""
+        """The changes to commit, after which each object is as in a snapshot except for its version."""
         transaction = Transaction(self)
         for group_resource, collection in self._collections.items():
             for stored in collection.objects.values():
@@ -189,7 +189,7 @@ class Store(State):
 
 
 def _is_same(now: Stored | None, start: Stored) -> bool:
-    """Whether an object is as it was, but for its version."""
+    """Whether an object is as it was, except for its version."""
     return now is start or (now is not None and _unversioned(now.object) == _unversioned(start.object))
 
 

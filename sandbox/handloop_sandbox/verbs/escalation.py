@@ -96,7 +96,7 @@ def _check_rules(call: Call, obj: Object, rules: Sequence[Rule]) -> None:
 
 
 def _unresolved(call: Call) -> str:
-    """What a refusal says of the user's bindings to roles that are missing."""
+    """What a refusal says about the user's bindings to roles that are missing."""
     found = grants(call.state, call.context.user, call.namespace)
     texts = [f"{call.resource.qualified} {quoted(name)} not found" for name, rules in found if rules is None]
     told = f"[{', '.join(texts)}]" if len(texts) > 1 else "".join(texts)

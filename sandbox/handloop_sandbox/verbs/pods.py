@@ -236,7 +236,7 @@ def evict(call: Call) -> Response:
 
 
 def _budget(call: Call, pod: Object) -> Object | None:
-    """The budget that guards a pod. Pods that do not run yet, or no more, need none."""
+    """The budget that guards a pod. Pods that do not run yet, or no longer run, need none."""
     if pod["metadata"].get("deletionTimestamp") or (pod.get("status") or {}).get("phase") in _NOT_GUARDED:
         return None
     labels = pod["metadata"].get("labels") or {}

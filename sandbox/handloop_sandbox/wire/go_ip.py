@@ -1,5 +1,5 @@
 """
-What Go says of a text that is no IP address.
+What Go says about a text that is not an IP address.
 
 Follows: Go net/netip (ParseAddr). Python's ipaddress judges; this finds the words.
 """

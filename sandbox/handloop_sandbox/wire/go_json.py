@@ -34,7 +34,7 @@ class JSONError(ValueError):
 
 
 class RangeError(ValueError):
-    """A number is no float64; the message is Go's, except for the name of the target."""
+    """A number is not a float64; the message is Go's, except for the name of the target."""
 
 
 class Overflown(float):
@@ -105,7 +105,7 @@ def syntax_error(text: str) -> str:
 
 def unstructured(value: Any) -> Any:
     """
-    A value as Go keeps it without a type: a number that is no int64 is a float64.
+    A value as Go keeps it without a type: a number that is not an int64 is a float64.
 
     Raises: RangeError.
     """

@@ -78,7 +78,7 @@ _MAX_WHOLE: Final = 1e21
 
 
 class YAMLError(ValueError):
-    """A text is no YAML, or has a value that JSON cannot hold; the message is Go's."""
+    """A text is not YAML, or has a value that JSON cannot hold; the message is Go's."""
 
 
 class Parsed(NamedTuple):

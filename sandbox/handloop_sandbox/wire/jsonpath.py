@@ -33,7 +33,7 @@ _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 
 
 class JSONPathError(ValueError):
-    """The text is no path this server understands."""
+    """The text is not a path this server understands."""
 
 
 class Path(NamedTuple):

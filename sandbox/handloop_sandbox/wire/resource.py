@@ -26,7 +26,7 @@ class Conversion(Protocol):
 
     @property
     def revision(self) -> tuple[str, int]:
-        """The uid and generation of the definition; with another one, everything begins anew."""
+        """The uid and generation of the definition; with another one, everything starts over."""
 
     @property
     def filled(self) -> set[str]:

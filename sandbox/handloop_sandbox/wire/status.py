@@ -152,7 +152,7 @@ def forbidden(
 
 
 def forbidden_path(user: str, verb: str, path: str) -> StatusError:
-    """403 for a path that is no resource."""
+    """403 for a path that is not a resource."""
     message = f'forbidden: User "{user}" cannot {verb} path "{path}"'
     return StatusError(failure(403, "Forbidden", message, details={}))
 

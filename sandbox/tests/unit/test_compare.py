@@ -32,7 +32,7 @@ def test_two_alike(tmp_path: Path, other: Path, capsys: pytest.CaptureFixture[st
     (files / "a.yaml").write_text(f"{_MAP}---\n{_CLASS}---\napiVersion: x/v1\nkind: Y\n", encoding="utf-8")
     assert _compare(files, other) == 0
     shown = capsys.readouterr().out
-    assert "skipped: x/v1 Y is no kind of the other server" in shown
+    assert "skipped: x/v1 Y is not a kind of the other server" in shown
     assert shown.endswith(" requests, 0 answers differ\n")
     with APIServer(endpoint_of(other), real=False) as server:
         assert server.get("/apis/storage.k8s.io/v1/storageclasses/c").status == 404
@@ -99,5 +99,5 @@ def test_what_a_terminal_would_obey_is_escaped(
     (tmp_path / "c.yaml").write_text(hostile + broken, encoding="utf-8")
     assert _compare(tmp_path / "c.yaml", other) == 0
     shown = capsys.readouterr().out
-    assert "skipped: v1 \\x1b[2Jx\\ny is no kind" in shown
+    assert "skipped: v1 \\x1b[2Jx\\ny is not a kind" in shown
     assert "\x1b" not in shown

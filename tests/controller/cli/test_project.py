@@ -356,8 +356,8 @@ def test_without_its_marks_nothing_is_added(end: str, project: Project) -> None:
 @pytest.mark.parametrize(
     ("name", "domain", "said"),
     [
-        ("My_Operator", "example.com", '"My_Operator" is no name of an operator'),
-        ("my-operator", "example", '"example" is no name of a domain'),
+        ("My_Operator", "example.com", '"My_Operator" is not a valid name for an operator'),
+        ("my-operator", "example", '"example" is not a valid name for a domain'),
         ("my-operator", "apps.k8s.io", "Kubernetes' own"),
         ("json", "example.com", "json is a name that Python"),
     ],
@@ -376,10 +376,10 @@ def test_names_are_checked_first(name: str, domain: str, said: str, tmp_path: Pa
         ("web", "v1", "Path", "Path is a name that Python or handloop uses"),
         ("web", "v1", "Tuple", "Tuple is a name that Python"),
         ("web", "v1", "Controllers", "Controllers is a name that Python"),
-        ("web", "v1", "S" * 60, f'"{"S" * 60}" is no name of a kind'),
-        ("Web", "v1", "Page", '"Web" is no name of a group'),
-        ("web", "1", "Page", '"1" is no name of a version'),
-        ("web", "v1", "page", '"page" is no name of a kind'),
+        ("web", "v1", "S" * 60, f'"{"S" * 60}" is not a valid name for a kind'),
+        ("Web", "v1", "Page", '"Web" is not a valid name for a group'),
+        ("web", "1", "Page", '"1" is not a valid name for a version'),
+        ("web", "v1", "page", '"page" is not a valid name for a kind'),
         ("web", "v1", "Class", "Class is a name that Python"),
         ("web", "v1", "ConfigMap", "ConfigMap is a name that Python or handloop uses"),
         ("shop", "v1", "Site", 'holds no Site with group="shop.example.com", version="v1"'),
@@ -408,13 +408,13 @@ def test_another_folder_is_no_project(project: Project, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "domain", "said"),
     [
-        ('"../../evil"', '"example.com"', '"../../evil" is no name of an operator'),
-        ('"/evil"', '"example.com"', '"/evil" is no name of an operator'),
-        ("3", '"example.com"', '"3" is no name of an operator'),
-        ('["a"]', '"example.com"', "is no name of an operator"),
-        ('"good"', "'example.com\"): evil('", "is no name of a domain"),
-        ('"good"', "1", '"1" is no name of a domain'),
-        ('"good"', f'"{"a." * 64}com"', "is no name of a domain"),
+        ('"../../evil"', '"example.com"', '"../../evil" is not a valid name for an operator'),
+        ('"/evil"', '"example.com"', '"/evil" is not a valid name for an operator'),
+        ("3", '"example.com"', '"3" is not a valid name for an operator'),
+        ('["a"]', '"example.com"', "is not a valid name for an operator"),
+        ('"good"', "'example.com\"): evil('", "is not a valid name for a domain"),
+        ('"good"', "1", '"1" is not a valid name for a domain'),
+        ('"good"', f'"{"a." * 64}com"', "is not a valid name for a domain"),
     ],
 )
 def test_the_names_of_a_project_are_checked_again(name: str, domain: str, said: str, tmp_path: Path) -> None:

@@ -226,7 +226,7 @@ def link_folder() -> None:
         ),
         pytest.param(
             lambda: Path("wheels/handloop-0.0.9-py3-none-any.whl").write_text("", encoding="utf-8"),
-            "wheels/handloop-0.0.9-py3-none-any.whl is no wheel",
+            "wheels/handloop-0.0.9-py3-none-any.whl is not a wheel",
             "git checkout",
             id="spoilt wheel",
         ),

@@ -53,7 +53,7 @@ def test_mistakes_are_reported_with_their_fix(
     monkeypatch.chdir(tmp_path)
     assert run_command(PROGRAM, CREATE) == 2
     assert capsys.readouterr().err == (
-        f"error: {tmp_path} is no project of handloop: it has no pyproject.toml\n"
+        f"error: {tmp_path} is not a handloop project: it has no pyproject.toml\n"
         "  fix: handloop init NAME --domain DOMAIN\n"
     )
     (tmp_path / "my-operator").write_text("", encoding="utf-8")
@@ -129,7 +129,7 @@ def test_a_kind_gets_versions_one_after_the_other(
         ([*create, "v1"], "Site has the version v1"),
         ([*create, "v1alpha1"], "Site has the version v1alpha1"),
         ([*create[:3], "Page", "--version", "v1"], "types.py has no line `class Page(Kind, group="),
-        ([*create, "one"], '"one" is no name of a version'),
+        ([*create, "one"], '"one" is not a valid name for a version'),
     ):
         assert run_command(PROGRAM, wrong) == 2
         assert says in capsys.readouterr().err

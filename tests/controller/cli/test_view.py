@@ -200,7 +200,7 @@ def test_a_part_with_too_many_fields_is_json(name: str) -> None:
         ("spek", "there is no field spek", "such as spec"),
         ("spec.free.x", "spec.free has no shape to look into", "take spec.free as it is: JSON"),
         ("metadata.name", "every kind has metadata", ""),
-        ("spec..x", "is no path of a field", "such as spec.secretName"),
+        ("spec..x", "is not a path of a field", "such as spec.secretName"),
         ("spec.routes.nothing", "there is no field spec.routes.nothing", "such as spec.routes."),
     ],
 )

@@ -56,9 +56,9 @@ def test_what_a_controller_watches_and_records_is_declared(cluster: ManagedSandb
     assert "foos/finalizers" not in {one.rule_resource for one in other.access()}
     with pytest.raises(ValueError, match=r'name the verbs: \.writes\(Service, "create", "patch"\)'):
         builder.writes(Service)
-    with pytest.raises(ValueError, match=r"'craete' is no verb of a resource: create\? \.declares"):
+    with pytest.raises(ValueError, match=r"'craete' is not a verb of a resource: create\? \.declares"):
         builder.writes(Service, "get", "craete")
-    with pytest.raises(ValueError, match=r"'xyz' is no verb of a resource\. \.declares"):
+    with pytest.raises(ValueError, match=r"'xyz' is not a verb of a resource\. \.declares"):
         builder.writes(Service, "xyz")
 
 

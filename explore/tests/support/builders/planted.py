@@ -580,7 +580,7 @@ PLANTED: Final[dict[str, Planted]] = {
     "the child of the status is not watched": Planted(
         RENAMED, always(tells_of_deployment), always(tells_of_deployment), (Deployment,), ()
     ),
-    "an owner that is no controller": Planted(
+    "an owner that is not a controller": Planted(
         "no reconcile follows", always(owned_by_a_name_alone), always(once_by_name), story=PLAIN
     ),
     "another object is not watched": Planted(
