@@ -95,17 +95,17 @@ def find_condition(conditions: Sequence[_C], condition_type: str) -> _C | None:
 
 
 def is_condition_true(conditions: Sequence[_C], condition_type: str) -> bool:
-    """Whether the condition is there and True."""
+    """Whether the condition exists and is True."""
     return is_condition(conditions, condition_type, TRUE)
 
 
 def is_condition_false(conditions: Sequence[_C], condition_type: str) -> bool:
-    """Whether the condition is there and False; an absent one is neither true nor false."""
+    """Whether the condition exists and is False; an absent one is neither true nor false."""
     return is_condition(conditions, condition_type, FALSE)
 
 
 def is_condition(conditions: Sequence[_C], condition_type: str, status: ConditionStatus) -> bool:
-    """Whether the condition is there and has this status."""
+    """Whether the condition exists and has this status."""
     condition = find_condition(conditions, condition_type)
     return condition is not None and condition.status == status
 

@@ -1,9 +1,9 @@
 """
-Decoders of msgspec, each made by one thread alone.
+Decoders of msgspec, each made by only one thread.
 
 The first use of a struct type makes msgspec's table of its fields, and puts it into the type before it is
-complete: a second thread that uses the type meanwhile reads memory that is not there, and the process ends
-with a segmentation fault. So types meet msgspec here, under a lock; a complete table is only read.
+complete: a second thread that uses the type meanwhile reads memory that does not exist yet, and the process
+ends with a segmentation fault. So types meet msgspec here, under a lock; a complete table is only read.
 """
 
 from __future__ import annotations

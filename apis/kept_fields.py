@@ -5,7 +5,7 @@ A class names them: `kept_fields: ClassVar = ("spec.hosts",)`, spelled as on the
 that the functions would not bring back goes into the annotation `GROUP/kept-VERSION`; on the way back it
 returns, unless what the functions make is not what it was: then somebody has changed, in the other version,
 the field from which it is made, and that change counts. A client may write the annotation, too: what does not
-fit is left out, as if it was not there.
+fit is left out, as if it did not exist.
 Follows: cluster-api util/conversion (MarshalData), differs: a change that was made meanwhile wins.
 """
 

@@ -222,7 +222,7 @@ def _masked(obj: Kind) -> dict[str, Any]:
 
 
 def encodable(text: str) -> str:
-    """A text that JSON takes: half of a character, as of a subprocess' bytes, becomes an escape."""
+    """A string that JSON takes: half of a character, as of a subprocess' bytes, becomes an escape."""
     return text.encode(errors="backslashreplace").decode()
 
 
@@ -331,7 +331,7 @@ def encode_hook(value: Any) -> Any:
 
 
 def _made_map(value: Any) -> FrozenMap:
-    """Of null, and of a map that msgspec.convert gives as it is."""
+    """The map made from null, or from a map that msgspec.convert passes through."""
     if value is None:
         return EMPTY_MAP
     if not isinstance(value, MapOf):

@@ -25,7 +25,7 @@ META_KIND: Final = "PartialObjectMetadata"
 
 class PartialObjectMetadata(Kind, Generic[K], abstract=True):
     """
-    The metadata of a kind alone. `PartialObjectMetadata[Secret]` is the same type each time.
+    Only the metadata of a kind. `PartialObjectMetadata[Secret]` is the same type each time.
 
     Fields: whole = the kind. resource is that of the kind, too; kind and api_version are those of the wire.
     """

@@ -12,7 +12,7 @@ _SHOWN: Final = 100
 
 def path_segment_errors(text: str) -> str:
     """
-    Why a text is not a name of an object, a namespace or a subresource in a path; "" for one that may be.
+    Why a string is not a name of an object, a namespace or a subresource in a path; "" for one that may be.
 
     A gateway resolves `..`, and a server decodes `a%2Fb`: both would address another object.
     Follows: apimachinery pkg/api/validation/path/name.go.
@@ -101,7 +101,7 @@ class Resource(NamedTuple):
         The URL path of the collection, an object or a subresource.
 
         Args: namespace "" means all namespaces, or a cluster-scoped kind.
-        Raises: ValueError for a text that would lead to another path.
+        Raises: ValueError for a string that would lead to another path.
         """
         root = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
         parts = [root]

@@ -35,7 +35,7 @@ class ListOptions(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """Whether the server may send events that only tell how far it is."""
 
     send_initial_events: bool = False
-    """Whether a watch begins with the objects that are there."""
+    """Whether a watch begins with the existing objects."""
 
     timeout_seconds: int | None = None
     """How long the server keeps a watch open."""

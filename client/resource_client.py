@@ -100,7 +100,7 @@ class ResourceClient(Generic[T]):
     Every method raises APIError if the server refuses, TransportError when there is no answer (for a write
     with outcome_unknown: look before repeating it), DecodeError when the answer is not an object of the kind.
     A request for one object of a namespaced kind without a namespace is a ValueError, and is not sent.
-    Methods block until the answer is there, at most 30 s an attempt. Threads: any.
+    Methods block until the answer arrives, at most 30 s an attempt. Threads: any.
     """
 
     def __init__(self, rest: RESTClient, codec: Codec[T], *, timeout_seconds: float | None = None) -> None:
@@ -255,7 +255,7 @@ class ResourceClient(Generic[T]):
         }
         given = {key: value for key, value in options.items() if value is not None}
         body = msgspec.json.encode({"kind": "DeleteOptions", "apiVersion": "v1", **given}) if given else None
-        # for a server, which reads the body alone, it is in the body; for Call.writes here
+        # for a server, which reads only the body, it is in the body; for Call.writes here
         query = _write_query(None, dry_run=dry_run)
         self._rest.send(self._call("delete", "DELETE", namespace, _named(name), query=query, body=body))
 

@@ -87,7 +87,7 @@ class Call(NamedTuple):
 
     @property
     def subresource(self) -> str:
-        """Of the named object, such as `status`; "" = the object itself."""
+        """The subresource of the named object, such as `status`; "" = the object itself."""
         last = self.path.rpartition("/")[2]
         return last if self.name and last != self.name else ""
 

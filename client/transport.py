@@ -56,7 +56,7 @@ class Transport(Protocol):
         Send a request and read its whole answer, of any status.
 
         Args: path is percent-encoded, query is not; timeout_seconds bounds the whole request, None = default.
-        send_seconds limits the sending alone, not the wait for the answer.
+        send_seconds limits only the sending, not the wait for the answer.
         Raises: TransportError; with outcome_unknown for a write that may have reached the server.
         Blocks: until the answer is complete, at most timeout_seconds.
         """
@@ -71,7 +71,7 @@ class Transport(Protocol):
         read_timeout_seconds: float | None = None,
     ) -> Stream:
         """
-        Send a request and return once the head of its answer is there, of any status.
+        Send a request and return once the head of its answer has arrived, with any status.
 
         Args: read_timeout_seconds is how long the answer may be silent, None = default.
         Raises: TransportError.

@@ -45,11 +45,11 @@ class EventBlock(NamedTuple, Generic[T]):
     """
     A block of watch events, translated for the FIFO.
 
-    entries in order; resource_version = where to go on after them, "" = unchanged; accepted = how many events
-    were understood, bookmarks = how many of them were those; all_added = whether each was an ADDED; deletions
-    = how many objects were DELETED; out_of_order = whether an event is older than one before it; undecodable
-    = (type, object) of those among entries that do not fit; end = what ends the stream after the entries,
-    None = nothing.
+    entries in order; resource_version = where to continue after them, "" = unchanged; accepted = how many
+    events were understood, bookmarks = how many of them were those; all_added = whether each was an ADDED;
+    deletions = how many objects were DELETED; out_of_order = whether an event is older than one before it;
+    undecodable = (type, object) of those among entries that do not fit; end = what ends the stream after the
+    entries, None = nothing.
     """
 
     entries: list[tuple[DeltaType, T | DeletedFinalStateUnknown[T]]]

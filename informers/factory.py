@@ -110,7 +110,7 @@ class SharedInformerFactory:
                 )
 
     def lister_for(self, kind: type[T], *, labels: Labels = "", fields: str = "") -> Lister[T]:
-        """Reads the cache of informer_for; empty until it has synced. It answers for our namespace alone."""
+        """Reads the cache of informer_for; empty until it has synced. It answers only for our namespace."""
         selection = selection_of(kind, labels=labels, fields=fields)
         indexer = self.informer_of(kind, selection).cache
         if self._namespace and kind.resource.namespaced:

@@ -138,7 +138,7 @@ class StoreIndex(Generic[T]):
         return values
 
     def change(self, key: str, old: T | None, new: T | None) -> None:
-        """Index new under key in the place of old; None = no object."""
+        """Index new under key in place of old; None = no object."""
         if old is not None and new is not None and self._has_same_values(old, new):
             return
         before = () if old is None else self._values_before(key, old)
@@ -245,7 +245,7 @@ class Indexer(Generic[T]):
         _items     key -> object; an object is never changed after insertion.
         _indexes   name -> index; each equals its function over _items, except for those on which it fails.
 
-    Threads: any may read; in an informer its loop alone writes. Returned lists are the caller's own, in no
+    Threads: any may read; in an informer only its loop writes. Returned lists are the caller's own, in no
     particular order; the objects in them are shared and immutable.
     """
 
@@ -315,7 +315,7 @@ class Indexer(Generic[T]):
 
     def replace(self, objects: Iterable[T], resource_version: str = "") -> None:  # noqa: ARG002 - a store's signature
         """
-        Hold exactly objects from here on; the last of several with one key counts.
+        Hold exactly objects from now on; the last of several with one key counts.
 
         Raises: StoreKeyError; nothing is changed then.
         """

@@ -59,13 +59,13 @@ class InformerOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Of the server: with it, waits for a server that is gone end when it is back."""
 
     stop_poll_seconds: float = 1.0
-    """How often a running informer looks at the stop of run; infinity: stop() alone ends it."""
+    """How often a running informer looks at the stop of run; infinity: only stop() ends it."""
 
     restrictions: Restrictions = Unrestricted()
     """What each informer may hold of its kind: by default everything."""
 
     quiet: bool = False
-    """What ends a round of list and watch is logged for debugging alone: another way serves meanwhile."""
+    """What ends a round of list and watch is logged only for debugging: another way serves meanwhile."""
 
     def __post_init__(self) -> None:
         """Refuse what a server takes for no limit."""

@@ -127,7 +127,7 @@ class Listing(Generic[T]):
         """
         Let the next list that begins have all that was written before this call; from any thread.
 
-        A server that is behind the others must not answer it alone.
+        A server that is behind the others must not be the only one to answer it.
         """
         self._wanted = object()
 
@@ -159,7 +159,7 @@ class Listing(Generic[T]):
         """
         Read one page or one block of events.
 
-        Returns: None while the list is not complete; then `in_progress` shows whether it goes on or begins
+        Returns: None while the list is not complete; then `in_progress` shows whether it continues or begins
                  again.
         Raises: ListFailed; StaleList for a list from the past.
         """

@@ -163,7 +163,7 @@ class OpenResponse(Generic[T]):
             self._watch = watch
         self.opened_at = opened_at
         if self._stopped.is_set():
-            watch.close()  # stop() may have looked before the stream was there
+            watch.close()  # stop() may have looked before the stream was open
 
     def read(self) -> list[WatchEvent[T]]:
         """

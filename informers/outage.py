@@ -202,7 +202,7 @@ class RetryPause:
         """
         How long to wait after this error; ask once per error.
 
-        Args: gone = the server is not there.
+        Args: gone = the server does not answer.
         """
         if gone:
             self._gone = True
@@ -233,7 +233,7 @@ class RetryPause:
         self.retry_at = None
 
     def server_answered(self) -> None:
-        """The server is there, with any answer."""
+        """The server answers, whatever it says."""
         if self._gone and not self._has_just_returned():
             self._returned_at = self._clock.now()
             self._backoff.reset()

@@ -21,9 +21,9 @@ ends the round:
 Streams that again and again bring nothing but an error end the round, too: one unreadable event must not
 hold up the cache forever.
 
-The *last sync resource version* is where the next watch goes on. The reflector sets it only after everything
-up to it is in the FIFO. All of this runs on the thread `reflector-<plural>`. Other threads may stop the
-reflector and read its statistics.
+The *last sync resource version* is where the next watch continues. The reflector sets it only after
+everything up to it is in the FIFO. All of this runs on the thread `reflector-<plural>`. Other threads may
+stop the reflector and read its statistics.
 
 The parts: a Listing gets one complete list, an OpenResponse is the stream, an EventIntake puts both into the
 FIFO, an Outage waits and logs the trouble, a RelistPolicy decides whether a watch's trouble needs a list.
@@ -152,7 +152,7 @@ class Tally:
         self.heard()
 
     def heard(self) -> None:
-        """The server was there: it answered, sent something, or ended a stream."""
+        """The server was reachable: it answered, sent something, or ended a stream."""
         self.last_event_at = self._clock.now()
         self._metrics.last_event_timestamp.set(self._clock.time())
 
@@ -161,7 +161,7 @@ class Reflector(Generic[T]):
     """
     The list-watch loop of one kind.
 
-    State: _last_rv, guarded by _rv_lock (16). The reflector thread alone writes all else; a reader may be one
+    State: _last_rv, guarded by _rv_lock (16). Only the reflector thread writes all else; a reader may be one
            step behind.
     """
 

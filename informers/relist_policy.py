@@ -45,7 +45,7 @@ class RelistReason(StrEnum):
     ERROR = "error"  # any other error
     UNREADABLE = "unreadable"  # watches that could not be read, or that ended at once
     SLOTS = "slots"  # this process holds more slots than before
-    TAKEOVER = "takeover"  # this process does the work of another one from here on
+    TAKEOVER = "takeover"  # this process does the work of another one from now on
     SILENT = "silent"  # watches without even bookmarks, by a server that is behind what it has sent
 
 
@@ -101,7 +101,7 @@ class RelistPolicy:
         Decide.
 
         Args: brought_nothing = no event of this watch was understood.
-        Returns: None when a new watch, after a pause, goes on from the same resource version.
+        Returns: None when a new watch, after a pause, continues from the same resource version.
         """
         if isinstance(error, TooManyRequests):
             return None

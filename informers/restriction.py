@@ -32,7 +32,7 @@ class Restricted(Protocol):
 
 class Restriction(Protocol[T]):
     """
-    Of one informer. A new list is due where more may be held; what may be held no longer leaves untold.
+    The restriction of one informer. A new list is due where more may be held; the rest leaves silently.
 
     Field: restricts, False of a Whole.
     Threads: the reflector's, where nothing else is said.
@@ -64,7 +64,7 @@ class Restriction(Protocol[T]):
         """The store for listers, which refuse to answer for what may not be held."""
 
     def follow(self, restricted: Restricted) -> None:
-        """Tell of each change from here on; after new_fifo."""
+        """Tell of each change from now on; after new_fifo."""
 
     def leave(self) -> None:
         """Tell of none any more."""

@@ -405,7 +405,7 @@ class SharedIndexInformer(Generic[T]):
                 fifo.pop_batch(self._deltas.process, BATCH_KEYS, timeout)
             except FIFOClosed:
                 return
-            except BaseException as error:  # noqa: BLE001 - this thread alone writes the store: it lives on
+            except BaseException as error:  # noqa: BLE001 - only this thread writes the store: it lives on
                 self._unprocessed(error)
             self._metrics.queued_items.set(len(fifo))
             if period and self._clock.now() >= resync_at:

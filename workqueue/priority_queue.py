@@ -93,7 +93,7 @@ class PriorityOrder(Generic[T]):
             # in this order: without levels the item enters both
             self._enter_level(item, priority)
             self._leave_level(item, current)
-            # a key that is there keeps its place: the item keeps its age
+            # a queued key keeps its place: the item keeps its age
             self.waiting[item] = priority
 
     def pop(self) -> tuple[T, int]:

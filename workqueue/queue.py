@@ -116,7 +116,7 @@ class BlockingQueue(ABC, Generic[T]):
     _in_flight: Collection[T]
 
     def __init__(self, options: QueueOptions, lock: Lock) -> None:
-        """Call once _container and _in_flight are there."""
+        """Call once _container and _in_flight exist."""
         self.name = options.name
         self._lock = lock
         self._item_ready = condition_over(lock)

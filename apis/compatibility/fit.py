@@ -22,7 +22,7 @@ _LONGEST: Final = 80
 
 def misfits(schema: Schema, served: Schema, absent: Iterable[str] = ()) -> list[Finding]:
     """
-    Of a kind of ours.
+    The misfits of a kind of ours.
 
     Args: schema is that of its definition, served the one that the server has; absent are subresources that
     only the definition has.
@@ -36,7 +36,7 @@ def misfits(schema: Schema, served: Schema, absent: Iterable[str] = ()) -> list[
 
 def misfits_of_view(schema: Schema, served: Schema) -> list[Finding]:
     """
-    Of a kind that others define: its type has some of the fields, and says little of their values.
+    The misfits of a kind that others define: its type has some of the fields, and says little about values.
 
     So what the server demands beyond that is not a finding, and neither is the width of a number.
     """

@@ -159,7 +159,7 @@ def _required(path: str, old: Schema, new: Schema) -> Iterator[Finding]:
 
 
 def _preserved(path: str, old: Schema, new: Schema) -> Iterator[Finding]:
-    """Of what has fields; the mark of a text or a number means nothing."""
+    """The mark on a type with fields; on a string or a number it means nothing."""
     if kind_of(new) not in ("object", "map", "array", "anything"):
         return
     if old.get(PRESERVE) and not new.get(PRESERVE):

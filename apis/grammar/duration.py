@@ -26,7 +26,7 @@ _DIGITS: Final = 18
 
 
 class DurationError(ValueError):
-    """A text is not a duration; the message is Go's."""
+    """A string is not a duration; the message is Go's."""
 
 
 def parse_duration(text: str) -> int:

@@ -23,7 +23,7 @@ _PUNCTUATION: Final = frozenset(("", "==", "!=", "=", "!", "<", ">", "(", ")", "
 
 
 class SelectorError(ValueError):
-    """A text that is not a label selector, in the server's words."""
+    """A string that is not a label selector, in the server's words."""
 
 
 class Operator(StrEnum):

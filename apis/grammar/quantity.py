@@ -42,7 +42,7 @@ _SUFFIXES: Final = {
 
 
 class QuantityError(ValueError):
-    """A text is not a quantity; the message is Go's."""
+    """A string is not a quantity; the message is Go's."""
 
 
 class Quantity(NamedTuple):
@@ -94,7 +94,7 @@ def same_quantity(one: str, other: str) -> bool:
     """
     Whether two texts mean the same amount of a resource as the server keeps it.
 
-    "" is not an amount. A text that is not a quantity equals only itself.
+    "" is not an amount. A string that is not a quantity equals only itself.
     """
     if one == other:
         return True

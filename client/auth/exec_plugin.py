@@ -4,7 +4,7 @@ Credentials of an exec plugin: a program that answers with an ExecCredential.
 A plugin has a deadline, and its output has a limit. At its deadline, at a stop and at the end of this process
 we end it together with all processes that it started: they are a process group of their own. Only a plugin
 that may ask on a terminal stays in our group, because no other group may read from the terminal. Then an
-interrupt reaches plugin and program, and a deadline ends the plugin alone.
+interrupt reaches plugin and program, and a deadline ends only the plugin.
 Follows: client-go plugin/pkg/client/auth/exec/exec.go, differs: deadline, limit and stop; the program runs in
 the kubeconfig's folder, and gets the cluster as the kubeconfig has it.
 """
@@ -90,7 +90,7 @@ def fetch_from_plugin(
 
     Args: section is the user's `exec`; cluster is the cluster's entry, {} for a plugin that did not ask for
     it; relative paths start from folder; stop leaves a running plugin half a second.
-    Raises: ConfigError naming the program, with the kubeconfig's install hint when it is not there.
+    Raises: ConfigError naming the program, with the kubeconfig's install hint when it does not exist.
     Blocks: until the program has ended, at most this many seconds.
     """
     command = str(section.get("command", ""))

@@ -3,7 +3,7 @@ Kinds of which most objects are decoded in part: a cache of thousands seldom nee
 
 First every object is decoded into a smaller type: skipping a field costs a fraction of making its value. The
 fields that it has tell whether the whole object is needed; then it is decoded again. So what becomes of an
-object depends on its JSON alone, not on the page or block in which it came.
+object depends only on its JSON, not on the page or block in which it came.
 """
 
 from __future__ import annotations

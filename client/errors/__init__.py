@@ -27,7 +27,7 @@ class ClientError(Exception):
 
 
 class InvalidName(ClientError, ValueError):
-    """A text that no object can have as its name, such as `..` or `a/b`: nothing was sent."""
+    """A string that no object can have as its name, such as `..` or `a/b`: nothing was sent."""
 
 
 class DecodeError(ClientError):
@@ -41,7 +41,7 @@ class ConfigProblem(StrEnum):
     UNREADABLE = "unreadable"  # a named file does not exist, or cannot be read
     MALFORMED = "malformed"  # not YAML, or not of a kubeconfig's shape
     CONTEXT = "context"  # the context does not exist; `available` has those that do
-    REFERENCE = "reference"  # a context names a cluster or user that is not there
+    REFERENCE = "reference"  # a context names a cluster or user that does not exist
     CERTIFICATE = "certificate"  # CA, client certificate or key is missing or broken
     SERVER = "server"  # no server address, or one we cannot use
     CREDENTIALS = "credentials"  # a token file or an auth provider fails
@@ -312,7 +312,7 @@ class InternalError(APIError, reasons=("InternalError", "StoreReadError")):
 
 
 class ServiceUnavailable(APIError, reasons=("ServiceUnavailable",)):
-    """503: the server, or the one behind it, is not there."""
+    """503: the server, or the one behind it, is not available."""
 
 
 class ServerTimeout(APIError, reasons=("ServerTimeout", "Timeout")):

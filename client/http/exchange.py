@@ -82,7 +82,7 @@ class Answer:
     """
     The answer to one request. A cut body raises, and never looks like a whole one.
 
-    status and headers are there after read_head(); keep_alive, true once the body has been read, allows
+    status and headers exist after read_head(); keep_alive, true once the body has been read, allows
     another request on the connection. A body in gzip is inflated as it is read.
     State: _blocks holds body that has arrived; _has_head and _ended are true from then on. The
     reading thread owns everything. The parser calls the methods on_...().

@@ -199,7 +199,7 @@ def _values_files(chart: str, values: Mapping[str, Value], header: str) -> dict[
 
 
 def _values(source: ChartSource) -> dict[str, Value]:
-    """Those of the choices that this operator has."""
+    """The values of the choices that this operator has."""
     options = source.options
     choices = {
         "podDisruptionBudget": any(

@@ -28,7 +28,7 @@ FOLDERS: Final = {
     "network-policy": "($.Values.networkPolicy).enabled",
     "prometheus": "($.Values.monitoring).enabled",
 }
-"""The folders of `manifests` with objects of the operator, and when they are there."""
+"""The folders of `manifests` with objects of the operator, and when they are included."""
 _APP: Final = "app.kubernetes.io/name"
 _MADE: Final = ("rbac/role.yaml", "rbac/user_roles.yaml")
 _OF_HELM: Final = ("Namespace", "Kustomization", "Component")
@@ -367,6 +367,6 @@ class _Templates:
         return {**item, "secret": {"secretName": self._template.inline(f"{condition} | quote")}}
 
     def _with(self, value: str, expression: str, of: str = "") -> str:
-        """Fields of a value that are there unless it is empty. Args: of comes before it."""
+        """Fields of a value, left out when it is empty. Args: of comes before it."""
         shown = self._template.nindent(f"{expression} | toYaml")
         return f"{{{{- with {of}$.Values.{value} }}}}\n{shown}\n{{{{- end }}}}"

@@ -133,7 +133,7 @@ def _provider(release: Release) -> str:
 
 def _install_modes(options: Options, kinds: Sequence[type[Any]]) -> list[dict[str, Any]]:
     """
-    All of them, as --namespace takes one name, several or none. Shards and a kind without need all.
+    All modes, as --namespace takes one name, several or none. Shards and cluster-scoped kinds need all.
 
     So does a conversion: a definition has one webhook for all namespaces, and OLM refuses anything else.
     """
@@ -161,7 +161,7 @@ def _install(release: Release) -> dict[str, Any]:
 
 
 def _webhooks(release: Release, kinds: Sequence[type[Any]]) -> Iterator[dict[str, Any]]:
-    """The one that converts: OLM makes its Service and certificate, and writes both into the definitions."""
+    """The webhook that converts: OLM makes its Service and certificate, and puts both into definitions."""
     converted = sorted(kind.resource.group_resource for kind in kinds if is_converted(kind))
     if converted:
         yield {

@@ -52,7 +52,7 @@ def of_files(place: str) -> Definitions:
 
 def of_cluster(config: ClientConfig, names: Iterable[str]) -> Definitions:
     """
-    Those of the named definitions that a cluster has.
+    The named definitions that a cluster has.
 
     Raises: SourceError, TransportError. Blocks: for a request each.
     """

@@ -55,7 +55,7 @@ def install_command(name: str) -> str:
 
 
 def is_installed(name: str) -> bool:
-    """Whether an extension and what it needs are there; imports none of it."""
+    """Whether an extension and what it needs are installed; imports none of it."""
     package = _modules().get(name, "").rpartition(".")[0]
     try:
         return bool(package) and all(find_spec(each) for each in (package, *_EXTENSIONS[name].needs))

@@ -32,7 +32,7 @@ class Fit:
     """
     How the served definition of a kind fits its type.
 
-    newer are fields that the type lacks, of our kinds alone; unknown says why nobody knows, "" = it is known.
+    newer are fields that the type lacks, only of our kinds; unknown says why nobody knows, "" = it is known.
     """
 
     kind: type[Any]
@@ -55,7 +55,7 @@ class Fit:
         return ", ".join(places[:_MOST_SHOWN]) + more
 
     def problem(self, operator: Operator) -> Problem | None:
-        """E20; None for one that fits, is not known, or lacks its subresource status alone: that is E08."""
+        """E20; None for one that fits, is not known, or only lacks its subresource status: that is E08."""
         if all(each.rule == "no-status" for each in self.misfits):
             return None
         return misfit(str(self.resource), [*in_words(self.misfits)], self._fixes(operator))

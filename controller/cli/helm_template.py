@@ -89,7 +89,7 @@ class HelmTemplate:
 
 
 def where(condition: str, text: str) -> str:
-    """Lines that are there under a condition. Args: condition "" = always."""
+    """Lines under a condition. Args: condition "" = always."""
     return f"{{{{- if {condition} }}}}\n{text.rstrip()}\n{{{{- end }}}}\n" if condition else text
 
 

@@ -85,14 +85,16 @@ def _migrate(transport: Transport, name: str, rate: float | None) -> bool:
     show(f"{name}: objects may be stored as {told}\n", sys.stdout)
     if old and rate is None:
         if _by_server(transport, name) and not migration.old_versions():
-            show(f"{name}: the server has stored them anew; status.storedVersions is shortened\n", sys.stdout)
+            show(
+                f"{name}: the server has stored them again; status.storedVersions is shortened\n", sys.stdout
+            )
             return True
         migration.put_back(old)
     migration.tell = _teller(time.monotonic)
     done, progress = migration.run(), migration.progress
     for place, why in list(progress.refused.items())[:_SHOWN]:
         show(f"{name}: {printable(place)} cannot be written: {printable(why)}\n", sys.stdout)
-    counts = f"{progress.done} objects, {progress.moved} of them stored anew"
+    counts = f"{progress.done} objects, {progress.moved} of them rewritten"
     if done:
         show(f"{name}: {counts}; status.storedVersions is shortened\n", sys.stdout)
     elif progress.refused:

@@ -220,7 +220,7 @@ class Options:
         env="",
     )
     only_restarts: bool = _option(
-        False, boolean, "BOOL", "show only writes that start pods anew", ("plan",), env=""
+        False, boolean, "BOOL", "show only writes that restart pods", ("plan",), env=""
     )
     with_outside: bool = _option(
         False,

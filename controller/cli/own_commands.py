@@ -21,7 +21,7 @@ OWN_COMMANDS: Final = {
     "errors": "explain an error of any operator: handloop errors E12",
     "init": "make the project of an operator of your own: handloop init my-operator --domain example.com",
     "create": "add to it: a kind, a controller, a view of a foreign kind: handloop create --help",
-    "update": "bring what this handloop's scaffold has anew into the project, merged with your changes",
+    "update": "bring what is new in this handloop's scaffold into the project, merged with your changes",
 }
 
 

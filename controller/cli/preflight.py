@@ -1,5 +1,5 @@
 """
-The checks before the controller starts: the server answers, the CRDs are there, all permissions are granted.
+The checks before the controller starts: the server answers, the CRDs exist, all permissions are granted.
 
 Everything that is wrong is reported at once, not one thing per attempt. `doctor` checks without starting.
 """
@@ -129,7 +129,7 @@ class Preflight:
 
     @cached_property
     def _foreign(self) -> Sequence[Resource]:
-        """What others define, and the controllers read or write."""
+        """The types that others define, and the controllers read or write."""
         ours = {(one.group, one.plural) for one in self._custom}
         used = {
             (one.resource.group, one.resource.plural): one.resource for one in declared_access(self._options)
@@ -152,7 +152,7 @@ class Preflight:
         Ask the server everything.
 
         Args: tries limits how often an unreachable server is asked.
-        Blocks: until all answers are there; after a stop, for the request under way at most.
+        Blocks: until all answers have arrived; after a stop, for the request under way at most.
         """
         server = ""
         try:
@@ -260,7 +260,7 @@ class Preflight:
         )
 
     def _fits(self, kinds: Mapping[Resource, list[Problem]], stop: threading.Event) -> list[Any]:
-        """A Fit for each kind that is there. A start that only warns does not wait for it: see FitWatch."""
+        """A Fit for each kind that exists. A start that only warns does not wait for it: see FitWatch."""
         if self._options.command != "doctor" and self._options.preflight != "exit":
             return []
         from handloop.controller.cli.fit_check import looked_at  # noqa: PLC0415 - not for every start
@@ -275,7 +275,7 @@ class Preflight:
             yield Finding(check="permissions", subject=subject, ok=True)
 
     def _stored_in_older(self, kinds: Iterable[type[Kind]]) -> Iterator[Finding]:
-        """Those of several versions, whose older ones the server cannot do without."""
+        """Definitions with several versions, where the server still needs the older ones."""
         for kind in kinds:
             stored = self._client.discovery().stored_versions(kind.resource) if kind.previous else ()
             if older := [version for version in stored if version != kind.resource.version]:

@@ -171,7 +171,7 @@ def foreign_scope(resource: str, scope: str) -> Problem:
 
 
 def other_definition(group_resource: str, differs: str, fixes: Sequence[str]) -> Problem:
-    """E08: the CRD is there, and so unlike the type that nothing works."""
+    """E08: the CRD exists, but differs so much from the type that nothing works."""
     return Problem(
         code="E08",
         exit_code=EXIT_NO_CRD,

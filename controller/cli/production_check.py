@@ -63,12 +63,12 @@ class Deployed:
 
     @property
     def namespace(self) -> str:
-        """Its own."""
+        """The namespace of the Deployment."""
         return str(self.deployment["metadata"]["namespace"])
 
     @property
     def replicas(self) -> int:
-        """Those that are asked for."""
+        """The replicas that are asked for."""
         return int(self.spec.get("replicas", 1))
 
     @cached_property
@@ -92,7 +92,7 @@ class Deployed:
         return self._items("apis/monitoring.coreos.com/v1", "prometheusrules")
 
     def held_leases(self) -> list[Any]:
-        """Those of its name that are renewed."""
+        """The operator's Leases that are being renewed."""
         place = self.options.leader_elect_resource_namespace
         leases = self._items(_LEASES, "leases", "" if place == SOMEWHERE else place)
         # those of slots and members have a number or a pod's name behind it
@@ -107,7 +107,7 @@ class Deployed:
         return [one for one in found if _selects(one["spec"].get(field) or {}, labels)]
 
     def _items(self, group: str, plural: str, namespace: str = "") -> list[Any]:
-        """Those of its namespace, or of another one. Raises: APIError."""
+        """The objects of its namespace, or of another one. Raises: APIError."""
         path = f"/{group}/namespaces/{quote(namespace or self.namespace, safe='')}/{plural}"
         items: list[Any] = json.loads(self._client.get_raw(path))["items"]
         return items
@@ -142,7 +142,7 @@ def production_problem(lines: Sequence[Line]) -> Problem | None:
 
 
 def _deployment(client: Client, namespace: str, name: str) -> Mapping[str, Any] | None:
-    """The one of the operator's name, or of its chart."""
+    """The Deployment with the operator's name, or of its chart."""
     path = f"/apis/apps/v1/namespaces/{quote(namespace, safe='')}/deployments"
     try:
         named: Mapping[str, Any] = json.loads(client.get_raw(f"{path}/{quote(name, safe='')}"))
@@ -175,7 +175,7 @@ def _is_fresh(spec: Mapping[str, Any], now: float) -> bool:
 
 
 def _selects(selector: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
-    """Whether a selector of labels alone fits; one with expressions is taken to."""
+    """Whether a selector with only labels fits; one with expressions is taken to."""
     return (selector.get("matchLabels") or {}).items() <= labels.items()
 
 

@@ -145,7 +145,7 @@ class Program:
 
 
 def informer_options(options: Options, *, on_terminal: bool = False) -> InformerOptions:
-    """Those of the operator, with what the command line sets. Args: as Program."""
+    """The operator's options, with what the command line sets. Args: as Program."""
     operator = options.operator
     return replace(
         operator.informer_options() or DEFAULT_OPTIONS,

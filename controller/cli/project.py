@@ -237,7 +237,7 @@ class Project:
         Give a kind of the project a new version: the class of now becomes a module of its own.
 
         Args: functions = with the two that join the versions, and a test that proves them.
-        Raises: ProjectError for a kind that is not there, a version that it has, or a class that is written
+        Raises: ProjectError for a kind that does not exist, a version that it has, or a class that is written
         another way; OSError.
         """
         _check("a kind", kind, _KIND, "Site")
@@ -303,7 +303,7 @@ class Project:
         yield from _write(folder / f"{module_of(kind).replace('-', '_')}.py", text.encode())
 
     def _unknown(self, api_version: str, kind: str, known: Sequence[str]) -> ProjectError:
-        """What to do for a kind of which no controller can be made. Args: known = those of which one can."""
+        """What to do for a kind that gets no controller. Args: known = the kinds that get one."""
         group, _, version = api_version.rpartition("/")
         named = "/".join(filter(None, (api_version, kind)))
         text, is_others = f"no controller for {named} can be made", not is_built_in(group)

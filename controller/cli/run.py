@@ -151,7 +151,7 @@ class _Run:
         return FitWatch(client, self._options, self._say, services.registry, self._seams)
 
     def _facts(self, report: Report, services: ProcessServices, live: LivePage) -> dict[str, Any]:
-        """The facts of the banner; a text that is not known is ""."""
+        """The facts of the banner; a string that is not known is ""."""
         options = self._options
         lease = f"{options.leader_elect_resource_namespace}/{options.leader_elect_resource_name}"
         election = f"  ✓ leader election by lease {lease}" if options.leader_elect else ""

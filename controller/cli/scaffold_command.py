@@ -141,7 +141,7 @@ def _add_view(project: Project, given: argparse.Namespace) -> str:
     text = view_of(definition, fields, version=given.version)
     kind = class_of(definition)
     for line in project.add_view(kind, text):
-        again = "\n  fix: to write it anew, delete it first" if line.startswith("kept: ") else ""
+        again = "\n  fix: to write it again, delete it first" if line.startswith("kept: ") else ""
         show(f"{line}{again}\n", sys.stdout)
     return kind
 

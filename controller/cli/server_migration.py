@@ -1,10 +1,10 @@
 """
 Has the server store the objects of a kind again, by a StorageVersionMigration.
 
-Its controller writes what was there when the migration began, and then takes the older versions out of
+Its controller writes what existed when the migration began, and then takes the older versions out of
 storedVersions itself, unless the definition has changed meanwhile: in 1.36 also after a migration that
-failed, when something old is left. It works on one migration of a kind at a time, and goes on by itself when
-nobody waits for it.
+failed, when something old is left. It works on one migration of a kind at a time, and continues by itself
+if nobody waits for it.
 Follows: kubernetes pkg/controller/storageversionmigrator.
 """
 
@@ -27,7 +27,7 @@ _VERSIONS: Final = ("v1", "v1beta1")
 _OK, _CREATED, _NOT_FOUND = 200, 201, 404
 _TURN_SECONDS: Final = 1.0
 _BEGIN_SECONDS: Final = 30.0
-"""The controller is not there if it says nothing for so long."""
+"""The controller does not run if it says nothing for this long."""
 _TIDY_SECONDS: Final = 30.0
 """It shortens storedVersions after it has said that it succeeded, or failed."""
 _HEADERS: Final = {"Content-Type": "application/json"}
@@ -79,7 +79,7 @@ class ServerMigration:
         return f"/apis/{_GROUP}/{version}/storageversionmigrations"
 
     def _under_way(self, path: str) -> Object | None:
-        """That of a run that was stopped, or of somebody else."""
+        """The migration of a run that was stopped, or of somebody else."""
         answer = self._transport.request("GET", path)
         if answer.status != _OK:
             raise NotByServerError(message_of(answer.body))

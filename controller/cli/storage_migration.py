@@ -2,8 +2,8 @@
 Writes each object of a kind once more, so that the newest version is stored; then says so.
 
 An empty patch changes nothing. The server writes what it has in the version of now if it was stored in an
-older one, and does not write at all otherwise. So a run that was killed goes on where it was, at the price of
-requests.
+older one, and does not write at all otherwise. So a run that was killed continues where it was, at the price
+of requests.
 Follows: kube-storage-version-migrator, and Kubernetes' page on versions of CustomResourceDefinitions.
 """
 
@@ -167,7 +167,7 @@ class StorageMigration:
             document = json.loads(answer.body)
             token = document.get("metadata", {}).get("continue")
             if answer.status == _EXPIRED and token:
-                # the rest as it is now: no object is left out that was there all the time
+                # the rest as it is now: no object that existed all the time is left out
                 query = {"limit": str(_PAGE), "continue": token}
                 continue
             if answer.status != _OK:

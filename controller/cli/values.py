@@ -70,7 +70,7 @@ def namespace_name(text: str) -> str:
 
 
 def is_label_selector(text: str) -> bool:
-    """Whether a text is not a list of names."""
+    """Whether a string is not a list of names."""
     return any(char in text for char in "=!()<>")
 
 

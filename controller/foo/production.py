@@ -192,7 +192,7 @@ class ProductionFooController(FooController):
         self._reported_invalid: NameTable[str] = keep(NameTable())
         self._status_ignored = False
         foo_informer.add_indexers({DEPLOYMENT_NAME_INDEX: _index_deployment_name})
-        # last: from here on handlers are called
+        # last: from now on handlers are called
         super().__init__(
             client,
             deployment_informer,

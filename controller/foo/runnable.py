@@ -170,7 +170,7 @@ def add_foo(manager: Manager, *, workers: int) -> FooRunnable:
 
 
 def add_plain_foo(manager: Manager, *, workers: int) -> PlainFooRunnable:
-    """Add the plain Foo controller to a manager, in the place of the other one."""
+    """Add the plain Foo controller to a manager, in place of the other one."""
     runnable = PlainFooRunnable(manager, workers=workers)
     manager.add(runnable)
     return runnable

@@ -69,7 +69,7 @@ def _claims(app: MyApp, deployment: Deployment | None, failures: Texts, waits: T
 
 
 def troubles(deployment: Deployment | None) -> tuple[str, ...]:
-    """Why a Deployment cannot go on, in its own words; () if it can, or has not observed its spec yet."""
+    """Why a Deployment cannot continue, in its own words; () if it can, or has not observed its spec yet."""
     if deployment is None or deployment.status.observed_generation < deployment.metadata.generation:
         return ()
     bad = (("ReplicaFailure", "True"), ("Progressing", "False"))

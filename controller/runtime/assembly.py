@@ -209,7 +209,7 @@ class Assembly:
         self._queue.wake(name, priority=LOW_PRIORITY)
 
     def slot_opened(self, names: Chosen) -> None:
-        """See SlotWorker: objects of a kind that is whole were there before."""
+        """See SlotWorker: objects of a kind that is whole were already held."""
         if not self.informer.restricts:
             self._watches[0].list_again(names)
 

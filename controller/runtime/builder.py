@@ -257,7 +257,7 @@ class ControllerBuilder(Generic[K]):
         Make the controller and add it to the manager, before the manager runs.
 
         Args: reconciler gets the cached object and a Context. It is not called for an object that is gone,
-        nor while a deletion waits for the garbage collector alone; see ByObject.
+        nor while a deletion waits only for the garbage collector; see ByObject.
         Raises: BuilderError without a kind to reconcile; TypeError for a reconciler that cannot reconcile; as
         Manager.begin.
         """

@@ -167,7 +167,7 @@ class Lifetime:
         """
         End the process in order after an error of a runnable or the elector, and log it.
 
-        A runnable that cannot go on because of a stop is no reason for it: run does not raise that.
+        A runnable that cannot continue because of a stop is no reason for it: run does not raise that.
         """
         with self._lock:
             stop = self.stop
@@ -189,7 +189,7 @@ class Lifetime:
         with self._lock:
             failures = tuple(self._failures)
         if self._lost_the_lease() or not self._shutdown_timeout_seconds:
-            # by the options no work is waited for, so work that goes on is not a failure
+            # the options say not to wait for work, so work that still runs is not a failure
             failures = tuple(each for each in failures if not isinstance(each, StopTimeoutError))
         if len(failures) == 1:
             raise failures[0]

@@ -364,7 +364,7 @@ class Manager(Roster):
 
     def add(self, runnable: Runnable) -> None:
         """
-        Add a runnable, before run. At a stop it goes on until the reconciles have ended, which may use it.
+        Add a runnable, before run. At a stop it continues until the reconciles have ended, which may use it.
 
         Raises: as begin; ShardingError for one that cannot be sharded.
         """

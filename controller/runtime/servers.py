@@ -89,7 +89,7 @@ class Servers:
             raise
 
     def show(self, live: Checks, ready: Checks, why: Page = _not_yet) -> None:
-        """Answer by these from here on. Until then the program is alive and not ready, and knows nothing."""
+        """Answer by these from now on. Until then the program is alive and not ready, and knows nothing."""
         with self._lock:
             self._checks = {"live": live, "ready": ready}
             self._why = why

@@ -29,7 +29,7 @@ class Administrator(ABC):
     """
 
     def __init__(self, transport: Transport, namespace: str = "") -> None:
-        """Args: namespace = all objects are there, whatever they say; "" = where they say."""
+        """Args: namespace = all objects are in it, whatever they say; "" = where they say."""
         self._admin = transport
         self._namespace = namespace
         self._paths: dict[tuple[str, str], tuple[str, bool]] = {}

@@ -1,4 +1,4 @@
-"""What is there by chance or the time: where two undisturbed runs of other seeds and years differ."""
+"""What depends on chance or time: where two undisturbed runs of other seeds and years differ."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class Chance(NamedTuple):
         )
 
     def paths_of(self, key: str) -> list[Path]:
-        """The leaves of an object that are there by chance."""
+        """The leaves of an object that depend on chance."""
         plain = plain_name(key)
         return [path[1:] for path in self.paths if path[0] == plain]
 
     def without(self, objects: Objects) -> dict[str, dict[str, Any]]:
-        """Objects, with BY_CHANCE for what is there by chance."""
+        """Objects, with BY_CHANCE for what depends on chance."""
         return {key: self._masked(key, obj) for key, obj in objects.items()}
 
     def _masked(self, key: str, obj: dict[str, Any]) -> dict[str, Any]:

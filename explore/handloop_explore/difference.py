@@ -25,7 +25,7 @@ def differences(old: object, new: object, path: str = "") -> Iterator[str]:
 
 
 def differences_of(key: str, old: object, new: object) -> Iterator[str]:
-    """Those of an object with a key such as `Secret default/a`: what a Secret holds is not shown."""
+    """The differences of an object with a key such as `Secret default/a`; a Secret's content is not shown."""
     for words in differences(old, new):
         path = words.partition(" ")[0]
         is_shown = path.startswith("metadata.") and not path.startswith("metadata.annotations")

@@ -64,7 +64,7 @@ def run_plans(
     Play plans.
 
     Args: plans and seconds = how many, and how long, at most; the single strikes come first, then samples by
-    the seed. replay = the line of a plan, which alone is played, in this process. processes = how many forks
+    the seed. replay = the line of the only plan to play, in this process. processes = how many forks
     play at once, None = one for each processor; the report is the same for any number. progress is called
     after each plan, in the order in which they end. What is wrong with the writes of every run is a failure
     of the empty plan.

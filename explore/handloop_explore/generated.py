@@ -5,7 +5,7 @@ Steps of a workload by chance, from the schema of a kind: they end in an object 
 
 An object is created, changed, changed back, deleted and created again. It may be changed to what the operator
 cannot do, if the server takes it. In the end it is as the sample. The plan `0:late` says whether the cluster
-is then as where the sample alone was ever created.
+is then as if only the sample had ever been created.
 """
 
 from __future__ import annotations

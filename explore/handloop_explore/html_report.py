@@ -88,7 +88,7 @@ def _undisturbed(shown: Window) -> str:
 
 
 def _differences(shown: Window, undisturbed: Played, failure: Failure, command: str) -> str:
-    """What there is to see of two runs, and not of the undisturbed one alone."""
+    """What there is to see of two runs, and not only of the undisturbed one."""
     parting = (
         f"<p>{escape(failure.parting[:1].upper() + failure.parting[1:])}.</p>" if failure.parting else ""
     )

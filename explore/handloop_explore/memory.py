@@ -49,7 +49,7 @@ class Memory:
     """
     The state to which code refers, as it is when this is made. Field: codes, those of the functions.
 
-    State: _lasting, the ids of what is not the operator's alone. Threads: one.
+    State: _lasting, the ids of what is not only the operator's. Threads: one.
     """
 
     def __init__(self, code: Callable[..., Any], outside: Iterable[object] = ()) -> None:

@@ -161,7 +161,7 @@ class _ServerCluster(Administrator):
         }
 
     def paths(self, kinds: Collection[Any]) -> list[str]:
-        """Of all objects of some kinds."""
+        """The paths of all objects of some kinds."""
         names = [(kind, obj["metadata"]["name"]) for kind in kinds for obj in self.objects(kind)]
         return [
             kind.resource.path(namespace=self.namespace, name=name)

@@ -34,7 +34,7 @@ Oracle: TypeAlias = Callable[[Played, Played], Iterator[str]]
 
 
 def verdicts(undisturbed: Played, played: Played) -> list[str]:
-    """All that is wrong with a run, except for the habits; of the undisturbed one, why it is no measure."""
+    """All that is wrong with a run, except for the habits; for the undisturbed one, why it is no measure."""
     if played is undisturbed:
         return _judged(ORACLES, undisturbed, played)
     found = _judged((*ORACLES, *WRITE_ORACLES), undisturbed, played)
@@ -65,7 +65,7 @@ def lives(_: Played, played: Played) -> Iterator[str]:
 
 
 def reconciles_in_time(_: Played, played: Played) -> Iterator[str]:
-    """No reconcile goes on for longer than its deadline, not even when a request of it has no answer."""
+    """No reconcile runs for longer than its deadline, not even when a request of it has no answer."""
     seconds, queue = played.slowest
     if seconds > played.deadline_seconds:
         yield f"a reconcile of {queue} took {seconds:.0f} s, and may take {played.deadline_seconds:g} s"
@@ -80,7 +80,7 @@ def works(undisturbed: Played, played: Played) -> Iterator[str]:
 
 
 def writes_only_while_it_leads(_: Played, played: Played) -> Iterator[str]:
-    """Of several processes only that one writes which has the Lease."""
+    """Of several processes only the one with the Lease writes."""
     for write in played.writes:
         if write.objection:
             yield f"process {write.process} writes without the Lease: {write.objection}: {write}"
@@ -144,7 +144,7 @@ def makes_again_what_is_lost(undisturbed: Played, played: Played) -> Iterator[st
 
 def ends_by_what_users_want(undisturbed: Played, played: Played) -> Iterator[str]:
     """
-    What was before changes nothing: the end is that of an operator which saw the end alone.
+    The history changes nothing: an operator that saw only the end would end the same.
 
     It starts after the users, or a new process begins with what it finds. Here the undisturbed run is judged.
     """
@@ -186,7 +186,7 @@ def _when(number: int, played: Played) -> str:
 
 
 def _is_lost(rival: Rival, left: Object | None, state: State, expected: Mapping[str, Any]) -> bool:
-    """Whether what a rival has deleted at rest is not there again, nor by another name that chance gives."""
+    """Whether what a rival deleted at rest stays deleted, also under another generated name."""
     if not rival.rested_at or left is not None:
         return False
     name = plain_name(key_of(rival.made or {}))
@@ -243,7 +243,7 @@ def leaves_foreign_objects_alone(_: Played, played: Played) -> Iterator[str]:
 
 
 def lets_deletions_end(_: Played, played: Played) -> Iterator[str]:
-    """What is being deleted goes, unless that is to be refused."""
+    """What is being deleted disappears, unless the operator is meant to keep it."""
     for key, obj in played.states[-1].objects.items():
         name = re.sub(r" .*/", " ", key)
         if obj["metadata"].get("deletionTimestamp") and name not in played.refused:

@@ -79,7 +79,7 @@ class Strike(NamedTuple):
     crash-before, crash-after: the process ends there, as by kill -9, and another one starts. crash-sent =
     it ends while the write is under way: the server has it just before the first write of the next one,
     or after 5 s. crash-down = it ends after the write, and the next one starts after the last step of the
-    users. pause = it stops before the write, as by SIGSTOP, and goes on with it 20 s later. crash, at
+    users. pause = it stops before the write, as by SIGSTOP, and continues with it 20 s later. crash, at
     steps: each process ends; where a watch is opened, or a reconcile waits: that process; at settled():
     each process ends after all has come to rest. lost = carried out, and the connection breaks; never-
     sent = there was no connection. timeout-before, timeout-after (at reads: timeout) = no answer comes

@@ -101,7 +101,7 @@ class Places(NamedTuple):
 
     @classmethod
     def of(cls, undisturbed: Played, workload: Workload) -> Places:
-        """Those of a run."""
+        """The places of a run."""
         steps = [told for told in undisturbed.story if told.who == "user"]
         last_step = steps[-1].at if steps else 0.0
         found = [
@@ -139,7 +139,7 @@ class Places(NamedTuple):
         return cls(found, workload.replicas)
 
     def anew(self) -> Iterator[Plan]:
-        """Those in which an operator restarts: at rest everywhere, or after what users did."""
+        """The plans in which an operator restarts: at each place at rest, or after what users did."""
         rests = [one for one in self.places if one.where == "q"]
         yield Plan(tuple(Strike(one.number, "crash", "q") for one in rests))
         yield from (Plan((Strike(one.number, LATE, "q"),)) for one in rests if LATE in one.whats)
@@ -195,7 +195,7 @@ def _sort(write: Write) -> str:
 
 
 def _whats(write: Write, workload: Workload, last_step: float) -> list[str]:
-    """What makes sense at a write: no rival edits what is not there, or takes a name that has its object."""
+    """What makes sense at a write: no rival edits a missing object, or takes the name of an existing one."""
     whats = KINDS[""] if workload.replicas > 1 else [one for one in KINDS[""] if one not in (*LEASES, *SLOW)]
     left_out: set[str] = set()
     if write.status == _CREATED:

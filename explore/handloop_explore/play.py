@@ -49,7 +49,7 @@ Recording: TypeAlias = Callable[[VirtualThreads, Journal], AbstractContextManage
 
 Branch: TypeAlias = Callable[[Callable[[Plan], object]], Plan | None]
 """
-Takes whether a plan begins here, and returns the plan that the run follows from here on, None = as before.
+Takes whether a plan begins here, and returns the plan that the run follows from now on, None = as before.
 
 A run asks it once before it starts the operator, and at each call of the operator, until it gets a plan.
 """
@@ -100,7 +100,7 @@ def play(
 
 
 def _functions_of_others(workload: Workload, invariants: Sequence[Invariant]) -> Iterable[object]:
-    """Those of users and of invariants: what they look at is not the operator's alone."""
+    """The functions of users and invariants: what they look at is not only the operator's."""
     expected = [one for step in workload.steps for one in step.expect]
     return [*(step.do for step in workload.steps), *(one.holds for one in (*expected, *invariants))]
 
@@ -145,7 +145,7 @@ class _Run:
         self._workload = workload
         (setup,) = DrySetUp((workload.set_up,), None).setups()
         self.reconciled = set(setup.kinds)
-        # a kind of another program is worked for, too; its status is not the operator's alone
+        # a kind of another program is worked for, too; its status is not only the operator's
         self._own_kinds = frozenset(kind.resource.kind for kind in (*setup.kinds, *setup.foreign))
         memory.restore(threads.virtual())
         self.cluster = VirtualCluster(threads, (), workload.defined(setup.kinds), conversions_of(setup.kinds))

@@ -126,7 +126,7 @@ class Slowest(NamedTuple):
 
 class Played(NamedTuple):
     """
-    What came of a plan.
+    The outcome of a plan.
 
     story = lines in the order of time; states = the cluster at each settled() and in the end; busy = how
     many writes came where nothing happens any more: in the last two minutes, or at the end of a
@@ -217,7 +217,7 @@ class Journal:
         return ", and ".join(words)
 
     def reconciles_for(self, seconds: float, queue: str) -> None:
-        """A reconcile of a queue goes on for so long, or has ended after that."""
+        """A reconcile of a queue has run for this long, or has ended after that."""
         self.slowest = max(self.slowest, Slowest(seconds, queue))
 
     def arrive(self) -> None:

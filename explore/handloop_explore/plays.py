@@ -19,7 +19,7 @@ from handloop_explore.workload import Invariant, Workload
 
 
 class _Judged(NamedTuple):
-    """What came of a run: its failure, None = there is none, and lines that the undisturbed one had not."""
+    """The outcome of a run: its failure, None = there is none, and lines that the undisturbed one lacked."""
 
     failure: Failure | None
     lines: frozenset[Line]

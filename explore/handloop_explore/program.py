@@ -265,7 +265,7 @@ def _parser() -> _Parser:
         "that are killed",
     )
     parser.add_argument("--seed", type=int, default=1, help="of what is by chance (1)")
-    parser.add_argument("--replay", metavar="PLAN", default="", help="play this one alone, such as 3:lost")
+    parser.add_argument("--replay", metavar="PLAN", default="", help="play only this one, such as 3:lost")
     parser.add_argument("--json", metavar="FILE", help="write the report there, too, for programs")
     parser.add_argument("--html", metavar="FILE", help="the same as a page with the timelines of what failed")
     parser.add_argument(

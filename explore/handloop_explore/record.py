@@ -105,7 +105,7 @@ class Record:
         return [act for act in acts if act.uid in kept]
 
     def made_by_operator(self) -> list[Object]:
-        """The objects that the operator has made, and that are there: others may have made them again."""
+        """The existing objects that the operator has made: others may have recreated them."""
         ours = {act.key for act in self._acts if act.who == OPERATOR and act.old is None}
         return [obj for obj in self._last.values() if key_of(obj) in ours]
 

@@ -58,12 +58,12 @@ class Failure:
 
     @property
     def title(self) -> str:
-        """Its plan, in words."""
+        """The failure's plan, in words."""
         return f"Plan {self.plan}" if str(self.plan) else "Without a plan"
 
     @property
     def heading(self) -> str:
-        """Its plan, and which run is to be doubted, if it is not this one."""
+        """The failure's plan, and which run to doubt, if it is not this one."""
         return f"{self.title}: {self.doubt}" if self.doubt else self.title
 
     @property
@@ -129,7 +129,7 @@ class Report:
 
     @classmethod
     def of_undisturbed(cls, undisturbed: Played, verdicts: Sequence[str]) -> Self:
-        """One of the run without a plan, which fails."""
+        """The failure of the run without a plan."""
         return cls(undisturbed, failed=1, failures=[Failure.of(undisturbed, undisturbed, verdicts)])
 
     def count(self, plan: Plan) -> None:
@@ -145,12 +145,12 @@ class Report:
 
     @property
     def plans_per_second(self) -> float:
-        """Of processor time; 0 = not known yet."""
+        """Plans per second of processor time; 0 = not known yet."""
         return self.timed_plans / self.seconds if self.seconds else 0.0
 
     @property
     def plans_by_the_clock(self) -> float:
-        """Of a second that people wait."""
+        """Plans per second of waiting."""
         return self.plans / self.wall_seconds if self.wall_seconds else 0.0
 
     @property

@@ -174,7 +174,7 @@ def _leaves(value: Any, path: Path = ()) -> Iterator[Path]:
 
 
 def _set_leaves(obj: Object) -> Iterator[Path]:
-    """Those that a client has set, by their names, and that are not keys of lists."""
+    """The leaves that a client has set, by their names, and that are not keys of lists."""
     entries = obj["metadata"].get("managedFields", ())
     text = json.dumps([one for one in entries if not one["manager"].startswith("kube-")])
     keys = set(re.findall(r'\\"(\w+)\\":', text))

@@ -50,7 +50,7 @@ class Tape:
             self._tell_story()
 
     def processes(self) -> list[str]:
-        """Those that took steps, in the order of the first."""
+        """The processes that took steps, in the order of their first."""
         return [process.name for process in self._steps]
 
     def document(

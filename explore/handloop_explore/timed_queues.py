@@ -1,4 +1,4 @@
-"""Which reconciles go on in a process, and how long they take, as the metrics of its work queues say."""
+"""Which reconciles run in a process, and how long they take, as the metrics of its work queues say."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from handloop_explore.played import Journal
 
 
 class TimedQueues(WorkqueueMetricsProvider):
-    """Tells a journal the age of each reconcile: at its end, and each half second while it goes on."""
+    """Tells a journal the age of each reconcile: at its end, and each half second while it runs."""
 
     def __init__(self, journal: Journal, works: Callable[[bool], object]) -> None:
         """Args: works is told that the thread which runs begins a reconcile, or ends it."""
@@ -41,7 +41,7 @@ class _Begun:
 
 
 class _Age:
-    """Both the histogram of the reconciles that ended, and the gauge of the longest that goes on."""
+    """The histogram of the reconciles that ended, and the gauge of the longest that still runs."""
 
     def __init__(self, journal: Journal, queue: str, works: Callable[[bool], object]) -> None:
         self._journal = journal
@@ -54,5 +54,5 @@ class _Age:
         self._journal.reconciles_for(value, self._queue)
 
     def set(self, value: float) -> None:
-        """A reconcile goes on."""
+        """A reconcile runs."""
         self._journal.reconciles_for(value, self._queue)

@@ -21,7 +21,7 @@ _TIMES: Final = 24.0
 _TIME_WIDTH: Final = 50.0
 _REFUSED: Final = 400
 _ASIDE: Final = ("plan", "rival")
-"""Who is in the failing run alone."""
+"""Who is only in the failing run."""
 
 
 class Window(NamedTuple):

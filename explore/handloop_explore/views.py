@@ -77,7 +77,7 @@ class Views:
                 faults.distort_watches("repeat", seconds=BLIND_SECONDS, **where)
 
     def _expire(self, held: Injection) -> None:
-        """What was held back never comes: the watches are told that their history is gone."""
+        """What was held back never comes: the watches learn that their history is gone."""
         self._cluster.sandbox.faults.expire(only_open=True, **self._mine)
         held.clear()
 

@@ -181,7 +181,7 @@ class VirtualEvent:
         self._set = False
 
     def _at_fork_reinit(self) -> None:
-        """In a fork threading asks this of the events of all threads; here it goes on as it was."""
+        """In a fork threading asks this of the events of all threads; here it continues as it was."""
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until it is set. Returns: whether it is."""

@@ -42,7 +42,7 @@ class VirtualNames:
     The names of one world.
 
     State: _random, the state of the module random's generator in the world; _before, what each name means
-    outside of it. Threads: names mean virtual things in the real thread that made this alone.
+    outside of it. Threads: names mean virtual things only in the real thread that made this.
     """
 
     def __init__(self, world: Any, threads: Mapping[str, Callable[..., Any]], seed: int) -> None:

@@ -228,7 +228,7 @@ class VirtualThreads:
         """
         The present time. A thread that reads it again and again without a wait does so until something.
 
-        A single reading takes no time: who logs a line for the first time alone would be later than others.
+        A single reading takes no time: a process that logs for the first time would be later than others.
         """
         self._readings += 1
         if self._readings > _READINGS:
@@ -268,7 +268,7 @@ class VirtualThreads:
         self.sleep(seconds)
 
     def threads(self) -> list[VirtualThread]:
-        """Those that were started and have not ended."""
+        """The threads that were started and have not ended."""
         return list(self._threads.values())
 
     def run_for(self, seconds: float) -> None:
@@ -472,7 +472,7 @@ class VirtualThread:
 
 
 def _survived(run: Callable[[], object]) -> None:
-    """Run a thread of an author, whose error ends it alone, as threading.excepthook would have it."""
+    """Run a thread of an author, whose error ends only it, as threading.excepthook would have it."""
     try:
         run()
     except Exception:

@@ -51,7 +51,7 @@ class Workload:
     cluster is compared with that of the undisturbed run. remembers = the end may depend on what users
     wanted before, such as with one Job for each change. replicas = the processes of the operator; of
     several one leads, by a Lease; with shards each works on the slots that it has, and all but the first
-    join later. deadline_seconds = how long a reconcile may go on. ignore = fields that are left out of
+    join later. deadline_seconds = how long a reconcile may run. ignore = fields that are left out of
     comparisons, such as `secrets:data.password`, or all of a kind: `jobs`; so is what chance or the time
     has made, anyway. definitions = the CRDs of other programs, which exist from the beginning. outside =
     objects that play a system outside of the cluster: they outlive a process.

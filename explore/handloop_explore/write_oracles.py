@@ -160,7 +160,7 @@ def writes_as_often_as_undisturbed(undisturbed: Played, played: Played) -> Itera
 
 
 def generates_once(undisturbed: Played, played: Played) -> Iterator[str]:
-    """What is generated once, such as a password, is not generated again over the first."""
+    """A value that is generated once, such as a password, is never overwritten by another."""
     usual = _generated(undisturbed, undisturbed.chance)
     for (name, path), times in _generated(played, undisturbed.chance).items():
         if times > usual[name, path]:
@@ -236,7 +236,7 @@ def _made_for_the_gone(played: Played) -> Counter[str]:
 
 
 def _generated(played: Played, chance: Chance) -> Counter[tuple[str, str]]:
-    """How often the operator put another value over one that was there by chance, in what it makes."""
+    """How often the operator put another value over a generated one, in what it makes."""
     found: Counter[tuple[str, str]] = Counter()
     for act in played.acts:
         if act.who != OPERATOR or not (act.old and act.new) or act.obj["kind"] in played.reconciled:

@@ -45,7 +45,7 @@ class Clock(Protocol):
         """
 
 
-# on Linux, a clock that goes on while the machine sleeps: foreign leases, tokens and connections go on, too
+# on Linux, a clock that continues while the machine sleeps: foreign leases, tokens and connections age, too
 _monotonic: Final[Callable[[], float]] = (
     partial(time.clock_gettime, time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic
 )

@@ -39,7 +39,7 @@ _factory: LockFactory = plain_lock
 
 
 def set_lock_factory(factory: LockFactory) -> LockFactory:
-    """Use factory for locks made from here on; returns the one before. For tests."""
+    """Use factory for locks made from now on; returns the one before. For tests."""
     global _factory
     before, _factory = _factory, factory
     return before

@@ -41,7 +41,7 @@ class StepTrace:
         self._with_keys: set[int] = set()
 
     def start(self, sink: Sink) -> None:
-        """Tell sink from now on, in the place of an earlier one."""
+        """Tell sink from now on, in place of an earlier one."""
         self._sink = sink
         self._with_keys.clear()
         self.on = True

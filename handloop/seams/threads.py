@@ -28,7 +28,7 @@ def as_error(error: BaseException) -> Exception:
 @contextmanager
 def outliving(log: Any, event: str, **facts: Any) -> Iterator[None]:
     """
-    A turn of a loop: whatever it raises is logged, and the loop goes on, also when the log itself fails.
+    A turn of a loop: whatever it raises is logged, and the loop continues, also when the log itself fails.
 
     So does every loop of ours: an author's exit, such as SystemExit, ends no thread on which others rely.
     """

@@ -84,7 +84,7 @@ class Span(Protocol):
     """A span under way: that of its thread until the end of its block."""
 
     def tell(self, facts: Mapping[str, str | int], *, failed: str = "") -> None:
-        """What is known at its end. Args: failed = why it has, "" = it has not."""
+        """Set what is known at the span's end. Args: failed = why it has, "" = it has not."""
 
 
 class Tracer(Protocol):
@@ -146,12 +146,12 @@ class Tracing:
         return found if found is not None and found.sampled else None
 
     def ids(self) -> dict[str, str]:
-        """What names it in log lines."""
+        """The ids that name the span in log lines."""
         found = self.sampled()
         return {} if found is None else {"traceID": found.trace_id, "spanID": found.span_id}
 
     def exemplar(self) -> dict[str, str] | None:
-        """What names it in a metric."""
+        """The labels that name the span in a metric."""
         found = self.sampled()
         return None if found is None else {"trace_id": found.trace_id, "span_id": found.span_id}
 

@@ -56,7 +56,7 @@ class FilledCaches:
         return Lister(store, kind.resource, selection)
 
     def listers_of(self, kind: type[K]) -> Sequence[Lister[K]]:
-        """That of lister_for."""
+        """The lister of lister_for."""
         return [self.lister_for(kind)]
 
     def referred(self, kind: type[K], name: ObjectName, *, owner: ObjectName) -> K | None:  # noqa: ARG002

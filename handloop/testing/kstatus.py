@@ -1,5 +1,5 @@
 """
-kstatus: what `helm --wait`, Flux and others take an object for, by its fields alone.
+kstatus: what `helm --wait`, Flux and others take an object for, only by its fields.
 
 Follows: sigs.k8s.io/cli-utils pkg/kstatus/status/{generic,status,core}.go @5895ad6c1, differs: the group
 extensions has no rules. ConfigMap, Secret, CronJob and PodDisruptionBudget, which are always done once their
@@ -44,7 +44,7 @@ class _Parts(NamedTuple):
     status: Mapping[str, Any]
 
     def conditions(self, kind: str, **fields: str) -> Iterator[Mapping[str, Any]]:
-        """Those of a type with these fields."""
+        """The conditions of a type with these fields."""
         wanted = {"type": kind, **fields}.items()
         return (each for each in self.status.get("conditions") or () if each.items() >= wanted)
 

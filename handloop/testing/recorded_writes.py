@@ -39,7 +39,7 @@ class RecordedWrites:
     """
 
     def __init__(self, *objects: Kind) -> None:
-        """Args: objects are there already, to read and to patch."""
+        """Args: objects exist already, to read and to patch."""
         self.writes: list[Recorded] = []
         self._documents = {_path_of(obj): _document(obj) for obj in objects}
         self._version = 0
@@ -57,7 +57,7 @@ class RecordedWrites:
         body: bytes | None = None,
         **_: Any,
     ) -> Response:
-        """Answer with the object as it is now; 404 without one, 409 for a create of one that is there."""
+        """Answer with the object as it is now; 404 without one, 409 for a create of one that exists."""
         path = unquote(path)
         if method == "GET":
             return self._answer(path)

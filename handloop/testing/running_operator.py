@@ -35,7 +35,7 @@ USER_AGENT: Final = "operator-under-test"
 _LEAK_SECONDS: Final = SECONDS
 _LOOK_SECONDS: Final = 0.05
 _OWN_REASONS: Final = (NAME_TAKEN, WRITE_REFUSED, NOT_INDEXED, INVALID_OBJECT)
-"""Of Events that a process records again, as long as their reason is there."""
+"""The reasons of Events that a process records again as long as the cause lasts."""
 _OF_ONE_TRY: Final = re.compile(r""" (reconcileID|causes)=('[^']*'|"[^"]*")| failures=\d+""")
 
 
@@ -98,7 +98,7 @@ class RunningOperator:
         return self._sandbox.asked(USER_AGENT)[self._skipped :]
 
     def writes(self) -> list[RequestAttributes]:
-        """Those of them that may have changed something."""
+        """The requests that may have changed something."""
         return [one for one in self.asked() if one.writes]
 
     def start(self) -> None:
@@ -256,7 +256,7 @@ def _run_of(
 
 
 def _left_of(threads: set[threading.Thread]) -> set[threading.Thread]:
-    """Those that do not end soon. Blocks: for _LEAK_SECONDS at most."""
+    """The threads that do not end soon. Blocks: for _LEAK_SECONDS at most."""
     ends_at = time.monotonic() + _LEAK_SECONDS
     for thread in threads:
         thread.join(max(0.0, ends_at - time.monotonic()))

@@ -124,7 +124,7 @@ class RunningSandbox:
         seconds: float = SECONDS,
     ) -> K:
         """
-        Wait for an object: until it is there, or until condition(object) is true.
+        Wait for an object: until it exists, or until condition(object) is true.
 
         Returns: the object. Raises: AssertionError at the deadline, with the object as it was and the watch
         events that predicates of operators have dropped; ClientError.
@@ -180,7 +180,7 @@ class RunningSandbox:
         ]
 
     def writes(self, user_agent: str = "") -> list[RequestAttributes]:
-        """Those of them that may have changed something."""
+        """The requests that may have changed something."""
         return [one for one in self.asked(user_agent) if one.writes]
 
     def _end(self, job: Kind, end: str) -> None:

@@ -71,7 +71,7 @@ class Sharing:
     def __init__(
         self, sandbox: ManagedSandbox, set_up: Callable[[Manager], object], *, slots: int = SLOTS, by: By
     ) -> None:
-        """Nobody is there yet. See `sharing`."""
+        """No replica runs yet. See `sharing`."""
         self.sandbox = sandbox
         # as short as they can be: a test waits for each change
         self.shards = Shards(
@@ -92,12 +92,12 @@ class Sharing:
 
     @property
     def strays(self) -> Sequence[Written]:
-        """Those of a replica that did not hold the slot of the object."""
+        """The writes of a replica that did not hold the object's slot."""
         return [write for write in self.writes if write.is_stray]
 
     @property
     def holders(self) -> Mapping[int, str]:
-        """Who has each slot's Lease; "" = it was released. A slot that nobody had yet is not there."""
+        """Who has each slot's Lease; "" = it was released. A slot that nobody had yet is missing."""
         with self._lock:
             return MappingProxyType(dict(self._holders))
 
@@ -184,7 +184,7 @@ class Sharing:
 
 
 class _Noted(ForwardingTransport):
-    """That of one replica: its writes are sent one at a time among all replicas."""
+    """The transport of one replica: its writes are sent one at a time among all replicas."""
 
     def __init__(
         self,

@@ -23,7 +23,7 @@ class Held(NamedTuple):
 
     @property
     def slots(self) -> frozenset[int]:
-        """The slots alone."""
+        """Only the slots."""
         return frozenset(self.since)
 
 
@@ -66,7 +66,7 @@ class HeldSlots:
 
     def add(self, slot: int) -> int:
         """
-        Hold a slot from here on; nothing changes if it is held.
+        Hold a slot from now on; nothing changes if it is held.
 
         Returns: the version that has it, to wait for with `SharedIndexInformer.has_listed`.
         Raises: ValueError for a slot that is none of ours. Blocks: while the followers are told.
@@ -85,7 +85,7 @@ class HeldSlots:
         return self._change(lambda held, _: {key: since for key, since in held.items() if key != slot})
 
     def follow(self, follower: SlotFollower) -> None:
-        """Tell follower of each change from here on."""
+        """Tell follower of each change from now on."""
         with self._lock:
             self._followers = (*self._followers, follower)
 

@@ -24,7 +24,7 @@ class KnownNamespaces:
     """
     The slot of each namespace that was met, and how many objects of it were dropped.
 
-    Only what the server sent is met: a question may be a text that a user wrote, and is not remembered.
+    Only what the server sent is met: a question may be a string that a user wrote, and is not remembered.
 
     State: _slots, changed under _lock (98), read without it; oldest first. _dropped = counts, which may miss
     one where two threads count at once. are_too_many = the last selector could not name all foreign ones.
@@ -48,7 +48,7 @@ class KnownNamespaces:
         return slot_of_namespace(namespace, self._count) if slot is None else slot
 
     def meet(self, namespace: str) -> int:
-        """The slot of a namespace that the server has sent; it is known from here on."""
+        """The slot of a namespace that the server has sent; it is known from now on."""
         slot = self._slots.get(namespace)
         return self._remember(namespace) if slot is None else slot
 

@@ -1,9 +1,9 @@
 """
 The source of an informer that holds only the objects of this process' slots.
 
-Each list and watch asks for those slots alone. By label the server obeys. By namespace it leaves out the
+Each list and watch asks only for those slots. By label the server obeys. By namespace it leaves out the
 foreign namespaces that are known. By UID only a server with the feature ShardedListAndWatch obeys, and the
-answers hardly say so: of 1.36.3's, a list of a built-in kind alone has shardInfo. So the slot of each object
+answers hardly say so: of 1.36.3's, only a list of a built-in kind has shardInfo. So the slot of each object
 that arrives is looked at:
 
     no foreign object has come    pages and blocks are decoded whole: as without shards
@@ -96,7 +96,7 @@ class SlotSieve:
         return False
 
     def begin(self, slots: frozenset[int], *, anew: bool) -> None:
-        """A request for slots is sent; anew = it is no further page of a list."""
+        """A request for slots is sent; anew = it is not a further page of a list."""
         self.sent = slots
         self.metadata_first = self.found == "client"
         self.came = self.came and not anew
@@ -252,7 +252,7 @@ class ShardedSource(Generic[T]):
         return options if self._sieve.refused else self.scope.narrowed(options, self._slots())
 
     def _slots(self) -> frozenset[int]:
-        """Those that were asked for, without those that have left since; but if all have, all."""
+        """The slots that were asked for, without those that have left since; but if all have, all of them."""
         asked, now = self.asked.since, self.scope.held.now.since
         return frozenset(slot for slot in asked if slot in now) or frozenset(asked)
 

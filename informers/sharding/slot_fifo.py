@@ -4,8 +4,8 @@ The FIFO of an informer that holds only the objects of this process' slots.
 A slot is *open* from the list that was asked for it on, until it leaves. Under the FIFO's lock, each queued
 and each stored object is in an open slot, or departs: its deltas are one Deleted of a `Departed`, which takes
 it out of the store, and of which no handler is told. So an event or a list that was under way when a slot
-left brings nothing back. The threads keep their rules: the reflector alone adds objects, and the informer's
-loop alone writes the store. The thread that changes the slots only queues departures.
+left brings nothing back. The threads keep their rules: only the reflector adds objects, and only the
+informer's loop writes the store. The thread that changes the slots only queues departures.
 
 A slot that leaves and comes back is another one, as its changes in between are not known: its objects depart,
 and come as new ones with the next list.

@@ -55,7 +55,7 @@ class SlotRestriction(ShardedSource[T]):
     @property
     def narrowed_by(self) -> str:
         """
-        What keeps objects of foreign slots away.
+        What keeps away objects of slots that are not held.
 
         Returns: by UID "server" = of many that came none was foreign, "unknown" = too few have come; by
         namespace "fields"; by label "labels"; "client" = some come, and are dropped here, by namespace as

@@ -46,7 +46,7 @@ class Chapter(NamedTuple):
 
     @property
     def next(self) -> Chapter | None:
-        """The one after it."""
+        """The chapter after it."""
         after = CHAPTERS[CHAPTERS.index(self) + 1 :]
         return after[0] if after else None
 

@@ -110,7 +110,7 @@ class PausedWorker:
     """
     A thread that gets a key, waits for resume(), and gives the key back; for the length of a `with`.
 
-    State: syncs, the keys in the order in which work on them began. The worker's thread alone writes it.
+    State: syncs, the keys in the order in which work on them began. Only the worker's thread writes it.
     """
 
     def __init__(self, queue: RateLimitingQueue[str]) -> None:

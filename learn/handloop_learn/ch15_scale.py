@@ -32,7 +32,7 @@ RECAP: Final = (
 
 
 class ConfigMapNames(Kind, group="", version="v1", kind="ConfigMap", plural="configmaps"):
-    """A view of ConfigMaps: their metadata alone."""
+    """A view of ConfigMaps: only their metadata."""
 
 
 class Work(NamedTuple):

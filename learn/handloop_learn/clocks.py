@@ -15,7 +15,7 @@ class HandClock(RealClock):
     """
     Stands still until advance. A thread that waits looks every two milliseconds whether its time has come.
 
-    State: _now, seconds; the chapter's thread alone writes it.
+    State: _now, seconds; only the chapter's thread writes it.
     """
 
     def __init__(self) -> None:

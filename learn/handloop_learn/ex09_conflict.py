@@ -33,11 +33,11 @@ _MOST_CALLS: Final = 20
 _AGAIN: Final = "Catch Conflict, read the Foo from the server, and begin again with that one."
 _WHOLE: Final = "Compute the change again from the Foo that you have just read: it may have changed."
 _BOUND: Final = "Count the updates. If the fifth is refused, let the Conflict out: the worker retries later."
-_OTHERS: Final = "Catch Conflict alone. A retry does not help against other errors, so let them out."
+_OTHERS: Final = "Catch only Conflict. A retry does not help against other errors, so let them out."
 
 
 class _EndlessError(BaseException):
-    """The reader's code goes on forever. No `except Exception` swallows it."""
+    """The reader's code continues forever. No `except Exception` swallows it."""
 
 
 class _Foos:

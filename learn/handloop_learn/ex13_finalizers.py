@@ -177,7 +177,7 @@ def _unanswered(world: _World) -> Iterator[str]:
             _LAST,
         )
     else:
-        hint = "Catch NoBucketError alone. Let other errors out: the worker retries later."
+        hint = "Catch only NoBucketError. Let other errors out: the worker retries later."
         raise WrongError("the cloud did not answer, and your sync said that all is well", hint)
     yield "while the cloud does not answer, the Foo waits"
 

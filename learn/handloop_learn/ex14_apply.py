@@ -25,7 +25,7 @@ from handloop import Conflict
 
 def hand_over(apply, foo):
     """
-    `gitops` has applied the label team, deploymentName and replicas. From now on `scaler` alone has replicas.
+    `gitops` has applied the label team, deploymentName and replicas. From now on only `scaler` has replicas.
 
     apply  apply(who, fields) applies under a name, and raises Conflict for a field of another manager;
            apply(who, fields, force=True) takes it. fields is all that this manager wants, such as

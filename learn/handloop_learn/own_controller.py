@@ -1,4 +1,4 @@
-"""The plain Foo controller with a reader's pieces in the place of its own parts."""
+"""The plain Foo controller with a reader's pieces in place of its own parts."""
 
 from __future__ import annotations
 
@@ -208,7 +208,7 @@ class OwnRunnable(PlainFooRunnable):
 
 
 def add_own_foo(manager: Manager, *, workers: int, pieces: Pieces) -> OwnRunnable:
-    """Add it to a manager, in the place of the plain one."""
+    """Add it to a manager, in place of the plain one."""
     runnable = OwnRunnable(manager, workers=workers, pieces=pieces)
     manager.add(runnable)
     return runnable

@@ -44,7 +44,7 @@ def grade(said: str, truth: Truth) -> str:
 def _of_words(said: str, truth: Words) -> str:
     clauses = [_WORD.findall(clause) for clause in _CLAUSE.split(said)]
     if truth in (YES, NO):
-        # the first word alone: "no, it waits"
+        # only the first word: "no, it waits"
         clauses = [words[:1] for words in clauses if words][:1]
     votes = {_vote(words, truth) for words in clauses} - {""}
     return votes.pop() if len(votes) == 1 else ""

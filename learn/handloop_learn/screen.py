@@ -154,7 +154,7 @@ class Screen:
 
     def wait_for_next(self, title: str) -> bool:
         """
-        Wait before the next chapter. Returns: whether the reader goes on.
+        Wait before the next chapter. Returns: whether the reader continues.
 
         Blocks: until the reader pressed Enter; never without keys.
         """

@@ -36,7 +36,7 @@ class Authenticator:
         self.credentials = Credentials(secrets.token_bytes(32), self._users)
 
     def unveiled(self, request: Request) -> Request:
-        """The request with a token in its path moved into the Authorization header, if none is there."""
+        """The request with a token in its path moved into the Authorization header, if it has none."""
         return unveil(request, self._users or ()) if self._tokens_in_paths else request
 
     def user(self, state: State, request: Request, now: float) -> User | None:
@@ -61,7 +61,7 @@ def unveil(request: Request, tokens: Iterable[str]) -> Request:
     """
     The request without the token at the start of its path, if it is one of tokens.
 
-    It goes into the header, unless a bearer token is there.
+    It goes into the header, unless that has a bearer token.
     """
     first, _, rest = request.path.removeprefix("/").partition("/")
     given = first.encode(errors="surrogateescape")

@@ -55,7 +55,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 class _Comparison:
-    """Both servers, and what was found on them."""
+    """The two servers, and what was found on them."""
 
     def __init__(self, own: Endpoint, other: Endpoint, *, depth: int, quiet: bool) -> None:
         self._own, self._other, self._depth, self._quiet = own, other, depth, quiet
@@ -121,7 +121,7 @@ class _Comparison:
         """
         Ask both, and print how the answers differ.
 
-        Returns: whether it goes on. What the other server had before is neither changed nor deleted.
+        Returns: whether it continues. What the other server had before is neither changed nor deleted.
         """
         own, other = (self._sent(server, ask) for server in (self._own, self._other))
         self._requests += 1
@@ -165,5 +165,5 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--bare", action="store_true", help="a sandbox without controllers, as in envtest")
     parser.add_argument("--depth", type=int, default=1, help="levels of an object that get mistakes (1)")
-    parser.add_argument("--quiet", action="store_true", help="print the figures alone")
+    parser.add_argument("--quiet", action="store_true", help="print only the figures")
     return parser

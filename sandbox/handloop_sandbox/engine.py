@@ -224,7 +224,7 @@ class Engine:
 
     def settle(self) -> bool:
         """
-        Have converted what watches, controllers and caches wait for, and go on with them.
+        Have converted what watches, controllers and caches wait for, and continue with them.
 
         Returns: whether anything waited. Blocks: while webhooks convert.
         """
@@ -295,7 +295,7 @@ class Engine:
         return lines
 
     def due(self, watchers: Iterable[WatchOutput]) -> list[WatchOutput]:
-        """Those watches of which take() has something to do."""
+        """The watches for which take() has work."""
         with self._lock:
             now = self._clock.time()
             return [watcher for watcher in watchers if watcher.is_due(now)]
@@ -368,7 +368,7 @@ class Engine:
         """
         Go back by a number of changes, or to a version, as after the restore of a backup. Every watch ends.
 
-        Returns: the newest version from here on. Raises: ValueError.
+        Returns: the newest version from now on. Raises: ValueError.
         """
         if (changes is None) == (resource_version is None):
             raise ValueError("either a number of changes or a resource version")

@@ -286,7 +286,7 @@ class HTTPServer:
                 self._set_timer(at)
 
     def _tick(self) -> float | None:
-        """Step the controllers; one that raises is tried again later, and the server goes on."""
+        """Step the controllers; one that raises is tried again later, and the server continues."""
         try:
             return self._engine.tick(rounds=1)  # requests get their turn between two rounds
         except Exception:

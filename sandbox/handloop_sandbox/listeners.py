@@ -26,7 +26,7 @@ class Listeners:
         return len(self._living())
 
     def add(self, listener: Listener) -> None:
-        """Call listener from here on."""
+        """Call listener from now on."""
         self._add(lambda: listener)
 
     def add_weakly(self, listener: Listener) -> None:

@@ -84,7 +84,7 @@ def _decoded(call: Call, obj: Object | None) -> Object:
     """An object as a request's would be read; the parts that its step took from the store are so already."""
     obj, stored = obj or {}, call.stored()
     if stored and obj.get("apiVersion") != call.resource.api_version and call.resource.conversion is not None:
-        obj = {**served_object(call.resource, stored), "metadata": obj["metadata"]}  # they change that alone
+        obj = {**served_object(call.resource, stored), "metadata": obj["metadata"]}  # they change only that
     parts = stored.object if stored and not call.resource.custom else {}
     kept = {name: part for name, part in obj.items() if isinstance(part, dict) and part is parts.get(name)}
     rest = {name: part for name, part in obj.items() if name not in kept}

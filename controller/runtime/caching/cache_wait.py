@@ -1,7 +1,7 @@
 """
 Waiting until caches are filled.
 
-A runnable's or a reconcile's first read of a cache waits. A handler gets the objects that are there.
+A runnable's or a reconcile's first read of a cache waits. A handler gets the objects that have arrived.
 Decision: A cache that is not filled is not read.
 """
 
@@ -23,7 +23,7 @@ Troubles = Callable[[], Sequence[str]]
 READER: Final[ContextVar[str]] = ContextVar("READER", default="")
 """
 Whose thread reads a cache that is not filled. A "runnable" waits. A "reconcile" waits, too, but not while the
-first list fails: other names need the worker. All others, such as handlers, get the objects that are there.
+first list fails: other names need the worker. All others, such as handlers, get what has arrived.
 """
 
 
@@ -70,13 +70,13 @@ class Filling(Protocol):
     has_ended: bool
 
     def has_synced(self, namespace: str = "", /) -> bool:
-        """Whether its first list is there."""
+        """Whether its first list has arrived."""
 
     def is_failing(self, namespace: str = "", /) -> bool:
         """Whether that fails, and is tried again."""
 
     def troubles(self, namespace: str = "", /) -> list[str]:
-        """Why it is not there, in words."""
+        """Why it has not arrived, in words."""
 
 
 class FirstReads:

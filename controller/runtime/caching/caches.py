@@ -327,7 +327,7 @@ class Caches:
         return [*other, *self._factories.values()]
 
     def start(self, stop: threading.Event) -> None:
-        """Start the informers made so far, and from here on new ones; does not wait."""
+        """Start the informers made so far, and from now on new ones; does not wait."""
         self._stop = stop
         for factory in self._all_factories():
             factory.start(stop)

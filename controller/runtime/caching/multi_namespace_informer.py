@@ -33,7 +33,7 @@ _NOT_CONVERTED: Final = "conversion webhook for "
 _REFUSALS: Final = (HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND)
 
 _MOST_FILLED: Final = 1000
-"""A namespace that is asked for may be a text that a user wrote: so many are remembered."""
+"""A namespace that is asked for may be a string that a user wrote: so many are remembered."""
 
 RECONCILED: Final[ContextVar[str]] = ContextVar("RECONCILED", default="")
 """The namespace of the name that this thread reconciles, "" = none."""
@@ -62,7 +62,7 @@ class _Gate(Generic[T]):
     """
     A handler of one namespace, until it leaves. Implements handloop.informers.handlers.ResourceEventHandler.
 
-    And one of the objects alone that may be held when it is called. A call that is under way when a
+    And one of only the objects that may be held when it is called. A call that is under way when a
     namespace leaves may read what is watched no longer.
     """
 
@@ -282,7 +282,7 @@ class MultiNamespaceInformer(Lister[T]):
         return registration
 
     def stop(self) -> None:
-        """End the informers, for good; does not wait. has_ended is True from here on."""
+        """End the informers, for good; does not wait. has_ended is True from now on."""
         self.has_ended = True
         for informer in self.informers:
             informer.stop()

@@ -27,7 +27,7 @@ class NamespaceAnnotations:
     The annotations of all namespaces.
 
     State, under _lock: _informer, written once, and read without it; None before start, and without room for
-    a thread; _started; _told, whether the missing right was logged. _readers grows before start alone.
+    a thread; _started; _told, whether the missing right was logged. _readers grows only before start.
     Threads: any reads; the listener of the namespaces calls the readers.
     """
 

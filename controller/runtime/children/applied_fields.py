@@ -10,7 +10,7 @@ The memory also tells that an apply would change nothing although the object dif
 server leaves zeros out, spells a value in its own way, or an admission policy has changed it. What the last
 apply made is still there then.
 
-Once something else is there, the server is asked again: a write of a former leader, or of a process before,
+Once something else is stored, the server is asked again: a write of a former leader, or of a process before,
 may have been under way for long, and brings back what was revoked since.
 Decision: A controller removes the fields that it no longer wants.
 """
@@ -108,7 +108,7 @@ class LastApply(NamedTuple):
     """
     An apply: for which reconciled name, to which object.
 
-    And hashes of what was sent, of what became of that, and of all that was there then.
+    And hashes of what was sent, of what became of that, and of all that was stored then.
     """
 
     reconciled: ObjectName
@@ -170,7 +170,7 @@ class AppliedFields:
             self._last[_place(wanted)] = applied
 
     def forget_names(self, gone: Callable[[ObjectName], bool]) -> None:
-        """Forget the children of names that another replica works on from here on: it applies, too."""
+        """Forget the children of names that another replica works on from now on: it applies, too."""
         with self._lock:
             entries = list(self._last.items())
         # gone may take a lock of its own
@@ -268,13 +268,13 @@ def _digest(said: Fields) -> int:
 
 
 def _digest_of_all(obj: Kind) -> int:
-    """Of all that an apply may send; the generation also changes with fields that the type lacks."""
+    """The digest of all that an apply may send; the generation also counts fields that the type lacks."""
     return hash((_digest(owned_fields(obj)), obj.metadata.generation))
 
 
 def _digest_of_ours(said: Fields, there: Fields) -> int:
     """
-    Of what the wanted fields are there.
+    The digest of the live values of the wanted fields.
 
     Not of the fields beside them: to those that a scheduler or another controller sets an apply means
     nothing, and it may be refused, or even do harm: a port with the protocol "" is a new entry at each apply.

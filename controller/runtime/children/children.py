@@ -36,7 +36,7 @@ class Caches(Protocol):
         """The cached objects of a kind; the first call for a kind starts its cache and waits for it."""
 
     def listers_of(self, kind: type[K]) -> Sequence[Lister[Any]]:
-        """All caches of a kind: of selections, and of metadata alone; else the one of lister_for."""
+        """All caches of a kind: of selections, and of only metadata; else the one of lister_for."""
 
 
 class Tools(Protocol):
@@ -48,7 +48,7 @@ class Tools(Protocol):
 
     @property
     def client(self) -> Client:
-        """It records the writes."""
+        """The client; it records the writes."""
 
 
 class Children:
@@ -156,7 +156,7 @@ class Children:
         return self._live(wanted)
 
     def _lister_of(self, wanted: K) -> Lister[K]:
-        """That of its kind; of several, the one that would hold it."""
+        """The lister of its kind; of several, the one that would hold it."""
         try:
             return self._caches().lister_for(type(wanted))
         except SeveralSelections as several:

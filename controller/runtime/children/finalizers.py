@@ -27,7 +27,7 @@ def is_being_deleted(obj: Kind) -> bool:
 
 def add_finalizer(client: ResourceClient[T], obj: T, finalizer: str, *, field_manager: str = "") -> T:
     """
-    Add a finalizer to an object that is not being deleted; without a request when it is there.
+    Add a finalizer to an object that is not being deleted; without a request when it has it.
 
     Returns: the object after that. Raises: Conflict when the object has changed since it was read.
     """
@@ -38,7 +38,7 @@ def add_finalizer(client: ResourceClient[T], obj: T, finalizer: str, *, field_ma
 
 def remove_finalizer(client: ResourceClient[T], obj: T, finalizer: str, *, field_manager: str = "") -> T:
     """
-    Remove a finalizer, so that the object may go; without a request when it is not there.
+    Remove a finalizer, so that the object may go; without a request when it lacks it.
 
     Returns: the object after that. Raises: Conflict when the object has changed since it was read.
     """

@@ -100,7 +100,7 @@ class Keeper:
     """
     Implements Reconciler[Definition].
 
-    The certificates are there before the definition needs them: so the program can go first.
+    The certificates exist before the definition needs them: so the program can be deployed first.
     """
 
     def __init__(self, place: Place, trust: Trust, clock: Clock) -> None:
@@ -127,7 +127,7 @@ class Keeper:
         return Result(requeue_after=min(step.wait_seconds, _LOOK_SECONDS))
 
     def _definitions(self, client: Client, known: Definition) -> Iterator[Definition]:
-        """Those that lead to a webhook; one that does not trusts nobody, and is asked for nothing."""
+        """The definitions that lead to a webhook; any other trusts nobody, and is not looked at."""
         for name in self._place.versions:
             try:
                 found = known if name == known.metadata.name else client.resource(Definition).get(name)

@@ -1,7 +1,7 @@
 """
 The webhook that converts, on every replica: it serves as soon as it has a certificate, leader or not.
 
-It goes on until the reconciles have ended at a stop: they may write in any version until then.
+It continues until the reconciles have ended at a stop: they may write in any version until then.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class ServedPair:
     The certificate of the webhook: read from the Secret, and kept when that is gone or broken.
 
     State: _context, under _lock, and the _pair that it is made of; _trouble, which is logged once.
-    Threads: the server's ask for the context; refresh, with _pair and _trouble, is the webhook's alone.
+    Threads: the server's ask for the context; refresh, with _pair and _trouble, is only the webhook's.
     """
 
     def __init__(self, read: Callable[[], KeyPair]) -> None:

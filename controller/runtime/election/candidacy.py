@@ -114,7 +114,7 @@ class Candidacy:
         return self.get_leader() not in ("", self._lease.identity)
 
     def renew_deadline(self) -> float:
-        """When, as the clock counts, our last renewal is too long ago to go on leading."""
+        """When, as the clock counts, our last renewal is too long ago to keep leading."""
         with self._lock:
             return self._renewed_at + self._config.renew_deadline_seconds
 

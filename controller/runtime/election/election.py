@@ -77,7 +77,7 @@ class Electing(Protocol):
 
     @property
     def client(self) -> Client:
-        """Its client."""
+        """The manager's client."""
 
     def recorder(self, component: str) -> EventRecorder:
         """Records Events."""

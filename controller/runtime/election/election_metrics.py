@@ -41,7 +41,7 @@ class LeaderElectionMetrics:
         )
 
     def leader_off(self, name: str) -> None:
-        """We do not lead, or no longer; the other series exist from here on, at 0."""
+        """We do not lead, or no longer; the other series exist from now on, at 0."""
         self._status.labels(name).set(0)
         self._slowpath.labels(name)
         self._hand_over.labels(name)

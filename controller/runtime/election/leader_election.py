@@ -12,7 +12,7 @@ Follows: client-go tools/leaderelection/leaderelection.go @32ce75a7d, differs:
   * a standby watches the lease, and tries at once when it is free: it follows within the lease's duration and
     one retry period, and at once after a release. Where it cannot be watched, it is read several times in a
     retry period; so are leases of which a process keeps many.
-  * a stop first ends the guarded work, while renewing goes on, and then releases; a lost lease is not
+  * a stop first ends the guarded work, while renewing continues, and then releases; a lost lease is not
     released, since work may still be under way.
   * a callback that raises ends the election; new leaders are reported in order, on the elector's thread.
 """
@@ -246,7 +246,7 @@ class LeaderElector:
             self.candidacy.stop_leading()
             work.stop.set()
             if self.config.of_many:
-                # the process goes on: the next run must not begin the same work beside this
+                # the process continues: the next run must not begin the same work beside this
                 work.ended.wait()
 
     def _renew(self, until: threading.Event, work: GuardedWork) -> None:

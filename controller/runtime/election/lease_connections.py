@@ -1,4 +1,4 @@
-"""Connections for Leases alone, so that a busy controller cannot delay a renewal."""
+"""Connections only for Leases, so that a busy controller cannot delay a renewal."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ class LeaseLock:
 
     def watch(self, resource_version: str, timeout_seconds: int) -> WatchStream[Lease]:
         """
-        Open a watch of this Lease alone, of what comes after a version; the server ends it after a time.
+        Open a watch of only this Lease, of what comes after a version; the server ends it after a time.
 
         Raises: ClientError.
         """
@@ -141,6 +141,6 @@ class LeaseLock:
             self._recorder.event(about, EVENT_TYPE_NORMAL, EVENT_REASON, f"{self.identity} {text}")
 
     def remember(self, lease: Lease) -> LeaseSpec:
-        """Let the next update replace this one, which was read otherwise. Returns: its spec."""
+        """Let the next update replace this Lease, which was read by other means. Returns: its spec."""
         self.lease = lease
         return lease.spec

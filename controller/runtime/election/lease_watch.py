@@ -78,7 +78,7 @@ class LeaseWatch:
             self.came.set()
 
     def _follow(self, version: str) -> str:
-        """Read one stream to its end. Returns: the version to go on from, "" after close."""
+        """Read one stream to its end. Returns: the version to continue from, "" after close."""
         with closing(self._lease.watch(version, int(_WATCH_SECONDS * (1 + self._random())))) as stream:
             with self._lock:
                 self._stream = stream

@@ -1,7 +1,7 @@
 """
 A fence before the transport: a process that does not lead, or has handed its part over, writes nothing.
 
-A lost lease stops the workers, but a worker that was suspended, or is in the middle of a sync, would go on
+A lost lease stops the workers, but a worker that was suspended, or is in the middle of a sync, would continue
 with its next write. So each write is checked here, before it leaves. A write that is held up behind the fence
 until the lease may be lost is not sent.
 Decision: A lease is kept by a clock, not by co-operation.
@@ -27,8 +27,8 @@ class WriteFence(ForwardingTransport):
     """
     A transport that passes writes while seconds_to_write is positive; any other raises Cancelled, unsent.
 
-    Events and reviews always pass, and streams, which are reads. The limit is for sending alone:
-    a slow answer to a write that left in time is waited for.
+    Events and reviews always pass, and streams, which are reads. The limit is only for sending:
+    it waits for a slow answer to a write that left in time.
     """
 
     def __init__(

@@ -78,7 +78,7 @@ class EventBroadcaster(EventFanout[Event]):
         self._sink_numbers = count(1)
 
     def start_recording_to_sink(self, sink: EventSink) -> EventWatcher[Event]:
-        """Write every Event from here on to a sink, such as `client.resource(Event)`, with its own counts."""
+        """Write every Event from now on to a sink, such as `client.resource(Event)`, with its own counts."""
         correlator = EventCorrelator(clock=self._clock)
         writer = EventWriter(sink, correlator, self.stopping, seams=self._seams)
         return self.start_event_watcher(f"sink-{next(self._sink_numbers)}", writer.write)
@@ -89,7 +89,7 @@ class EventBroadcaster(EventFanout[Event]):
         return PublishingRecorder(self.publish, source, clock=self._clock)
 
     def start_structured_logging(self, verbosity: int = 0) -> EventWatcher[Event]:
-        """Log every Event from here on, at a -v level; 0 = at every level."""
+        """Log every Event from now on, at a -v level; 0 = at every level."""
         write = partial(log.debug, v=verbosity) if verbosity else log.info
         return self.start_event_watcher("log", lambda event: write("Event occurred", **self._facts(event)))
 

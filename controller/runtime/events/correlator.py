@@ -93,7 +93,7 @@ class EventAggregator:
 
     def aggregate(self, event: Event) -> tuple[Event, EventKey]:
         """
-        The Event to go on with, and the key to count it under.
+        The Event to continue with, and the key to count it under.
 
         A group that was silent for more than max_interval_seconds starts over.
         """

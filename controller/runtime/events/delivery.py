@@ -138,9 +138,9 @@ class EventFanout(Generic[E]):
 
     def start_event_watcher(self, name: str, handle: Callable[[E], None]) -> EventWatcher[E]:
         """
-        Call handle with every Event from here on.
+        Call handle with every Event from now on.
 
-        Returns: the watcher; close() ends it alone. After shutdown() it is closed from the start.
+        Returns: the watcher; close() ends only it. After shutdown() it is closed from the start.
         """
         watcher = EventWatcher(name, handle, length=self._queue_length, seams=self._seams)
         with self._lock:

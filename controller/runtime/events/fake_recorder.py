@@ -16,7 +16,7 @@ class FakeRecorder:
     """
     Implements EventRecorder; each report is one line `<type> <reason> <message>`.
 
-    With include_object the line goes on with ` involvedObject{kind=...,apiVersion=...}`; annotations follow
+    With include_object the line continues with ` involvedObject{kind=...,apiVersion=...}`; annotations follow
     as ` map[key:value ...]`.
     State: _events, oldest first, under _lock. Threads: any.
     """

@@ -32,7 +32,7 @@ class Recorders:
         return self._broadcaster.new_recorder(component)
 
     def start(self) -> None:
-        """Write Events from here on."""
+        """Write Events from now on."""
         self._broadcaster.start_structured_logging(_LOG_VERBOSITY)
         self._broadcaster.start_recording_to_sink(self._client.resource(Event))
 

@@ -54,7 +54,7 @@ class Mirror(Protocol):
 
     @property
     def kind(self) -> type[Kind]:
-        """That kind."""
+        """The kind of the objects."""
 
     def get_by_key(self, key: str) -> Object | None:
         """The cached object with that store key."""

@@ -2,7 +2,7 @@
 Mistakes of a reconciler that fail nothing, and that a program can be certain of: a warning for each.
 
 A reconcile that calls for itself again and again; a Result that was made and not returned; an object whose
-deletion waits for a finalizer of this program; a reconcile that goes on with an object that it has let go.
+deletion waits for a finalizer of this program; a reconcile that continues with an object that it has let go.
 """
 
 from __future__ import annotations

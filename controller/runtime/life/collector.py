@@ -17,6 +17,6 @@ YOUNG_THRESHOLD: Final = 10_000
 
 
 def relax_collector() -> None:
-    """Collect less often from here on. Cycles are still found, a little later."""
+    """Collect less often from now on. Cycles are still found, a little later."""
     _, middle, old = gc.get_threshold()
     gc.set_threshold(YOUNG_THRESHOLD, middle, old)

@@ -27,7 +27,7 @@ class Runnable(Protocol):
     missing. `shards_by`: it works on the slots that the process holds, if they are split by one of these, and
     so runs in each replica; () when it is missing. `workers_check`: a health check for its threads, as in
     serving/health.py; `ready_check`: one that makes the process unready, and not dead. `ends_first`: at a
-    stop the runnables without it go on until it has ended, as its work may use them; False when it is
+    stop the runnables without it continue until it has ended, as its work may use them; False when it is
     missing. `explain`: why something happens to a name, as Controller.explain.
     """
 

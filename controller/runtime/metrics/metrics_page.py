@@ -74,7 +74,7 @@ def metrics_page(registry: CollectorRegistry) -> Page:
     """
     `/metrics` in Prometheus' text format; in that of OpenMetrics for who asks for it, while we trace.
 
-    Exemplars exist in that format alone. It writes le="1.0", so nobody gets it who gains nothing by it.
+    Only that format has exemplars. It writes le="1.0", so only those get it who gain by it.
     """
 
     def page(query: Mapping[str, list[str]]) -> tuple[int, str, bytes]:

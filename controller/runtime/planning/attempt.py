@@ -1,7 +1,7 @@
 """
 One reconcile of a plan: what it would write, and where the plan of it ends.
 
-It ends before the first step whose answer would be another one in a run: nothing that was written is there.
+It ends before the first step whose answer would be another one in a run: nothing that was written exists.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ CANNOT_BE_DRY: Final = "cannot be dry"
 
 
 class PlanEnds(BaseException):
-    """Ends a reconcile. No Exception, as authors catch these and go on."""
+    """Ends a reconcile. No Exception, as authors catch these and continue."""
 
 
 class PlannedWrite(msgspec.Struct, frozen=True, rename="camel"):
@@ -53,7 +53,7 @@ class PlannedWrite(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def place(self) -> tuple[str, ...]:
-        """What it is sorted by, beside its owner."""
+        """What the write is sorted by, besides its owner."""
         return self.api_version, self.kind, self.namespace, self.name, self.subresource
 
 
@@ -80,7 +80,7 @@ class Attempt:
 
     @property
     def writes(self) -> tuple[PlannedWrite, ...]:
-        """What it would write, in that order."""
+        """What the reconcile would write, in order."""
         return tuple(write for _, write in self._writes)
 
     def of(self, path: str) -> tuple[PlannedWrite, ...]:

@@ -191,13 +191,13 @@ class DryTransport(ForwardingTransport):
     def _send(self, method: str, path: str, options: dict[str, Any]) -> Response:
         body = options.get("body")
         if method == "DELETE" and body:
-            # a server reads a deletion's options from the body alone, if there is one
+            # a server reads a deletion's options only from the body, if there is one
             body = msgspec.json.encode({**msgspec.json.decode(body), "dryRun": ["All"]})
         query = {**(options.get("query") or {}), "dryRun": "All"}
         return super().request(method, path, **{**options, "query": query, "body": body})
 
     def _unless_made(self, attempt: Attempt, path: str, answer: Response) -> Response:
-        """Raises: PlanEnds for what is not there as what was created is not, such as a namespace."""
+        """Raises: PlanEnds for what only a dry create left missing, such as a namespace."""
         if answer.status == _NOT_FOUND:
             for made, obj in attempt.made.items():
                 if f"{path}/".startswith(f"{made}/"):

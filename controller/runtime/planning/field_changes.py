@@ -50,7 +50,7 @@ class Keyed(NamedTuple):
 
 class FieldChange(NamedTuple):
     """
-    One field; old or new None = it is not there.
+    One field; old or new None = it is absent.
 
     manager had written the old one, "" = we, or nobody; restarts is a word for what of a pod's template it
     is, such as image, "" = pods do not restart.

@@ -216,7 +216,7 @@ class Context:
         Raises: LookupError for a kind without ControllerBuilder.refers_to; NotReferredError for a name that
         its function does not return; TerminalError for one that it does not allow; WaitError while we may not
         read it, or its list fails otherwise.
-        Blocks: a moment at first, until its first list is there.
+        Blocks: a moment at first, until its first list has arrived.
         """
         listers = self._caches()
         if self.name is NO_NAME:

@@ -147,7 +147,7 @@ class Watch(Protocol):
     """A source of watch events that has not started: InformerSource."""
 
     def start(self) -> None:
-        """Feed the queue from here on, beginning with the objects in the cache."""
+        """Feed the queue from now on, beginning with the objects in the cache."""
 
     def troubles(self) -> list[str]:
         """Why the first list is not complete and handed over yet; empty once it is."""
@@ -256,7 +256,7 @@ class Controller:
             self.enqueue(name, cause)
 
     def has_work(self, name: ObjectName) -> bool:
-        """Whether a name is in work, or waits for it: not by a requeue_after alone."""
+        """Whether a name is in work, or waits for it: not only by a requeue_after."""
         return self._watchman.find(name) is not None or self.queue.has_work(name)
 
     def running(self, name: ObjectName) -> tuple[float, str] | None:

@@ -81,7 +81,7 @@ class ControllerCaches:
         return found.get(owner, name)
 
     def mirror(self, group_resource: str) -> Mirror | None:
-        """What the controller's reads of a kind are answered from; None without a cache."""
+        """The cache that answers the controller's reads of a kind; None without a cache."""
         own = self._watched.get(group_resource)
         if own is None:
             named = [each for each in self._referred.values() if _is_of(each.kind, group_resource)]

@@ -133,7 +133,7 @@ class Explainer:
 
 
 def _not_well(obj: Any) -> Iterator[str]:
-    """What the conditions of an object say but that all is well; nothing of a kind without any."""
+    """What the conditions of an object say that is not well; nothing for a kind without any."""
     for each in getattr(getattr(obj, "status", None), "conditions", ()):
         if each.status == _ILL.get(each.type):
             yield f"{each.type}={each.status} ({each.reason}){f': {each.message}' if each.message else ''}"

@@ -49,7 +49,7 @@ class ByObject(Generic[K]):
     Calls a reconcile with the cached object of a name. Implements Reconciler[ObjectName].
 
     It is not called for an object that is not in the cache, nor for one whose deletion waits for the garbage
-    collector alone: its children go first, and must not be made again. It is called for every other object
+    collector only: its children go first, and must not be made again. It is called for every other object
     that is being deleted: check is_being_deleted(obj), and remove a finalizer of the controller there.
     """
 

@@ -173,7 +173,7 @@ class ReconcileReporter:
         context.log.debug("Reconcile successful", v=4, **more)
 
     def waits(self, context: Context, wait: WaitError) -> None:
-        """The reconcile cannot go on yet."""
+        """The reconcile cannot continue yet."""
         context.log.info("Reconcile waits", why=in_words(wait))
 
     def failed(self, context: Context, error: BaseException, failures: int, *, final: bool = False) -> None:

@@ -114,7 +114,7 @@ def tell_condition(seen: Any, context: Context, say: _Say) -> bool:
 
 
 def is_stalled(obj: Any) -> bool:
-    """Whether our condition is there."""
+    """Whether the object has our condition."""
     return _has(obj, STALLED)
 
 

@@ -58,7 +58,7 @@ def for_this_version(obj: Kind, **changes: Any) -> dict[str, Any]:
 
 
 def merge_patch(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
-    """What turns one into the other: maps are merged, a key that goes is null, all else is replaced."""
+    """The patch from one to the other: maps are merged, a removed key is null, all else is replaced."""
     patch: dict[str, Any] = dict.fromkeys(before.keys() - after.keys())
     for key, value in after.items():
         old = before.get(key)
@@ -71,7 +71,7 @@ def merge_patch(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str
 
 class StatusWrites:
     """
-    What one controller's writes of statuses came to.
+    The results of one controller's status writes.
 
     State, under _lock, a leaf: _dropped = kind and path of each field that the server drops -> when to try it
     again; _last = UID -> the last status that was wanted, and what the server made of it, as hashes.
@@ -119,7 +119,7 @@ class StatusWrites:
         """
         The server has taken a patch. Logs fields that it drops, each once.
 
-        Args: answer = stored as the server sent it: our type gives fields that are not there its defaults.
+        Args: answer = stored as the server sent it: our type gives absent fields its defaults.
         """
         resource, now = obj.resource.group_resource, self._clock.now()
         there = msgspec.json.decode(answer).get("status")

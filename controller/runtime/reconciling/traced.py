@@ -18,7 +18,7 @@ def work_of(context: Context, kind: str, taken: Taken, annotations: Mapping[str,
     """
     A reconcile that begins now, as the clock counts.
 
-    It goes on with a trace that a watch event has just brought, if that is the only one. All others are
+    It continues with a trace that a watch event has just brought, if that is the only one. All others are
     links: those of several events, that of the reconcile before, and the one that the object has since
     long ago. So a trace ends, and a loop of reconciles is not one without an end.
     """

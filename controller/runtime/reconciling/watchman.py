@@ -71,7 +71,7 @@ class Watchman:
             self._told.discard(self._running.pop(name).context.id)
 
     def names(self) -> list[ObjectName]:
-        """Those that are being reconciled."""
+        """The names that are being reconciled."""
         with self._lock:
             return list(self._running)
 

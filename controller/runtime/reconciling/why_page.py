@@ -1,7 +1,7 @@
 """
 The page `/why?name=NAMESPACE/NAME`: why something happens to a name, or nothing does; `&o=json` for programs.
 
-It holds texts of errors and names of objects. So it is served to those alone whom `--metrics-auth` lets read
+It holds texts of errors and names of objects. So it is served only to those whom `--metrics-auth` lets read
 it, or on loopback; see PageServer.
 """
 

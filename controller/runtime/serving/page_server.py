@@ -92,7 +92,7 @@ class PageServer:
         Args: posts are the paths that take a body; with them, a connection is for several requests. tls
         returns the context of each new connection, None = plain HTTP; guard None = no check; names are the
         hosts that requests may name, in lower case, None = any; private are the pages that without a guard
-        are for loopback alone.
+        are for loopback only.
         Raises: PortInUseError; ListenError for an address that is not this machine's, or not allowed.
         """
         self._purpose = purpose

@@ -23,7 +23,7 @@ def assignment(
     Holders keep their slots. A slot without a holder among the members goes to the member with the fewest, of
     these to the youngest. Only when settled do slots move for balance: then each member ends with
     count / members slots, rounded up or down. A member that joins moves count / members slots at most,
-    rounded up; one that leaves moves its own alone.
+    rounded up; one that leaves moves only its own.
 
     Args: members are those that live, the oldest first; holders the members that hold slots; moves how often
     each slot has changed hands. settled = the members have stayed the same for a while.

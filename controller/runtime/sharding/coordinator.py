@@ -4,7 +4,7 @@ One replica's part in the work: which slots it should have, and an elector for t
     each retry period:  renew our member Lease, list all Leases --> who lives, who holds what
                         --> assignment --> an elector on each slot that should be ours
     a slot:  elector --leads--> serve(slot, stop) --should be another's: stop--> drained --> Lease released
-                        |--Lease lost--> serve ends, this slot alone; the elector may run again
+                        |--Lease lost--> serve ends, only for this slot; the elector may run again
 
 The assignment is advice: members that see different things ask for the same slot, and its Lease lets one in.
 seconds_to_write is the slot's elector's: the guarantees are those of slot_candidacy.py.
@@ -106,7 +106,7 @@ class _Slot:
     """
     A slot, and the elector on its Lease while the slot should be ours.
 
-    State: _thread and _stop of the elector's run, replaced by `shards` alone; _error of the last run, written
+    State: _thread and _stop of the elector's run, replaced only by `shards`; _error of the last run, written
     by its threads, and taken by `shards` once they have ended.
     """
 

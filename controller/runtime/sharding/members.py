@@ -86,7 +86,7 @@ class _Seen(NamedTuple):
 
     @property
     def version(self) -> str:
-        """Its resource version."""
+        """The Lease's resource version."""
         return self.lease.metadata.resource_version
 
     @property
@@ -297,7 +297,7 @@ class Members:
 
     def _renewal(self) -> Renewal | None:
         """
-        What marked slots count by, if the list shows our last renewal: else it is from before that.
+        The renewal that marked slots count by, if the list shows our last one: else the list is older.
 
         None also while we are not a member, and beside one that knows no marks.
         """

@@ -27,7 +27,7 @@ class Narrowing:
     """
     The same for all informers of a process.
 
-    State: _reported, what was logged last, of the thread `shards` alone. Threads: any asks.
+    State: _reported, what was logged last, only of the thread `shards`. Threads: any asks.
     """
 
     def __init__(self, held: HeldSlots, informers: Callable[[], Sequence[SharedIndexInformer[Any]]]) -> None:
@@ -49,7 +49,7 @@ class Narrowing:
         return f"objects of other slots: {who}"
 
     def report(self) -> None:
-        """Log what is new since the last call, once the first lists are there: one line for all informers."""
+        """Log what is new since the last call, once the first lists are complete: one line for all."""
         found = self._found()
         if not found or found == self._reported:
             return

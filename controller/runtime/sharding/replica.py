@@ -155,7 +155,7 @@ class Replica:
 
     @property
     def identity(self) -> str:
-        """That of this replica in its Leases."""
+        """This replica's identity in its Leases."""
         return self.coordinator.statistics().identity
 
     def elsewhere(self, name: ObjectName) -> tuple[str, str]:

@@ -55,7 +55,7 @@ class ShardedKinds:
             )
 
     def scope_of(self, kind: type[Kind]) -> ShardScope | None:
-        """As declared; a kind that nobody has declared is whole from here on."""
+        """As declared; a kind that nobody has declared is whole from now on."""
         return self._scopes.setdefault(kind, None)
 
 
@@ -105,7 +105,7 @@ class NamespaceCrossings:
     """
     A map function whose names should be in the namespaces of their objects; others are reported, once.
 
-    With shards by namespace, a replica hears of the objects in its own namespaces alone. Threads: listeners.
+    With shards by namespace, a replica hears only of the objects in its own namespaces. Threads: listeners.
     """
 
     def __init__(self, controller: str, names_of: MapFunc[Any]) -> None:

@@ -17,7 +17,7 @@ Who may write, when the holder M of a marked slot and another member N see diffe
     duration, by a write that any renewal of M prevents; or it was deleted by hand, and has been missing for
     that duration. In both cases M's last renewal was sent more than a renew deadline ago.
   * If M's member Lease is another one, or was renewed too late, M goes by none of its marks: it writes each
-    slot's Lease before it goes on, and gives up what it cannot write.
+    slot's Lease before it continues, and gives up what it cannot write.
   * A slot's Lease that is changed or deleted by hand ends its mark with M's next list. If M cannot list, it
     renews its slots alone after two retry periods.
 

@@ -141,7 +141,7 @@ class SlotWork:
 
     Fields: works_in, the tenure in which a thread reconciles; admissions, and informers, which returns all of
     the process, are complete before serve.
-    State, under _lock: _tenures by slot, and the fields of each. A tenure is there before its slot is held,
+    State, under _lock: _tenures by slot, and the fields of each. A tenure exists before its slot is held,
     and until after: so an event of the slot's objects finds it.
     Threads: `slot-<i>` runs serve; workers enter and leave; any writes.
     """

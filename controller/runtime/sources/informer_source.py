@@ -160,7 +160,7 @@ class InformerSource(Generic[T]):
         self._registration: Synced | None = None
 
     def start(self) -> None:
-        """Feed the queue from here on, beginning with the objects in the cache."""
+        """Feed the queue from now on, beginning with the objects in the cache."""
         self._registration = self._informer.add_event_handler(self)
         if self._recorder is not None:
             # not before start: a standby reports nothing, and gets the objects known by then

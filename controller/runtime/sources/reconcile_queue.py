@@ -402,7 +402,7 @@ class ReconcileQueue:
         return self._queue.num_requeues(name)
 
     def has_work(self, name: ObjectName) -> bool:
-        """Whether a change, an error or a WaitError leads to a reconcile, and not a requeue_after alone."""
+        """Whether a change, an error or a WaitError leads to a reconcile, and not only a requeue_after."""
         return self._causes.have_work(name)
 
     def comes_back(self, name: ObjectName) -> bool:

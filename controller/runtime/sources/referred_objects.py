@@ -4,7 +4,7 @@ The objects that a controller's objects refer to by name, each held by a watch o
     Site default/a --names(site)--> Secret default/tls --list and watch of that name--> one cached Secret
     Secret default/tls updated --> Site default/a is queued
 
-A watch of one name needs a right for that name alone, and memory for one object. It begins with the first
+A watch of one name needs a right for only that name, and memory for one object. It begins with the first
 reference, and ends a few seconds after the last, so that names that come and go cost no list each. There are
 three ways to hear of a change:
 
@@ -67,7 +67,7 @@ POLLS: Final = 20.0
 ROUND_SECONDS: Final = 10.0
 """How often each name is asked for, if there are not too many."""
 IDLE_SECONDS: Final = 10.0
-"""How long a watch goes on without a reference, while there is room for all."""
+"""How long a watch continues without a reference, while there is room for all."""
 LOOK_SECONDS: Final = 0.5
 """How soon after its beginning a watch of all takes the place of those of single names."""
 REFUSED_SECONDS: Final = 600.0
@@ -101,7 +101,7 @@ class Watcher(Protocol):
 
 
 class _Change(NamedTuple):
-    """The watches to end, and the names that are heard of in another way from here on."""
+    """The watches to end, and the names that are heard of in another way from now on."""
 
     ended: list[Stoppable]
     moved: frozenset[ObjectName]
@@ -199,7 +199,7 @@ class ReferredObjects(Generic[T]):
             return f"<ReferredObjects of {self.kind.resource}: {counts}>"
 
     def start(self) -> None:
-        """Follow the owners from here on, beginning with those in the cache."""
+        """Follow the owners from now on, beginning with those in the cache."""
         look = self._look_at
         handler = ResourceEventHandlerFuncs[Any](
             add_func=lambda obj: look(object_name(obj)),
@@ -223,7 +223,7 @@ class ReferredObjects(Generic[T]):
 
         Raises: NotReferredError; TerminalError for a name that is not allowed; WaitError while its first list
         fails, and for an object that does not fit its type; as ResourceClient.get.
-        Blocks: until its first list is there, or for one request.
+        Blocks: until its first list has arrived, or for one request.
         """
         if not self._refers(owner, name):
             # its event may not have reached our listener yet
@@ -348,7 +348,7 @@ class ReferredObjects(Generic[T]):
         return _Change(ended, frozenset(moved))
 
     def _may_idle_locked(self, name: ObjectName) -> bool:
-        """Whether a watch without a reference goes on: not if another name waits for room."""
+        """Whether a watch without a reference continues: not if another name waits for room."""
         return (
             not self._polled
             and self._clock.now() < self._idle.setdefault(name, self._clock.now()) + IDLE_SECONDS

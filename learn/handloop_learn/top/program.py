@@ -80,7 +80,7 @@ def _parser() -> argparse.ArgumentParser:
         "--follow",
         metavar="NAMESPACE/NAME",
         type=parse_key,
-        help="show the steps of one key alone, and what a worker does while it has the key; they scroll",
+        help="show only the steps of one key, and what a worker does while it has the key; they scroll",
     )
     parser.add_argument(
         "--plain",

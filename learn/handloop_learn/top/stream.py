@@ -37,7 +37,7 @@ class Stream:
     """
     The messages of one page. Threads: the caller's.
 
-    State: _last_id, with which the page goes on where the stream broke; _found, whether there was a page.
+    State: _last_id, with which the page continues where the stream broke; _found, whether there was a page.
     """
 
     def __init__(self, find: Callable[[], str], *, pause: Callable[[float], None] = time.sleep) -> None:

@@ -1,5 +1,5 @@
 """
-Makes the recordings of the live page anew: `python -m tools.recorded_runs [NAME ...]`, no name = all.
+Redoes the recordings of the live page: `python -m tools.recorded_runs [NAME ...]`, no name = all.
 
 It writes docs/live-page/runs, prints what is in each, and writes the page with all of them. With `--retell`
 it keeps the steps, and so what an address leads to, and only renews their sentences. `--page` writes only the

@@ -40,7 +40,7 @@ class Argument(NamedTuple):
 
     @property
     def known(self) -> Size:
-        """Its size, at worst anything."""
+        """The value's size, at worst anything."""
         return self.size or UNKNOWN
 
 

@@ -231,7 +231,7 @@ def _entries(values: Any, count: int) -> Iterable[tuple[Any, ...]]:
 
 
 def _going_on(node: Call) -> Program:
-    """Whether a loop goes on: until it is decided, and past errors."""
+    """Whether a loop continues: until it is decided, and past errors."""
     inner = _compile(node.args[0])
 
     def program(env: Env) -> bool:

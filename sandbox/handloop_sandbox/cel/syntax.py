@@ -56,7 +56,7 @@ class _Parser:
     """
     Recursive descent: one method for each level of precedence.
 
-    It goes on where one word more or less makes sense of the rest, as ANTLR does, and stops elsewhere.
+    It continues where one word more or less makes sense of the rest, as ANTLR does, and stops elsewhere.
     """
 
     def __init__(self, text: str) -> None:

@@ -147,7 +147,7 @@ class CronJobController(KeyedController[_Key]):
 
 
 def _end_of(job: Object) -> str:
-    """Complete, Failed, or "" for a Job that goes on."""
+    """Complete, Failed, or "" for a Job that still runs."""
     found = ((end, condition(job, end)) for end in _ENDS)
     return next((end for end, entry in found if entry and entry["status"] == "True"), "")
 

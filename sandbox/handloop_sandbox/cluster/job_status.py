@@ -81,7 +81,7 @@ def uncounted(job: Object, tally: Tally, failed: Sequence[Object]) -> dict[str, 
 
 
 def counts_of(active: Sequence[Object], terminating: int) -> dict[str, int]:
-    """The counters of pods that are there."""
+    """The counters of existing pods."""
     return {"active": len(active), "terminating": terminating, "ready": sum(map(is_pod_ready, active))}
 
 

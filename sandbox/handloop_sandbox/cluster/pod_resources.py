@@ -27,7 +27,7 @@ class Resources(NamedTuple):
 
     @classmethod
     def of(cls, container: Mapping[str, Any]) -> Resources:
-        """Those of an object with `resources`."""
+        """The amounts of an object with `resources`."""
         found = container.get("resources") or {}
         return cls(found.get("requests") or {}, found.get("limits") or {})
 
@@ -36,7 +36,7 @@ def of_pod(spec: Object) -> Resources:
     """
     The sums over a pod's containers, and what the pod asks for as a whole.
 
-    An init container runs beside the restartable ones that are before it alone, and counts where it asks for
+    An init container runs together with only the restartable ones before it, and counts where it asks for
     more than all containers together.
     """
     own = Resources.of(spec)

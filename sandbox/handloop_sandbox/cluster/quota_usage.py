@@ -57,7 +57,7 @@ def usage(collection: GroupResource, obj: Object) -> Amounts:
     """What an object uses, by all names that a quota may have."""
     plural, group = collection.plural, collection.group
     amounts = {f"{_PREFIX}{plural}.{group}" if group else f"{_PREFIX}{plural}": "1"}
-    if collection == PODS and is_pod_finished(obj):  # the newer name alone counts a pod that has ended
+    if collection == PODS and is_pod_finished(obj):  # only the newer name counts a pod that has ended
         return amounts
     if not group and plural in _OLDER_NAMES:
         amounts[plural] = "1"

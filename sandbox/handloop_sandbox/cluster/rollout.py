@@ -151,7 +151,7 @@ class Rollout:
         )
 
     def _active_or_latest(self) -> Object | None:
-        """The one ReplicaSet with replicas; without any the new one, else the youngest; None for several."""
+        """The only ReplicaSet with replicas; without any the new one, else the youngest; None for several."""
         sized = active(self._all)
         if len(sized) > 1 or not self._all:
             return None

@@ -205,7 +205,7 @@ def _compiled(place: _Place, rules: Iterable[Object], budget: _Budget) -> list[C
 
 
 class _Scope(NamedTuple):
-    """What the rules of a place share: what is declared there, and how often it may occur."""
+    """What the rules of a place share: its declarations, and how often it may occur."""
 
     root: Declared
     most: int

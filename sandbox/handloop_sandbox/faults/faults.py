@@ -213,7 +213,7 @@ class Faults:
         """
         Forget everything before a version, as etcd's compaction does; None = before the newest.
 
-        Watches, exact lists and further pages from before are Expired. Open watches go on.
+        Watches, exact lists and further pages from before are Expired. Open watches continue.
         """
         self._machine.compact(resource_version)
         self._machine.expire()
@@ -222,7 +222,7 @@ class Faults:
         """
         Go back by a number of changes or to a version, as after the restore of a backup. Every watch ends.
 
-        Returns: the newest version from here on; the later ones are given out again. Raises: ValueError when
+        Returns: the newest version from now on; the later ones are given out again. Raises: ValueError when
         that version is forgotten.
         """
         return self._machine.rewind(changes=changes, resource_version=resource_version)

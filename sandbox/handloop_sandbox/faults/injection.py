@@ -66,7 +66,7 @@ class Injection:
         return max(resource_version - self.fault.changes, 0)
 
     def document(self) -> dict[str, Any]:
-        """Its JSON in a listing: the fault, its id and hits."""
+        """The injection's JSON in a listing: the fault, its id and hits."""
         fault: dict[str, Any] = msgspec.to_builtins(self.fault)
         return {"id": self.id, **fault, "hits": self.hits}
 

@@ -15,7 +15,7 @@ from handloop_sandbox.patches.merge_type import UNTYPED, Atom, ElementError, Lis
 from handloop_sandbox.wire.go_format import go_value
 
 ABSENT = object()
-"""Stands for a member that is not there, which null is not."""
+"""Stands for an absent member, which is not the same as null."""
 
 
 class Comparison(NamedTuple):

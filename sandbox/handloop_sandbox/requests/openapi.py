@@ -1,7 +1,7 @@
 """
 `/openapi/v3`: the schemas and patch parameters that kubectl apply, create, diff, edit and explain ask for.
 
-Schemas of built-in kinds describe apiVersion, kind and metadata alone; those of custom resources have their
+Schemas of built-in kinds describe only apiVersion, kind and metadata; those of custom resources have their
 definition's words. An
 operation has the parts that kubectl reads: its kind, and the query parameters of a write. One on a collection
 has shardSelector, too: a real server lists it even where it ignores it.

@@ -1,7 +1,7 @@
 """
 OpenAPI documents as protobuf: gnostic's openapi.v2.Document and openapi.v3.Document.
 
-Go's clients ask for them (kubectl about a kind that is not there, discovery's OpenAPISchema). A table has the
+Go's clients ask for them (kubectl about an unknown kind, discovery's OpenAPISchema). A table has the
 field number and the writer of each member that the sandbox's documents have. Values of any type and
 extensions are YAML there, of which JSON is a part.
 Follows: gnostic-models openapiv2/OpenAPIv2.proto and openapiv3/OpenAPIv3.proto.

@@ -77,7 +77,7 @@ def _definition(schema: Document) -> Document:
 
 
 def _schema(schema: Document) -> Document:
-    """A schema without the words of version 3; a reference keeps its description alone."""
+    """A schema without the words of version 3; a reference keeps only its description."""
     match schema:
         case {"$ref": name} | {"allOf": [{"$ref": name}]}:
             said = {key: schema[key] for key in ("description",) if key in schema}
@@ -95,7 +95,7 @@ def _schema(schema: Document) -> Document:
 
 
 def _untyped(schema: Document) -> Iterator[str]:
-    """What goes from a schema that kubectl would read too strictly."""
+    """What is removed from a schema that kubectl would read too strictly."""
     free, nullable = schema.get(_PRESERVE), schema.get("nullable")
     if free or nullable:
         yield from ("items", "properties")

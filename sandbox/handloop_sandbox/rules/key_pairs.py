@@ -57,7 +57,7 @@ def _skipped(found: list[str]) -> str:
 
 
 def _blocks(text: str | None) -> list[str]:
-    """The types of the blocks in a text that is base64."""
+    """The types of the blocks in a string that is base64."""
     found = _BLOCK.findall(base64.b64decode(text or ""))
     return [name.decode(errors="replace") for name, content in found if _is_base64(content)]
 

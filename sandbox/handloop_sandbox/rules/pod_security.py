@@ -114,7 +114,7 @@ def _must_not(member: str, wrong: Any, told: str, unless: _Exempt = _never) -> _
 
 
 def _each_must(member: str, wrong: Sequence[Any], told: str, unless: _Exempt = _never) -> _Find:
-    """A check of one member of the containers' security contexts alone."""
+    """A check of one member of only the containers' security contexts."""
 
     def find(spec: Object) -> str:
         names = _names(spec, lambda entry: _value(_security(entry), member) in wrong)

@@ -83,7 +83,7 @@ _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 def pod_notices(group_resource: tuple[str, str], obj: Object, old: Object | None) -> Iterator[str]:
-    """The warnings about a pod or a workload, in order; of an update those about a changed template alone."""
+    """The warnings about a pod or a workload, in order; of an update only those about a changed template."""
     if group_resource not in _TEMPLATES:
         if old is None:
             yield from _about_name(obj, "the Pod's hostname")

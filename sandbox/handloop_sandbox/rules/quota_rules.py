@@ -111,7 +111,7 @@ def _scopes(scopes: Sequence[str], hard: Object) -> list[Cause]:
 
 
 def _others(scope: str, hard: Object) -> list[str]:
-    """What is counted and not meant by a scope."""
+    """The resources that are counted and that a scope does not cover."""
     meant = _SCOPES.get(scope)
     return [] if meant is None else [name for name in hard if _is_of_quotas(name) and name not in meant]
 

@@ -110,7 +110,7 @@ _SERVICE_TYPES: Final = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort"
 
 
 def service(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """A Service. Its addresses come first, and their complaints alone."""
+    """A Service. Its addresses come first; if they are wrong, only their complaints count."""
     if subresource == "status":
         return []
     spec, before = part(new, "spec"), part(old, "spec")
@@ -142,7 +142,7 @@ def _synced(spec: Object, before: Object) -> Object:
 
 
 def _type(spec: Object, kind: str) -> list[Cause]:
-    """What only some types may have."""
+    """The fields that only some types may have."""
     if kind in ("LoadBalancer", "NodePort") and spec.get("clusterIP") == "None":
         return [invalid_value("spec.clusterIPs[0]", "None", f"may not be set to 'None' for {kind} services")]
     if kind != "ExternalName":

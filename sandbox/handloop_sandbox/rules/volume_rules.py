@@ -2,7 +2,7 @@
 The volumes of a pod: one source each, with what it needs.
 
 Follows: kubernetes pkg/apis/core/validation/validation.go (ValidateVolumes). Differs: rarer sources are
-looked at for what they need alone.
+checked only for what they need.
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ def _same_selector(new: Object, old: Object | None) -> list[Cause]:
 
 
 def _selector(spec: Object, kind: str) -> list[Cause]:
-    """A selector that is there, well-formed and not empty."""
+    """A selector that exists, well-formed and not empty."""
     selector = spec.get("selector")
     if selector is None:
         return [required("spec.selector")]

@@ -33,7 +33,7 @@ class Transaction:
         return None if stored is None else stored.object
 
     def put(self, group_resource: GroupResource, obj: Object) -> Stored:
-        """Add or replace an object; obj belongs to the store from here on."""
+        """Add or replace an object; obj belongs to the store from now on."""
         metadata = obj["metadata"]
         old = self.stored(group_resource, metadata.get("namespace", ""), metadata["name"])
         if self.dry_run:

@@ -1,5 +1,5 @@
 """
-Objects as rows: `meta.k8s.io/v1 Table`, which kubectl get prints; and metadata alone.
+Objects as rows: `meta.k8s.io/v1 Table`, which kubectl get prints; and only metadata.
 
 Custom resources have the columns of their definition (additionalPrinterColumns). Kinds without an entry in
 CELLS show name and creation time.
@@ -35,7 +35,7 @@ _AGE = {
 
 
 def custom_columns(resource: ServedResource) -> list[Column]:
-    """Name, then the columns of the definition; Age alone when it has none."""
+    """Name, then the columns of the definition; only Age when it has none."""
     return [_name_column(), *(_column(declared) for declared in _declared(resource))]
 
 

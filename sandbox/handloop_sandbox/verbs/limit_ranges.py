@@ -119,7 +119,7 @@ def _ratio(told: str, name: str, bound: str, own: Resources) -> Iterator[str]:
 
 
 def _claim_problems(item: Object, requests: Amounts) -> Iterator[str]:
-    """A claim has requests alone."""
+    """A claim has only requests."""
     for member, word, sign in (("min", "minimum", 1), ("max", "maximum", -1)):
         for name, bound in _sorted(item.get(member)):
             told = f"{word} {name} usage per {item['type']} is {bound}"

@@ -85,7 +85,7 @@ def logs(call: Call) -> Response:
 
 
 def refuse_stream(call: Call) -> Response:
-    """Answer 501 with a hint that kubectl shows; 404 for what is not there, 400 for several containers."""
+    """Answer 501 with a hint that kubectl shows; 404 for what does not exist, 400 for several containers."""
     words = {"exec": "execute in", "attach": "attach to", "portforward": "forward to", "proxy": "reach"}
     subresource, parts = call.path.subresource, call.name.split(":")
     name = parts[len(parts) // 2] if subresource == "proxy" else call.name  # `NAME:PORT`, `https:NAME:PORT`

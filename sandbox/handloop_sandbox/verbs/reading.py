@@ -172,7 +172,7 @@ def _cut(call: Call, options: ListOptions, rv: int, *, start: str, limit: int | 
     for index, stored in enumerate(_in_chunks(call, [objects[key] for key in keys[first:]], limit), first):
         if matches is None or matches(stored.object):
             items.append(stored)
-        # a full page goes on wherever objects follow, chosen or not, and all of them are counted as remaining
+        # a full page continues wherever objects follow, chosen or not, and all count as remaining
         if len(items) == limit and index + 1 < len(keys):
             left = None if options.selective else len(keys) - first - limit
             return _Page(items, rv, Continue(rv, keys[index + 1]).encode(), left)

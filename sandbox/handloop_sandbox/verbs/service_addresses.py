@@ -262,7 +262,7 @@ def _kept_addresses(spec: _Spec, before: _Spec) -> _Spec:
 
 
 def _kept_ports(ports: list[_Spec], before: list[_Spec]) -> list[_Spec]:
-    """Each port without a node port gets the former one of its name, unless another port wants that one."""
+    """Each port without a node port keeps the former one of that name, unless another port asks for it."""
     used = _numbers(before) & _numbers(ports)
     known = {port.get("name", ""): port.get("nodePort") for port in before}
     result = []

@@ -1,5 +1,5 @@
 """
-Continue tokens: where a paged list goes on, and at which resource version.
+Continue tokens: where a paged list continues, and at which resource version.
 
 rv -1 stands for the newest version: an inconsistent continuation.
 Follows: apiserver pkg/storage/continue.go.
@@ -18,7 +18,7 @@ INCONSISTENT = -1
 
 
 class Continue(NamedTuple):
-    """A list goes on at start (a key), at rv."""
+    """A list continues at start (a key), at rv."""
 
     rv: int
     start: str

@@ -1,5 +1,5 @@
 """
-What Go says about a text that is not an IP address.
+What Go says about a string that is not an IP address.
 
 Follows: Go net/netip (ParseAddr). Python's ipaddress judges; this finds the words.
 """
@@ -26,7 +26,7 @@ class _NoAddressError(ValueError):
 
 
 def address_problem(text: str) -> str:
-    """What is wrong with a text that ipaddress refuses, as `ParseAddr("x"): unable to parse IP`."""
+    """What is wrong with a string that ipaddress refuses, as `ParseAddr("x"): unable to parse IP`."""
     try:
         _parse(text)
     except _NoAddressError as error:

@@ -30,7 +30,7 @@ _ESCAPE: Final = re.compile(
 
 
 class JSONError(ValueError):
-    """A text is not JSON; the message is Go's."""
+    """A string is not JSON; the message is Go's."""
 
 
 class RangeError(ValueError):
@@ -93,7 +93,7 @@ def parse_noting_duplicates(text: str) -> tuple[Any, list[str]]:
 
 
 def syntax_error(text: str) -> str:
-    """Go's message for a text that is not JSON."""
+    """Go's message for a string that is not JSON."""
     try:
         scanner = _Scanner(text)
         scanner.value(0)
@@ -171,7 +171,7 @@ def _plain(value: Any, path: str, paths: list[str]) -> Any:
 
 
 class _Scanner:
-    """Reads a text that a parser has refused, until the error."""
+    """Reads a string that a parser has refused, until the error."""
 
     def __init__(self, text: str) -> None:
         self._text = text

@@ -29,7 +29,7 @@ _WORDS: Final = {
 
 
 class PatternError(ValueError):
-    """A text is not a regular expression; the message is Go's."""
+    """A string is not a regular expression; the message is Go's."""
 
 
 @lru_cache(maxsize=256)

@@ -39,7 +39,7 @@ _RANGES: Final = (("month", 1, 12), ("day", 1, 31), ("hour", 0, 23), ("minute", 
 
 
 class TimeError(ValueError):
-    """A text is not a time; the message is Go's."""
+    """A string is not a time; the message is Go's."""
 
 
 def parse(text: str, layout: str = SECONDS) -> datetime:

@@ -32,7 +32,7 @@ class TooMuchError(ValueError):
 
 def check_bounds(text: str) -> None:
     """
-    Refuse a text that would cost too much. Only a text that could be meant so is looked at.
+    Refuse a string that would cost too much. Only a string that could be meant so is looked at.
 
     Raises: TooMuchError; yaml.YAMLError for other errors.
     """
@@ -78,7 +78,7 @@ _MAX_WHOLE: Final = 1e21
 
 
 class YAMLError(ValueError):
-    """A text is not YAML, or has a value that JSON cannot hold; the message is Go's."""
+    """A string is not YAML, or has a value that JSON cannot hold; the message is Go's."""
 
 
 class Parsed(NamedTuple):

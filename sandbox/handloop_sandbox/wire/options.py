@@ -34,7 +34,7 @@ _PROPAGATIONS: Final = ("Foreground", "Background", "Orphan")
 
 @dataclass(frozen=True, slots=True)
 class ListOptions:
-    """Which objects, as of when, how many, and whether to go on watching."""
+    """Which objects, as of when, how many, and whether to continue watching."""
 
     labels: tuple[Requirement, ...] = ()
     fields: tuple[FieldTerm, ...] = ()
@@ -167,7 +167,7 @@ def integer(value: str | None) -> int | None:
 
 
 def unsigned_error(value: str) -> str | None:
-    """Go's complaint about a text that is not a resource version; None when it is one."""
+    """Go's complaint about a string that is not a resource version; None when it is one."""
     if _UNSIGNED.fullmatch(value):
         is_large = int(value) >= _BEYOND
         return f"strconv.ParseUint: parsing {quoted(value)}: value out of range" if is_large else None

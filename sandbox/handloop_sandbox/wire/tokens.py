@@ -31,7 +31,7 @@ class Reference(NamedTuple):
 
     @classmethod
     def of(cls, obj: Mapping[str, Any]) -> Reference:
-        """That of an object in hand."""
+        """The reference to an object."""
         return cls(obj["metadata"]["name"], obj["metadata"]["uid"])
 
 

@@ -80,7 +80,7 @@ def test_a_view_comes_of_an_installed_definition_or_of_a_file(
         assert sandbox.token not in told
         sandbox.apply(custom_resource_definition(Foo))
         assert run_command(PROGRAM, [*view, "--kubeconfig", str(sandbox.kubeconfig)]) == 0
-    kept = "kept: my_operator/views/foo.py\n  fix: to write it anew, delete it first\n"
+    kept = "kept: my_operator/views/foo.py\n  fix: to write it again, delete it first\n"
     assert kept in capsys.readouterr().out
     for wrong, code, says in (
         (["--crd", "nothing.yaml"], 1, "No such file"),
