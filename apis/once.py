@@ -11,7 +11,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def made_once(make: F) -> F:
     """
-    As functools.cache, which gives two threads that ask at the same time two results. Threads: any.
+    Like functools.cache, which gives two threads that ask at the same time two results. Threads: any.
 
     make may be called twice anyway. Its arguments are positional, and hashable.
     """

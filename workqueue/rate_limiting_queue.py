@@ -127,7 +127,7 @@ class RateLimitingQueue(RateLimited[T], DelayingQueue[T]):
         self._rate_limiter = rate_limiter
 
     def add_after(self, item: T, delay_seconds: float) -> None:
-        """As DelayingQueue.add_after: for what only has to wait, so that the limiter does not count it."""
+        """Like DelayingQueue.add_after: for what only has to wait, so that the limiter does not count it."""
         if TRACE.on:
             failures = self.num_requeues(item)
             TRACE.tell(11, self.name, item, seconds=delay_seconds, failures=failures, waits=handled_error())

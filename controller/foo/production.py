@@ -205,7 +205,7 @@ class ProductionFooController(FooController):
         foo_informer.on_undecodable(self._handle_undecodable)
 
     def run(self, workers: int, stop: threading.Event) -> None:
-        """As FooController's, with workers that are counted."""
+        """Like FooController's, with workers that are counted."""
         with self._lock:
             # set before the workers start: a worker that is slow to begin does not count as ended
             self._workers = self._workers_alive = workers
@@ -219,7 +219,7 @@ class ProductionFooController(FooController):
             log.error("Workers did not end in time", workers=busy, timeout=self._shutdown_seconds)
 
     def _run_worker(self, stop: threading.Event) -> None:
-        """As FooController's; a worker survives even if reporting an error fails."""
+        """Like FooController's; a worker survives even if reporting an error fails."""
         running = True
         while running and not stop.is_set():
             try:
@@ -285,7 +285,7 @@ class ProductionFooController(FooController):
             self.outcomes.failed(name, error, changes=changes)
 
     def sync_handler(self, name: ObjectName) -> None:
-        """As FooController's; it writes only differences."""
+        """Like FooController's; it writes only differences."""
         # piece 6: a request only if a Deployment of this Foo has disappeared
         self._owners.check(name)
         foo = self._foos_lister.get(name)
@@ -413,20 +413,20 @@ class ProductionFooController(FooController):
         return kept
 
     def _enqueue_foo(self, obj: object) -> None:
-        """As FooController's; it reports anything that is not an object."""
+        """Like FooController's; it reports anything that is not an object."""
         try:
             super()._enqueue_foo(obj)
         except NoMetaError as error:
             log.error("Error creating object reference", err=str(error))  # noqa: TRY400 - no traceback
 
     def _handle_foo_update(self, old: Any, new: Any) -> None:
-        """As FooController's, except for the resync of a Foo that failed: its retry is queued already."""
+        """Like FooController's, except for the resync of a Foo that failed: its retry is queued already."""
         is_resync = old.metadata.resource_version == new.metadata.resource_version
         if not (is_resync and self._workqueue.num_requeues(object_name(new))):
             super()._handle_foo_update(old, new)
 
     def _handle_object(self, obj: object) -> None:
-        """As FooController's; the owner is a Foo of ours, by API group and UID."""
+        """Like FooController's; the owner is a Foo of ours, by API group and UID."""
         is_tombstone = isinstance(obj, DeletedFinalStateUnknown)
         state: object = final_state(obj)
         if not isinstance(state, Kind):
@@ -447,7 +447,7 @@ class ProductionFooController(FooController):
         self._enqueue_foo(foo)
 
     def _handle_update(self, old: Deployment, new: Deployment) -> None:
-        """As FooController's; while no watch was open, a Deployment may have been replaced."""
+        """Like FooController's; while no watch was open, a Deployment may have been replaced."""
         if new.metadata.uid != old.metadata.uid:
             self._handle_deletion(old)
         super()._handle_update(old, new)

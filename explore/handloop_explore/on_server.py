@@ -154,7 +154,7 @@ class _ServerCluster(Administrator):
             _until(lambda path=path: self.find(path) is not None)  # type: ignore[misc] # of this turn
 
     def state(self) -> Mapping[str, dict[str, Any]]:
-        """As end_state, without what the server makes in each namespace."""
+        """Like end_state, without what the server makes in each namespace."""
         found = end_state(self, self.kinds, self.reconciled)
         return {
             key: obj for key, obj in found.items() if key.replace(f" {self.namespace}", "") not in _FURNITURE

@@ -115,7 +115,7 @@ class RunningOperator:
         self._running.end()
 
     def assert_quiet(self) -> None:
-        """As assert_quiet; a hot loop that the manager slowed down is not quiet, either."""
+        """Like assert_quiet; a hot loop that the manager slowed down is not quiet, either."""
         assert_quiet(self)
         writes = [str(write) for write in self.writes()]
         slowed = any(count for _, count in self._counts("hot_loops", "controller"))

@@ -200,7 +200,7 @@ class OwnRunnable(PlainFooRunnable):
                 informer.add_indexers({INDEX: modules["index"].by_foo})
 
     def run(self, stop: threading.Event) -> None:
-        """As PlainFooRunnable's."""
+        """Like PlainFooRunnable's."""
         manager = self._manager
         parts: Any = (manager.client, *self._informers, self._recorder)
         options: Any = {"metrics": manager.workqueue_metrics, "seams": manager.seams}

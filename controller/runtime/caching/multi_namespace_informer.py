@@ -328,7 +328,7 @@ class MultiNamespaceInformer(Lister[T]):
         return found
 
     def held(self, name: ObjectName) -> T | None:
-        """As Lister.get: None also for an object that does not fit its type."""
+        """Like Lister.get: None also for an object that does not fit its type."""
         return super().get(name)
 
     def get_by_key(self, key: str) -> T | None:

@@ -83,7 +83,7 @@ class PublishingRecorder:
         *,
         annotations: Mapping[str, str] | None = None,
     ) -> None:
-        """As EventRecorder; a report without an Event is logged."""
+        """Like EventRecorder; a report without an Event is logged."""
         reference = reference_to(obj)
         what = {"reason": reason, "message": message}
         if reference is None:

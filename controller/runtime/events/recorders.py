@@ -28,7 +28,7 @@ class Recorders:
         self._broadcaster = EventBroadcaster(seams=seams)
 
     def recorder(self, component: str) -> EventRecorder:
-        """As Manager.recorder."""
+        """Like Manager.recorder."""
         return self._broadcaster.new_recorder(component)
 
     def start(self) -> None:

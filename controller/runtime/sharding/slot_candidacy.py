@@ -115,7 +115,7 @@ class SlotCandidacy(Candidacy):
         self.try_acquire_or_renew(deadline=self._clock.now() + self._config.renew_deadline_seconds)
 
     def try_acquire_or_renew(self, *, deadline: float = inf) -> bool:
-        """As Candidacy; a slot that we work on is marked if our member Lease was just renewed."""
+        """Like Candidacy; a slot that we work on is marked if our member Lease was just renewed."""
         now, renewal = self._clock.now(), self._view().renewal
         if renewal is not None and self.is_leading and self.is_leader():
             with self._lock:

@@ -154,7 +154,7 @@ class Causes:
             return pending, self._scheduled.get(name)
 
     def have_work(self, name: ObjectName) -> bool:
-        """As ReconcileQueue.has_work."""
+        """Like ReconcileQueue.has_work."""
         with self._lock:
             return name in self._pending or self._waits_locked(name)
 
@@ -303,7 +303,7 @@ class ReconcileQueue:
         return self.taken(name).causes
 
     def taken(self, name: ObjectName) -> Taken:
-        """As take, with the waits of the name."""
+        """Like take, with the waits of the name."""
         taken = self._causes.take(name, self._clock.now())
         if taken.due_at is not None:
             # a needless wake took the place of the delayed add: the scheduled reconcile is still due
