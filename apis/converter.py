@@ -142,7 +142,7 @@ def _document(obj: Kind) -> Document:
 
 
 def _without_inventions(document: Document, after: Kind, given: Document) -> Document:
-    """Without parts that are as by default, such as a status, where the object that was given has none."""
+    """The object without default parts, such as a status, that the given object lacks."""
     for field in fields_of(type(after)).values():
         if field.encode_name in document and field.encode_name not in given:
             is_made = field.default is msgspec.NODEFAULT and field.default_factory is not msgspec.NODEFAULT
@@ -154,9 +154,9 @@ def _without_inventions(document: Document, after: Kind, given: Document) -> Doc
 
 def _completed(kind: type[Kind], obj: Document) -> Kind | None:
     """
-    An object of a version; what a part of it lacks is as Go would have it. None if a whole part is missing.
+    An object of a version; missing fields of a part get Go's zero values. None if a whole part is missing.
 
-    Such are left when a server prunes an object: there is nothing to convert. Parts of the same name stay.
+    Pruning leaves such objects: there is nothing to convert. Parts of the same name stay.
     Raises: ConversionError.
     """
     try:
@@ -212,11 +212,11 @@ def _changed(before: ObjectMeta, after: ObjectMeta) -> Iterator[str]:
 def _metadata(
     given: Document, before: ObjectMeta, after: ObjectMeta, versions: tuple[type[Kind], type[Kind]]
 ) -> dict[str, Any]:
-    """Metadata as it was given, with the labels and annotations of the result; annotations are a copy."""
+    """The given metadata, with the labels and annotations of the result; annotations are a copy."""
     metadata = dict(given)
     if after.labels != before.labels:
         metadata["labels"] = dict(after.labels)
-    # the functions need not hand our own annotations on
+    # the functions need not pass on our own annotations
     own = {key for version in versions if (key := annotation_of(version)) in before.annotations}
     metadata["annotations"] = {**after.annotations, **{key: before.annotations[key] for key in own}}
     return metadata

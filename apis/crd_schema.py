@@ -79,7 +79,7 @@ def object_schema(kind: type[Kind], *, defaults: bool = True) -> dict[str, Any]:
     """
     The structural schema of a top-level type, with the three fields that every kind has first.
 
-    Args: defaults = with those that the server fills in; a kind that others define has none of ours.
+    Args: defaults = with the defaults that the server fills in; a kind of others has none of ours.
     Raises: TypeError with the path of the part that no schema can express, and the fix.
     """
     schema = _struct(_struct_type(kind), _Place(kind.__name__, told=defaults))
@@ -239,7 +239,7 @@ def _element(info: inspect.Type, place: _Place) -> dict[str, Any]:
 
 
 def _nullable(schema: dict[str, Any], place: _Place) -> dict[str, Any]:
-    """The server takes null for no enum, even if that lists it."""
+    """The server accepts null for no enum, even if the enum lists it."""
     if "enum" in schema:
         raise place.refusal("an enum cannot be null: write the default None, or a value that stands for it")
     return schema | {"nullable": True}
@@ -333,7 +333,7 @@ def _check_key(key: str, items: Mapping[str, Any], place: _Place) -> None:
 
 
 def _union(info: inspect.UnionType, place: _Place) -> dict[str, Any]:
-    """`T | None` is a field that may be left out; a number or a text is the only other union of a schema."""
+    """`T | None` is a field that may be left out; a number or a string is the only other union of a schema."""
     some = [part for part in info.types if part != _NULL]
     if len(some) == 1:
         return _schema(some[0], place)
@@ -386,7 +386,7 @@ def _integer(info: inspect.IntType) -> dict[str, Any]:
 
 def _bounds(info: inspect.IntType | inspect.FloatType) -> dict[str, Any]:
     """
-    The limits of a number, and rules for those that the server would not compute exactly.
+    The limits of a number, and rules for limits that the server would not compute exactly.
 
     It takes 2147483647.0 for a multiple of 5, for instance.
     """

@@ -199,7 +199,7 @@ def fields_of(kind: type[msgspec.Struct]) -> dict[str, msgspec.structs.FieldInfo
 
 
 def no_field(fields: Mapping[str, msgspec.structs.FieldInfo], name: str) -> str:
-    """That a type with these fields has none of that name, and which one may be meant; for a message."""
+    """A message that a type has no field of that name, and which one may be meant."""
     by_wire = {field.encode_name: field.name for field in fields.values()}
     near = [by_wire[name]] if name in by_wire else get_close_matches(name, fields, 1)
     hint = f": did you mean {near[0]}?" if near else ""

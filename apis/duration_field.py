@@ -17,7 +17,7 @@ The type of a field: days, hours, minutes and seconds in this order, each at mos
 
 
 def timedelta_of(duration: str) -> timedelta:
-    """The length of a `Duration`. Raises: ValueError for another text, Go's `1.5h` among them."""
+    """The length of a `Duration`. Raises: ValueError for anything else, such as Go's `1.5h`."""
     parts = re.fullmatch(_FIELD, duration)
     if not parts or not duration:
         raise ValueError(

@@ -20,7 +20,7 @@ class SelectingStruct(APIStruct):
     """
     The base of meta/v1 LabelSelector: match_labels and match_expressions, all of which must hold.
 
-    Without any, it selects every object. Where a kind takes None for none at all, its author asks first.
+    Without any, it selects every object. If None means no object in a kind, its author checks that first.
     Follows: apimachinery pkg/apis/meta/v1/helpers.go (LabelSelectorAsSelector).
     """
 

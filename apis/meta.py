@@ -294,7 +294,7 @@ def decode_hook(kind: type, value: Any) -> Any:
 
 def decode_hook_of_views(kind: type, value: Any) -> Any:
     """The same without LAST_APPLIED, a copy of the object that kubectl keeps: a view would hold all of it."""
-    # not by a call of decode_hook: that is an eighth of a first list, with four maps in an object
+    # no call of decode_hook: that costs an eighth of a first list, with four maps per object
     if kind is FrozenMap and value.__class__ is dict:
         if LAST_APPLIED in value:
             del value[LAST_APPLIED]

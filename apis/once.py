@@ -19,7 +19,7 @@ def made_once(make: F) -> F:
 
     @wraps(make)
     def get(*key: Hashable) -> Any:
-        # setdefault is one step: the result that came first is everybody's
+        # setdefault is atomic: everybody gets the first result
         return made[key] if key in made else made.setdefault(key, make(*key))
 
     return cast("F", get)

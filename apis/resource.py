@@ -22,7 +22,7 @@ def path_segment_errors(text: str) -> str:
     return next((f"may not contain '{mark}'" for mark in "/%" if mark in text), "")
 
 
-# the names of objects come again and again: three requests and more for each
+# the names of objects recur: at least three requests for each
 @lru_cache(maxsize=4096)
 def _segment(text: str) -> str:
     """Raises: ValueError."""

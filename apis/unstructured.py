@@ -91,7 +91,7 @@ class Unstructured(Kind, abstract=True):
         return content
 
     def to_json(self) -> bytes:
-        """The whole object, as it is to be sent; raw itself if its metadata is as it was."""
+        """The whole object, as it is to be sent; raw itself if its metadata is unchanged."""
         if self.raw and _envelope.decode(self.raw).metadata == self.metadata:
             return self.raw
         return msgspec.json.encode(self.content())

@@ -22,7 +22,7 @@ A = TypeVar("A")
 
 
 class Version(msgspec.Struct, frozen=True, rename="camel"):
-    """The server's version; git_version is the one people know, such as `v1.36.3`."""
+    """The server's version; git_version is the usual form, such as `v1.36.3`."""
 
     major: str = ""
     minor: str = ""
@@ -155,11 +155,11 @@ class Discovery:
         return any(one["name"] == resource.version and not one["served"] for one in versions)
 
     def stored_versions(self, resource: Resource) -> tuple[str, ...]:
-        """The versions in which the CRD's objects may be stored; () for those who may not read CRDs."""
+        """The versions in which the CRD's objects may be stored; () without the right to read CRDs."""
         return tuple(self._definition(resource).get("status", {}).get("storedVersions") or ())
 
     def conversion_strategy(self, resource: Resource) -> str:
-        """The CRD's strategy, `None` or `Webhook`; "" for those who may not read CRDs."""
+        """The CRD's strategy, `None` or `Webhook`; "" without the right to read CRDs."""
         spec = self._definition(resource).get("spec")
         return "" if spec is None else str((spec.get("conversion") or {}).get("strategy") or "None")
 

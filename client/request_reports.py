@@ -91,7 +91,7 @@ class ServerWarnings:
         self._said: dict[str, None] = {}
 
     def hear(self, answer: Mapping[str, str], resource: str) -> None:
-        """Args: answer holds the header fields, of which `Warning` may hold several texts."""
+        """Args: answer holds the header fields; `Warning` may hold several texts."""
         for quoted in _WARNING.findall(answer.get("Warning", "")):
             text = _ESCAPED.sub(r"\1", quoted)
             with self._lock:

@@ -138,7 +138,7 @@ class ResourceClient(Generic[T]):
 
     def get(self, name: str, *, namespace: str = "", subresource: str = "") -> T | Unstructured:
         """
-        The object as the server has it; a NotFound when there is none.
+        The object from the server; a NotFound when there is none.
 
         A subresource of another kind is an Unstructured: of `scale` a Scale.
         """
@@ -319,7 +319,7 @@ class ResourceClient(Generic[T]):
             namespace=namespace if resource.namespaced else "",
             name=name,
             timeout_seconds=self._timeout_seconds,
-            # an answer to a write is also read by those who look who else writes (HotLoops)
+            # the answer to a write also shows who else writes (HotLoops)
             drop_managed_fields=method == "GET" and not self._codec.keeps_managed_fields,
         )
 

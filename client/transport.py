@@ -79,7 +79,7 @@ class Transport(Protocol):
 
 
 class ForwardingTransport:
-    """A Transport that passes everything on to another, for those that look at what passes. Threads: any."""
+    """A Transport that passes everything on to another; a base for observers. Threads: any."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
@@ -295,7 +295,7 @@ class HTTPTransport:
         log_headers("Request headers", request.words, request.headers)
         sent = False
         try:
-            # the socket looks at this again before each send, however long we were suspended meanwhile
+            # the socket checks this again before each send, even after a long suspension
             arm(connection.sock, deadline=time.monotonic() + self._seconds_to_send(request))
             sent = True
             answer = exchange(

@@ -62,7 +62,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @contextmanager
 def _installed(name: str) -> Iterator[None]:
-    """Turn the lack of a library of the extra that a fixture needs into words. Args: name of both."""
+    """Say which extra a fixture lacks a library of. Args: the name of both."""
     try:
         yield
     except ModuleNotFoundError as error:

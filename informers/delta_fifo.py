@@ -66,7 +66,7 @@ class DeltaType(StrEnum):
     SYNC = "Sync"  # nothing happened: the known state, once more
 
 
-# a global is found faster than a member of an enum
+# a global is looked up faster than an enum member
 _DELETED: Final = DeltaType.DELETED
 _REPLACED: Final = DeltaType.REPLACED
 

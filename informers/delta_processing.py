@@ -114,7 +114,7 @@ class DeltaProcessor(Generic[T]):
     ) -> None:
         """Notify the listeners; previous = the objects that the deltas found stored; failed = left out."""
         notifications: list[Notification[T]] = []
-        # notifications without the sync ones; one and the same list until the first sync one
+        # notifications without syncs; the same list until the first sync
         changes = notifications
         initial, position = 0, -1
         for deltas, is_initial in batch:

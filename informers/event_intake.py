@@ -127,7 +127,7 @@ class ReflectorStore(Protocol[T]):
     """Takes the objects and events of a reflector: a DeltaFIFO."""
 
     def enqueue_batch(self, entries: list[tuple[DeltaType, T | DeletedFinalStateUnknown[T]]]) -> None:
-        """Take a block of changes. Raises: ExceptionGroup for those that it could not take."""
+        """Take a block of changes. Raises: ExceptionGroup for the changes that it could not take."""
 
     def replace(self, objects: Listed[T], resource_version: str) -> None:
         """Take a complete list."""

@@ -60,7 +60,7 @@ class ResourceEventHandlerFuncs(Generic[T]):
             f for f in (add_func, update_func, delete_func) if f is not None
         )
         self._add_func = ignore if add_func is None else add_func
-        # bound here and not wrapped in a method: one call less for every notification
+        # bound here, not wrapped in a method: one call less per notification
         self.on_update: UpdateFunc[T] = ignore if update_func is None else update_func
         self.on_delete: DeleteFunc[T] = ignore if delete_func is None else delete_func
 

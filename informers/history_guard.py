@@ -22,7 +22,7 @@ T = TypeVar("T", bound=Object)
 
 PATIENCE_SECONDS: Final = 30.0
 """For how long a server has to answer with the past before that is believed."""
-# deletions that are remembered, so that an old state does not bring a deleted object back; arbitrary
+# remembered deletions, so that an old state does not bring back a deleted object; arbitrary
 _REMEMBERED: Final = 1000
 
 
@@ -135,5 +135,5 @@ class HistoryGuard(Generic[T]):
             return delta_type is not DeltaType.DELETED and ended is not None and not is_older(ended, rv)
         if delta_type is DeltaType.DELETED and stored.metadata.uid == uid:
             return False
-        # else: a former state, or the end of a former object of this name
+        # else: an old state, or the end of an earlier object with this name
         return is_older(rv, stored.metadata.resource_version)

@@ -39,7 +39,7 @@ T = TypeVar("T")
 NAMESPACE_INDEX: Final = "namespace"
 
 _NOTHING: Final[frozenset[str]] = frozenset()
-_DELETED: Final = DeltaType.DELETED  # a global is found faster than a member of an enum
+_DELETED: Final = DeltaType.DELETED  # a global is looked up faster than an enum member
 
 IndexFunc: TypeAlias = Callable[[T], Sequence[str]]
 """
@@ -121,7 +121,7 @@ class StoreIndex(Generic[T]):
         return len(self._failed)
 
     def error(self, key: str) -> Exception | None:
-        """Why a stored object is not in this index; None if it is."""
+        """Why a stored object is missing in this index; None if it is in it."""
         return self._failed.get(key)
 
     def values(self, obj: T) -> tuple[str, ...]:

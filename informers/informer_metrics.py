@@ -78,4 +78,4 @@ class MetricsProvider(Protocol):
         """The instruments of an informer, made once. Args: name is such as `deployments.apps`."""
 
     def forget(self, name: str) -> None:
-        """The informer has ended, for good: its numbers are shown no longer."""
+        """The informer has ended, for good: its numbers are no longer shown."""

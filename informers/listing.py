@@ -125,9 +125,9 @@ class Listing(Generic[T]):
 
     def want_newest(self) -> None:
         """
-        Let the next list that begins have all that was written before this call; from any thread.
+        Make the next list include all that was written before this call; from any thread.
 
-        A server that is behind the others must not be the only one to answer it.
+        A server that lags behind the others must not answer it by itself.
         """
         self._wanted = object()
 

@@ -62,7 +62,7 @@ _SPREAD_SECONDS: Final = 1.0
 _RETRY_AFTER_MAX_SECONDS: Final = 120.0
 
 _GONE: Final = "gone"
-# for how long a refusal may be no trouble: a server that has just started reads its roles for a few seconds,
+# how long a refusal may be harmless: a server that has just started reads its roles for a few seconds,
 # and allows nothing meanwhile; one that has just got a definition prepares its storage, and answers 429
 PATIENCE_SECONDS: Final = 15.0
 _FORBIDDEN_ANEW: Final = "forbidden anew"
@@ -75,7 +75,7 @@ _THEIRS: Final = (APIError, TransportError, DecodeError)
 
 
 def cause_of(error: Exception) -> BaseException:
-    """The server's or the network's error behind one of ours. Such an error itself is returned as it is."""
+    """The server's or the network's error behind one of ours, or the error itself."""
     if error.__cause__ is None or isinstance(error, _THEIRS):
         return error
     return error.__cause__
@@ -180,7 +180,7 @@ class RetryPause:
         reachability: Reachability | None = None,
         seams: Seams = REAL_SEAMS,
     ) -> None:
-        """Args: backoff None = client-go's. reachability None = no answer to others cuts a wait short."""
+        """Args: backoff None = client-go's. reachability None = nothing cuts a wait short."""
         self._backoff: Backoff = backoff or ExponentialBackoff(
             BACKOFF_INITIAL_SECONDS, BACKOFF_MAX_SECONDS, BACKOFF_RESET_SECONDS, seams=seams
         )
@@ -325,7 +325,7 @@ class Outage:
             log.debug("Failed to watch", v=2, reflector=self.name, err=in_words(error))
         else:
             self._failed(doing, error, delay)
-        # after the fix: a reader that sees the error sees what to do, too
+        # after the fix: a reader that sees the error also sees what to do
         cause = cause_of(error)
         self.last_code = cause.code if isinstance(cause, APIError) else 0
         self.last_error = in_words(error)

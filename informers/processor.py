@@ -135,7 +135,7 @@ class ProcessorListener(Generic[T]):
 
     def has_synced(self) -> bool:
         """Whether the informer is synced and every add of the initial list has returned from this handler."""
-        # the informer first: a count read before it may be a count from before the last add of the list
+        # the informer first: an earlier count may miss the last add of the list
         if not self._informer_has_synced():
             return False
         with self._changed:
@@ -217,7 +217,7 @@ class ProcessorListener(Generic[T]):
         )
 
     def _blocked_seconds(self) -> float:
-        # as looks from outside tell: the clock at each call would cost more
+        # as checks from outside see it: reading the clock at each call would cost more
         now, looked = self._clock.now(), self._looked
         if not self._in_hand:
             self._looked = None

@@ -21,7 +21,7 @@ log = get_logger("informers")
 INTERVAL_SECONDS: Final = 10.0
 TTY_INTERVAL_SECONDS: Final = 2.0
 WARN_SECONDS: Final = 300.0
-# a stream that is silent for so long is mentioned
+# a stream that is silent for this long is mentioned
 _SILENT_SECONDS: Final = 10.0
 
 

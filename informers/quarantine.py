@@ -70,7 +70,7 @@ class Quarantine:
     def on_undecodable(self, callback: UndecodableCallback) -> None:
         """Call callback for every object that is held, and for later ones."""
         with self._lock:
-            # in one step: from now on, add calls the callback
+            # atomically: from now on, add calls the callback
             self._callbacks.append(callback)
             held = tuple(self._held.values())
         for undecodable in held:

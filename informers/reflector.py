@@ -225,7 +225,7 @@ class Reflector(Generic[T]):
         """
         now = self._restriction
         now.wake()
-        # The stream before the state: one that is opened after this look is for what may be held now. And the
+        # The stream before the state: a stream that is opened later asks for what may be held now. And the
         # reflector looks at that after it has set its state, so one of the two threads sees the other's.
         watch = self._response.current()
         if watch is not None and now.must_list and (self._state is State.WATCHING or now.is_empty):
@@ -235,7 +235,7 @@ class Reflector(Generic[T]):
     def list_newest(self) -> None:
         """List again, after the list under way, all that was written before this call; does not wait."""
         self._listing.want_newest()
-        # the wish before the stream, as in restriction_changed
+        # the request before the stream, as in restriction_changed
         watch = self._response.current()
         if watch is not None and self._state is State.WATCHING:
             self._called_back = True
@@ -311,7 +311,7 @@ class Reflector(Generic[T]):
             self._state = State.EMPTY
 
     def _step(self, state: State) -> State | None:
-        """Do one thing; the next state, None when the round is over."""
+        """Do one step. Returns: the next state, None when the round is over."""
         match state:
             case State.EMPTY:
                 return self._begin_list()
@@ -323,7 +323,7 @@ class Reflector(Generic[T]):
                 return self._read_watch()
 
     def _may_go_on(self, state: State) -> bool:
-        """Whether the round is still for what may be held; a list may be for less."""
+        """Whether the round still asks for all that may be held; a list may ask for less."""
         if state in (State.LISTED, State.WATCHING) and self._listing.wants_newest:
             self._relist_reason = RelistReason.TAKEOVER
             return False
@@ -342,7 +342,7 @@ class Reflector(Generic[T]):
             self._restriction.wait(self._stop)
             return False
         if self._restriction.must_list:
-            # the former holder of what may be held now may have written a moment ago
+            # the former holder of these objects may have written a moment ago
             self._listing.want_newest()
         return self._restriction.before_list(self._stop)
 

@@ -28,7 +28,7 @@ from handloop.client.errors import (
 
 _SERVER_ERRORS: Final = 500
 
-# watches in a row that brought nothing, before a new list
+# how many watches in a row may bring nothing before a new list
 FRUITLESS_WATCHES: Final = 5
 # The same for watches that time out on a server that is known to send bookmarks. While objects change, it
 # sends one about every minute, so two silent watches miss several. Two servers are silent: an idle one, and

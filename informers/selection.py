@@ -113,7 +113,7 @@ class Selection:
         return exact(self.fields, NAME) or ""
 
     def narrowed(self, options: ListOptions) -> ListOptions:
-        """The options of a list or watch, with this selection besides their own."""
+        """The options of a list or watch, with this selection added to their own."""
         return replace(
             options,
             label_selector=",".join(filter(None, (options.label_selector, str(self.labels)))),

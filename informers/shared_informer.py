@@ -320,7 +320,7 @@ class SharedIndexInformer(Generic[T]):
             self.stop()
             thread.join(REFLECTOR_GRACE_SECONDS)
             if thread.is_alive():
-                # of a namespace or a name that nobody wants any more it is not news
+                # for a namespace or a name that nobody needs any more, this is not news
                 tell = log.warning if stop.is_set() else partial(log.debug, v=4)
                 tell("Reflector is still in a request; its result will be dropped", reflector=self.name)
             with self._started_lock:
@@ -381,7 +381,7 @@ class SharedIndexInformer(Generic[T]):
         """
         Transform a listed object, and give back the stored one if the two are equal.
 
-        So a relist takes memory for a page and for the changed objects, not for all objects a second time.
+        So a relist needs memory for a page and the changed objects, not for all objects twice.
         Whole objects are compared: another default or conversion does not give them a new version.
         """
         # reflector thread; before the transform, which may change the key. A first list finds nothing stored
@@ -427,7 +427,7 @@ class SharedIndexInformer(Generic[T]):
     ) -> ProcessorListener[T]:
         admitted = self._periods.admit(resync_seconds, started=self._started)
         if not self._started:
-            # the check period may be shorter now
+            # the resync check period may be shorter now
             self._processor.resync_check_period_changed(self._periods.effective)
         self._listeners_made += 1
         return ProcessorListener(

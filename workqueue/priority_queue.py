@@ -160,7 +160,7 @@ class PriorityQueue(RateLimited[T], BlockingQueue[T]):
         """Make an empty queue."""
         self._rate_limiter = rate_limiter
         self._order: PriorityOrder[T] = PriorityOrder()
-        # looked at directly: a method call less for each add and get
+        # read directly: one method call less per add and get
         self._container = self._order.waiting
         self._in_flight: dict[T, int] = {}
         self._readded: dict[T, int] = {}
@@ -243,7 +243,7 @@ class PriorityQueue(RateLimited[T], BlockingQueue[T]):
         if self._metrics is not None:
             self._metrics.add(item)
         if in_flight:
-            # pushed here, a second worker could get it: done() pushes it
+            # if it were pushed here, a second worker could get it: done() pushes it
             self._readded[item] = priority
         else:
             self._order.push(item, priority)

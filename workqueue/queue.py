@@ -288,7 +288,7 @@ class Queue(BlockingQueue[T]):
                 for item in batch:
                     pushed += self._accept_locked(item)
             finally:
-                # also when an item cannot be hashed: those before it wait
+                # also when an item cannot be hashed: the items before it are queued
                 if pushed and self._waiting:
                     self._item_ready.notify(pushed)
 

@@ -66,7 +66,7 @@ class TokenBucket:
         if self._burst < 1:
             return math.inf
         with self._lock:
-            # a clock read before another thread's update must not turn time back
+            # a clock that was read before another thread's update must not turn time back
             now = max(self._clock.now(), self._updated_at)
             tokens = min(self._burst, self._tokens + (now - self._updated_at) * self._rate) - 1
             wait_seconds = self._seconds_for(-tokens)
@@ -177,7 +177,7 @@ class MaxOfRateLimiter(Generic[T]):
 
     def when(self, item: T) -> float:
         """Count one more failure in each limiter; seconds to wait before the next try."""
-        # no short cut: a token is to be taken also where another limiter asks for more
+        # no short cut: a token is taken even if another limiter asks for a longer wait
         return max([limiter.when(item) for limiter in self._limiters], default=0.0)
 
     def forget(self, item: T) -> None:

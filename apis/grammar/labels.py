@@ -192,7 +192,7 @@ class _Parser:
         self._at = 0
 
     def requirements(self) -> list[Requirement]:
-        """One requirement after the other, with commas between them; none in an empty text."""
+        """One requirement after the other, with commas between them; none in an empty string."""
         found: list[Requirement] = []
         if not self._peek():
             return found

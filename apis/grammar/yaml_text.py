@@ -14,9 +14,9 @@ from typing import Any, ClassVar, Final
 import yaml
 
 _TEXT: Final = "tag:yaml.org,2002:str"
-# more than any reader takes for a number, a time, or a number to the base 60: quotes do no harm
+# more than what readers take for a number, a time, or a base-60 number: quotes do no harm
 _LIKE_A_NUMBER: Final = re.compile(r"[-+]?\.?[0-9][0-9a-fA-FxXoObB_.:+TtZz-]*", re.ASCII)
-# in any mixture of upper and lower case; what begins with a dot may have a sign
+# in any mix of upper and lower case; a number that begins with a dot may have a sign
 _WORDS: Final = frozenset(
     {"", "y", "n", "yes", "no", "on", "off", "true", "false", "null", "nil", "~", "<<", "="}
 )
@@ -26,7 +26,7 @@ _NEVER_MEANT: Final = ("tag:yaml.org,2002:timestamp", "tag:yaml.org,2002:value")
 
 
 def is_plain(text: str) -> bool:
-    """Whether every reader takes a text without quotes for a text, as far as its value goes."""
+    """Whether every reader takes an unquoted text for a string, judged by its value."""
     low = text.lower()
     return not (low in _WORDS or low.lstrip("+-") in _NO_NUMBERS or _LIKE_A_NUMBER.fullmatch(text))
 

@@ -41,7 +41,7 @@ class Credentials:
         return ""
 
     def key_pair(self, timeout_seconds: float = FETCH_SECONDS) -> KeyPair | None:  # noqa: ARG002 - it is here
-        """The client certificate that comes with the header, None = the configured one; blocks likewise."""
+        """The client certificate that comes with the header, None = the configured one; may block."""
         return None
 
     def rejected(self, started_at: float) -> bool:  # noqa: ARG002 - nothing to forget

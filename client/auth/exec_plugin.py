@@ -285,5 +285,5 @@ def _expiry(timestamp: str | None) -> float | None:
         expires_at = parse_time(timestamp)
     except ValueError as error:
         raise _PluginError(f'answered with a bad expirationTimestamp: "{timestamp}"') from error
-    # what a program in Go writes for none
+    # what a Go program writes for no value
     return None if expires_at == _GO_ZERO else expires_at

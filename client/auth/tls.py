@@ -155,12 +155,12 @@ def _load_key_pair(context: ssl.SSLContext, pair: KeyPair) -> None:
     many signatures for each request: 0.16 ms of its CPU time, a tenth. Servers in Go and Java, and those with
     OpenSSL, accept the repetition. A chain is sent as it is.
     """
-    # few configurations have a key pair, and this loads five archive formats
+    # few configurations have a key pair, and the import loads five archive formats
     import tempfile  # noqa: PLC0415
 
     where = "client-certificate-data" if pair.certificate else pair.certificate_file
     try:
-        # the library loads key pairs from files only; the folder is ours alone and gone when this returns
+        # the library loads key pairs only from files; the folder is private, and deleted on return
         with tempfile.TemporaryDirectory(prefix="handloop-") as folder:
             certificate = pair.certificate or _read(pair.certificate_file)
             if certificate.count(_BEGIN_CERTIFICATE) == 1:

@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 _SHOWN_CHARS: Final = 200
 _VALUES: Final = re.compile(rf'"(?:data|stringData|{re.escape(LAST_APPLIED)})"')
-# well below the interpreter's recursion limit, well above what any modelled field needs
+# far below the interpreter's recursion limit, and far above what any modelled field needs
 _DEPTH: Final = 200
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
 _OPENING: Final = b"[{"
@@ -115,7 +115,7 @@ def null_as_absent(decode: Callable[[bytes], T]) -> Callable[[bytes], T]:
 
 
 def _remove_null(whole: Any, steps: list[tuple[str, str]]) -> bool:
-    """Whether there was one at that path; a path through a map leaves out the key."""
+    """Whether a null was at that path; a path through a map leaves out the key."""
     *way, (last, _) = steps or [("", "")]
     for name, index in way:
         whole = whole[int(index)] if index else whole.get(name)

@@ -11,7 +11,7 @@ from handloop.client.decoding.json_text import MALFORMED, pruning
 
 
 class Sieve(Protocol):
-    """Which objects of a list or a watch are wanted; the others are foreign. Threads: the one that reads."""
+    """Which objects of a list or a watch are wanted; the others are foreign. Threads: the reader's."""
 
     metadata_first: bool
     """Whether each object is asked for before it is decoded; else only one that does not fit its type."""
@@ -44,7 +44,7 @@ _decode = pruning(decoder_of(Named).decode)
 
 
 def foreign(raw: bytes, sieve: Sieve | None) -> Foreign | None:
-    """One object's JSON as dropped; None for a wanted one, and for one that cannot be told."""
+    """One object's JSON as a dropped object; None if it is wanted, or that cannot be decided."""
     if sieve is None:
         return None
     try:

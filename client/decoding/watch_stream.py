@@ -131,7 +131,7 @@ class EventDecoder(Generic[T]):
         return self._decode_block(lines)
 
     def _decode_wanted(self, lines: bytes, sieve: Sieve) -> Decoded[T]:
-        """The events that are not about foreign objects; if it is foreign, the last of the others, too."""
+        """The events about wanted objects; and the last of the others, if it comes last."""
         try:
             require_utf8(lines)
             named = _named(lines)
@@ -153,7 +153,7 @@ class EventDecoder(Generic[T]):
             decoded = self._block(lines)
         except (*MALFORMED, DecodeError):
             return self._decode_lines(lines)
-        # all of a block are objects with name and version, or each line is looked at; no call for each event
+        # if all of a block have name and version, no line is checked by itself: no call per event
         events = [
             WatchEvent(event.type, event.object)
             for event in decoded

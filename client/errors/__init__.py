@@ -264,7 +264,7 @@ class NotFound(APIError, LookupError, reasons=("NotFound",)):
 
 
 class NoKindMatch(APIError):
-    """404 about no object: the server has no such resource, as without its CustomResourceDefinition."""
+    """404 about a resource: the server lacks it, as without its CustomResourceDefinition."""
 
 
 class MethodNotAllowed(APIError, reasons=("MethodNotAllowed",)):

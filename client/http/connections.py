@@ -30,7 +30,7 @@ _MAX_IDLE: Final = 32
 _PROBE_SECONDS: Final = 5.0
 _LOCK_RANK: Final = 97
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
-# select takes no descriptor above 1023; Windows has nothing else
+# select takes no descriptor above 1023, but Windows has nothing else
 _Selector: Final = getattr(selectors, "PollSelector", selectors.SelectSelector)
 
 
@@ -208,7 +208,7 @@ class Connections:
         weakref.finalize(self, _close_all, self._idle)
 
     def take_idle(self, key_pair: KeyPair | None) -> Connection | None:
-        """A connection that was used before and is still open, or None."""
+        """A used connection that is still open, or None."""
         _, generation = self._context(key_pair)
         while True:
             with self._lock:

@@ -194,7 +194,7 @@ class Answer:
             self.headers.add(name.decode("latin-1"), value.decode("latin-1"))
 
     def on_headers_complete(self) -> None:
-        """Called by the parser after a head; `100 Continue` and the like come before the answer's own."""
+        """Called by the parser after a head; heads such as `100 Continue` come before the answer's own."""
         if self._has_head:
             return
         assert self._parser is not None
@@ -247,7 +247,7 @@ class HTTPStream:
     def __init__(
         self, connection: Connection, answer: Answer, explain: Callable[[Exception], ClientError]
     ) -> None:
-        """Args: explain turns an error of a read into one of ours."""
+        """Args: explain turns a read error into one of ours."""
         self._lock = new_lock("HTTPStream._lock", _LOCK_RANK)
         self._connection = connection
         self._answer = answer
@@ -257,7 +257,7 @@ class HTTPStream:
         self.headers: Mapping[str, str] = answer.headers
 
     def read_block(self) -> bytes:
-        """The next bytes as they came, b"" at the clean end; see Stream."""
+        """The next bytes as received, b"" at a clean end; see Stream."""
         with self._lock:
             if self._over:
                 if self._ended:
@@ -300,7 +300,7 @@ class HTTPStream:
             self._let_go()
 
     def _leave(self, *, over: bool) -> bool:
-        """The reader is out of its read; returns whether close() came meanwhile."""
+        """The reader has left its read; returns whether close() was called meanwhile."""
         with self._lock:
             self._reading = False
             closed = self._over
@@ -316,7 +316,7 @@ class HTTPStream:
 
 def _shut_down(sock: Any) -> None:
     try:
-        # not SSLSocket.shutdown: that takes the TLS object away under the reader
+        # not SSLSocket.shutdown: that removes the TLS object while the reader uses it
         if isinstance(sock, socket.socket):
             socket.socket.shutdown(sock, socket.SHUT_RDWR)
         else:

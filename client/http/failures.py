@@ -106,7 +106,7 @@ def _classify(error: Exception, attempt: Attempt) -> tuple[type[TransportError],
     return TransportError, _words(error)
 
 
-# The first match counts: special errors stand before the general ones that they derive from.
+# The first match counts: specific errors come before the general ones that they derive from.
 _RULES: Final[tuple[tuple[type[Exception] | tuple[type[Exception], ...], type[TransportError], str], ...]] = (
     (socket.gaierror, NameResolutionError, "no address for {name} ({words})"),
     (TimeoutError, DeadlineExceeded, "no complete answer in {seconds:g} s"),

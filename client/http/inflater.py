@@ -35,7 +35,7 @@ class Inflater:
         self._taken = self._given = 0
 
     def feed(self, data: bytes) -> None:
-        """Take bytes that have arrived, after take() has returned b"" for those before."""
+        """Take bytes that have arrived, after take() has returned b"" for the earlier ones."""
         self._input = data
 
     def take(self) -> bytes:

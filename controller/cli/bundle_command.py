@@ -124,7 +124,7 @@ def _release(operator: Operator, given: argparse.Namespace) -> Release:
         _options(operator, deployment["spec"]["template"]["spec"]["containers"][0]),
         deployment["metadata"]["name"],
     )
-    # OLM takes none of what a build of a checkout adds to it
+    # OLM refuses what the build of a checkout adds to it
     version = given.version or operator.version().partition("+")[0] or project.version
     kinds = {(kind.resource.api_version, kind.resource.kind): kind for kind in declared_kinds(options)}
     return Release(
@@ -253,7 +253,7 @@ def _beside(release: Release, folder: Path) -> Iterator[dict[str, Any]]:
                     raise UsageError(
                         f"{path} has a {document['kind']} without a name", "give it metadata.name"
                     )
-                # the job stays: it is the Service's name
+                # the job stays the same: it is the Service's name
                 namespace = release.deployment["metadata"].get("namespace", "")
                 text = json.dumps({**document, "metadata": metadata})
                 yield json.loads(text.replace(f'namespace=\\"{namespace}\\",', ""))
@@ -275,7 +275,7 @@ def _merged(made: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _refuse_links(folder: Path, files: Iterable[str]) -> None:
-    """Raises: UsageError where a file would be written elsewhere, over something else."""
+    """Raises: UsageError where a file would be written outside, or over something else."""
     for path in (folder / name for name in files):
         for link in (path.parent, path):
             if link != folder and link.is_symlink():

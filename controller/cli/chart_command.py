@@ -135,7 +135,7 @@ def _read(operator: Operator, given: argparse.Namespace) -> ChartSource:
 
 
 def _refuse_lease(options: Options) -> None:
-    """Raises: UsageError for a lease of another name or place than the release's."""
+    """Raises: UsageError for a lease with another name or namespace than the release's."""
     for name, usual in (
         ("leader_elect_resource_name", options.operator.name),
         ("leader_elect_resource_namespace", SOMEWHERE),

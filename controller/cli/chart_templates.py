@@ -272,7 +272,7 @@ class _Templates:
 
     def _set_container(self, container: dict[str, Any]) -> None:
         template, image = self._template, "$.Values.image"
-        # a number of a values file is a float64, which would be printed as 2.0260101e+07
+        # a number from a values file is a float64, which would be printed as 2.0260101e+07
         number = f'kindIs "float64" {image}.tag'
         tag = f"ternary (int64 {image}.tag) ({image}.tag | default $.Chart.AppVersion) ({number})"
         version = f'ternary (printf ":%v" ({tag})) (printf "@%v" {image}.digest) (empty {image}.digest)'

@@ -145,5 +145,5 @@ def _at_least(minimum: int) -> dict[str, Any]:
 
 
 def _without_selector(constraint: Mapping[str, Any]) -> dict[str, Any]:
-    """A constraint whose pods are those of the Deployment: the chart knows their labels."""
+    """A constraint on the Deployment's pods: the chart knows their labels."""
     return {name: value for name, value in constraint.items() if name != "labelSelector"}

@@ -148,7 +148,7 @@ def _install(release: Release) -> dict[str, Any]:
     spec = _deployment_spec(release)
     account = spec["template"]["spec"].get("serviceAccountName", "default")
     access = declared_access(replace(release.options, leader_elect_resource_namespace=""))
-    # what is optional and of the cluster is not asked of who installs it for a namespace
+    # optional cluster-wide access is not asked for by an installation for one namespace
     made = roles([each for each in access if not each.optional], namespaces=("",), name=release.name)
 
     def rules(kind: str) -> list[dict[str, Any]]:

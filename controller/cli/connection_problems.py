@@ -234,7 +234,7 @@ def expired_credentials(config: ClientConfig, now: float) -> str:
 
 
 def token_end(authorization: str) -> float | None:
-    """When a bearer token ends, in Unix seconds; None for one without an end."""
+    """When a bearer token expires, in Unix seconds; None for one that never does."""
     parts = authorization.removeprefix("Bearer ").split(".")
     if len(parts) != _JWT_PARTS:
         return None
@@ -246,7 +246,7 @@ def token_end(authorization: str) -> float | None:
 
 
 def certificate_end(pair: KeyPair) -> float | None:
-    """When a client certificate ends, in Unix seconds; None when there is none, or it cannot be read."""
+    """When a client certificate expires, in Unix seconds; None when there is none, or it cannot be read."""
     try:
         pem = pair.certificate or (read_file(pair.certificate_file) if pair.certificate_file else b"")
         first, end, _ = pem.partition(_END)

@@ -19,7 +19,7 @@ def declared_kinds(options: Options) -> tuple[type[Any], ...]:
 
 
 def written_kinds(options: Options) -> tuple[type[Any], ...]:
-    """The types of others' kinds by which objects are made or changed."""
+    """The types of other programs' kinds whose objects are made or changed."""
     ours = {kind.resource for kind in declared_kinds(options)}
     changed = {one.resource for one in declared_access(options) if not _CHANGES.isdisjoint(one.verbs)}
     kinds = dict.fromkeys(kind for setup in options.setups() for kind in setup.written)
@@ -30,13 +30,13 @@ def declared_access(options: Options) -> tuple[Access, ...]:
     """All access that the program will use. Leases are in "" while their namespace is not known."""
     namespace = options.leader_elect_resource_namespace
     lease = leader_election_access(options.leader_elect_resource_name, namespace)
-    # it leaves out the namespaces of other replicas, which it must know by name
+    # to leave out the namespaces of other replicas, it must know their names
     whole = not options.namespaces
     others = (LISTING_NAMESPACES,) if options.shards_by == "namespace" else ()
     return (
         *merged(
             [
-                # a role of a namespace cannot have what is optional and of the cluster
+                # a namespace's role cannot include optional cluster-wide access
                 *(each for setup in options.setups() for each in setup.access if whole or not each.optional),
                 *_conversion_access(options),
             ]

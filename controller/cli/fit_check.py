@@ -79,7 +79,7 @@ def looked_at(
     stop: threading.Event,
 ) -> list[Fit]:
     """
-    How each kind fits, those of ours first. What does not fit is looked at twice: see SETTLE_SECONDS.
+    How each kind fits, ours first. What does not fit is checked twice: see SETTLE_SECONDS.
 
     Blocks: for a request per group and version, and then perhaps for that long. Raises: nothing.
     """
@@ -103,7 +103,7 @@ def _place(kind: type[Any]) -> tuple[str, str]:
 
 
 def _look_in(place: tuple[str, str], client: Client, kinds: Mapping[type[Any], bool]) -> dict[type[Any], Fit]:
-    """Of one group and version, whose document is let go of before the next is asked for."""
+    """Fits of one group and version; its document is freed before the next is requested."""
     try:
         published = PublishedSchemas.fetch(client, *place)
     except ClientError as error:

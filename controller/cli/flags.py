@@ -229,7 +229,7 @@ def _given(
 
 def _options_here(given: Mapping[str, Any], environment: Mapping[str, str], service_account: str) -> Options:
     """
-    The options that were given, and defaults that suit the place.
+    The options that were given, and defaults that suit the environment.
 
     Raises: ValueError for options that do not go together, or a lease without a namespace.
     """

@@ -87,7 +87,7 @@ def configure_logging(log_format: str, verbosity: int, *, stream: TextIO, quiet:
     level = LogLevel(quiet=quiet)
     renderers = _renderers(log_format or default_format(stream), stream)
     structlog.configure(
-        # the first adds the id of the running reconcile to all that its thread logs
+        # the first one adds the running reconcile's id to all that its thread logs
         processors=[
             structlog.contextvars.merge_contextvars,
             structlog.processors.StackInfoRenderer(),

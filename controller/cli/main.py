@@ -94,7 +94,7 @@ def run_command(operator: Operator, argv: Sequence[str] | None = None) -> int:
     except UsageError as error:
         show(f"error: {error}\n  fix: {error.fix or f'{operator.command} --help'}\n", sys.stderr)
         return EXIT_USAGE
-    # before most of the libraries are loaded, which makes many objects that stay
+    # before most libraries are loaded: that makes many objects that stay
     relax_collector()
     try:
         return execute(options, sys.stdout, sys.stderr)

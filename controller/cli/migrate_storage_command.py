@@ -122,7 +122,7 @@ def _by_server(transport: Transport, name: str) -> bool:
 
 
 def _teller(clock: Callable[[], float]) -> Callable[[Progress], None]:
-    """Tells every two seconds how far it is, and how long it will take."""
+    """Reports every two seconds how far it is, and how long it will take."""
     began = last = clock()
 
     def tell(progress: Progress) -> None:

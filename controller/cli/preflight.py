@@ -121,7 +121,7 @@ class Preflight:
         self._slots = options.shards if options.command == "doctor" else 0
         self._by_uid = options.shards_by == "uid"
 
-    # these two load the types of all kinds: main asks for them first once the server has answered
+    # these two load the types of all kinds: main requests them only once the server has answered
 
     @cached_property
     def _custom(self) -> Mapping[Resource, type[Any]]:
@@ -138,7 +138,7 @@ class Preflight:
 
     @cached_property
     def _needs(self) -> Sequence[Need]:
-        # rights by name, and in namespaces that come and go those of a RoleBinding in each, are enough
+        # rights by name are enough, and in changing namespaces a RoleBinding in each
         labels = self._options.namespace_labels
         access = [
             one

@@ -56,7 +56,7 @@ class Problem:
         lines += [f"  cause: {cause}" for cause in self.causes]
         lines += [f"  fix: {fix}" for fix in self.fixes]
         lines.append(f"  more: {self.more}")
-        # the text of a server or a lease must not look like a line of ours
+        # text from a server or a lease must not look like a line of ours
         return "\n".join(map(printable, lines))
 
     @property
@@ -108,7 +108,7 @@ def missing_resource(
     """
     E07: the CRD is not installed. E08: it serves other versions.
 
-    Args: crd_command prints ours; nearest is a served resource that is like it, "" = none. stored as of
+    Args: crd_command prints ours; nearest is a similar served resource, "" = none. stored as of
     install_fixes, () = unknown.
     """
     install = f"{crd_command} | kubectl apply -f -"
@@ -135,7 +135,7 @@ def missing_foreign(
     resource: str, kind: str, plural: str, versions: tuple[str, ...] = (), nearest: str = ""
 ) -> Problem:
     """
-    E07: what others define is not installed, or has other names than our type.
+    E07: another program's definition is not installed, or has names other than our type's.
 
     Args: resource is `plural.group/version`; plural is the server's for that kind, nearest a served
     resource that is like it; "" = none.

@@ -95,7 +95,7 @@ class Deployed:
         """The operator's Leases that are being renewed."""
         place = self.options.leader_elect_resource_namespace
         leases = self._items(_LEASES, "leases", "" if place == SOMEWHERE else place)
-        # those of slots and members have a number or a pod's name behind it
+        # the Leases of slots and members append a number or a pod's name
         ending = "-.+" if self.options.shards else ""
         name = re.compile(re.escape(self.options.leader_elect_resource_name) + ending)
         named = [one for one in leases if name.fullmatch(str(one["metadata"]["name"]))]
@@ -175,7 +175,7 @@ def _is_fresh(spec: Mapping[str, Any], now: float) -> bool:
 
 
 def _selects(selector: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
-    """Whether a selector with only labels fits; one with expressions is taken to."""
+    """Whether a selector with only labels fits; one with expressions is assumed to."""
     return (selector.get("matchLabels") or {}).items() <= labels.items()
 
 
@@ -202,7 +202,7 @@ def _is_rolled_out(deployed: Deployed) -> bool:
 
 
 def _has_room(deployed: Deployed) -> bool:
-    """Whether a budget lets a node be drained: some pod may go."""
+    """Whether a budget lets a node be drained: some pod may be evicted."""
     return any(
         str(one["spec"].get("maxUnavailable", "0")) not in ("0", "0%")
         or int((one.get("status") or {}).get("disruptionsAllowed") or 0) > 0

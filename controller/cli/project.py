@@ -190,7 +190,7 @@ class Project:
         text = "".join(path.read_text(encoding="utf-8") for path in files)
         named = dict.fromkeys(re.findall(r"^\./wheels/(handloop[-_][^\[\s]*\.whl)", text, re.MULTILINE))
         there = {path.name: path.read_bytes() for path in (self.folder / "wheels").glob("*.whl")}
-        # one that is gone is written again, if it is this build's
+        # a missing one is rewritten, if it belongs to this build
         return ", ".join(name for name in named if there.get(name, wheels.get(name)) != wheels.get(name, b""))
 
     def add_api(self, *, group: str, version: str, kind: str, scope: str = NAMESPACED) -> Iterator[str]:

@@ -93,7 +93,7 @@ def read_deployment(path: Path) -> dict[str, Any]:
     """
     The Deployment of a file, the operator's container first.
 
-    Raises: UsageError for another number of them, or a container that is not known; as read_documents.
+    Raises: UsageError for another number of Deployments, or an unknown container; as read_documents.
     """
     found = [document for document in read_documents(path) if document.get("kind") == "Deployment"]
     if len(found) != 1:

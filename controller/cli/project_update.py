@@ -133,7 +133,7 @@ def _add_kinds(project: Project, made: Project) -> None:
 
 
 def _merge(folder: Path, before: Path, after: Path) -> list[_Step]:
-    """What brings each file of after into the project, where it differs from that of before."""
+    """The steps that bring each file of after into the project, where it differs from before."""
     steps = []
     for place in sorted(_files(before) | _files(after)):
         own, older, newer = (_content(each / place) for each in (folder, before, after))
@@ -155,7 +155,7 @@ def _merge(folder: Path, before: Path, after: Path) -> list[_Step]:
 
 
 def _refuse_link(folder: Path, path: Path) -> None:
-    """Raises: ProjectError for a place that a link leads out of, or another file."""
+    """Raises: ProjectError for a place outside, reached by a link, or for another file."""
     if path.is_symlink() or not path.parent.resolve().is_relative_to(folder.resolve()):
         place = path.relative_to(folder)
         link = next(each for each in (path, *path.parents) if each.is_symlink())

@@ -216,7 +216,7 @@ class _Run:
         closing: tuple[Closing, ...] = () if shared is None else (shared,)
         if options.leader_elect:
             closing += self._elect(program.manager, services, live)
-        # closed after the servers: it ends the process in time, even if the servers do not stop
+        # closed after the servers: so the process ends in time even if they do not stop
         services.attach(program.manager, *closing)
         live.show(program, self._config)
         clean = True
@@ -263,7 +263,7 @@ class _Run:
 
 
 def show_banner(name: str, facts: Mapping[str, Any], stream: TextIO) -> None:
-    """Write the banner to a terminal; to anything else one log line, whose pairs are the facts."""
+    """Write the banner to a terminal; otherwise one log line with the facts as pairs."""
     if stream.isatty():
         show(banner(name, facts), stream)
     else:

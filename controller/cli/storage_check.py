@@ -32,7 +32,7 @@ def storage_problems(client: Client, kind: type[Kind], storage: str) -> Iterator
     """
     own, discovery = kind.resource, client.discovery()
     strategy = discovery.conversion_strategy(own)
-    # an older version of the program's own loses nothing here, unless the server stores in it
+    # a version older than the program's loses nothing here, unless the server stores in it
     harmless = {version.resource.version for version in versions_of(kind)}
     if not is_converted(kind):
         harmless = {own.version, *(harmless - {storage})}

@@ -118,7 +118,7 @@ class StorageMigration:
         return True
 
     def _round(self, definition: Object, written: set[str]) -> int:
-        """List, and write what was not written. Returns: how many those were."""
+        """List, and write what was not written. Returns: how many objects that were."""
         came = 0
         for items, left in self._pages(definition):
             new = [item["metadata"] for item in items if item["metadata"]["uid"] not in written]
@@ -183,7 +183,7 @@ class StorageMigration:
             raise SourceError(f"{self._name}: {message_of(answer.body)}")
 
     def _say_stored(self, definition: Object, versions: Sequence[str]) -> Response:
-        """With the version that was read: somebody may have stored in another one since."""
+        """With the version that was read: objects may have been stored in another one since."""
         metadata = {"resourceVersion": definition["metadata"]["resourceVersion"]}
         body = json.dumps({"metadata": metadata, "status": {"storedVersions": versions}}).encode()
         path = f"{DEFINITIONS_PATH}/{quote(self._name, safe='')}/status"

@@ -178,7 +178,7 @@ class _Bench:
 
 
 def _lost(before: Any, after: Any, path: str = "") -> Iterator[str]:
-    """The outermost paths of what is in one value and not in another."""
+    """The outermost paths that exist in one value and not in another."""
     if isinstance(before, dict) and isinstance(after, dict):
         for key, value in before.items():
             step = f"{path}.{key}" if path else key

@@ -35,7 +35,7 @@ def _escape(char: str) -> str:
 
 
 def writable(text: str, stream: TextIO) -> str:
-    """The text, in ASCII if the stream's encoding lacks a character of it. JSON stays JSON."""
+    """The text, in ASCII if the stream's encoding lacks one of its characters. JSON stays JSON."""
     try:
         text.encode(stream.encoding or "utf-8", stream.errors or "strict")
     except UnicodeEncodeError:
@@ -52,7 +52,7 @@ def show(text: str, stream: TextIO) -> None:
 
 def open_closed() -> None:
     """Give this process the standard streams that it was started without: what is written there is lost."""
-    # else the next file or connection gets the number, and with it what others write there
+    # else the next file or connection gets this descriptor, and what others write to it
     while (number := os.open(os.devnull, os.O_RDWR)) <= _STDERR:
         pass
     os.close(number)

@@ -25,7 +25,7 @@ _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[
 
 
 def _number(kind: type[N], least: float, most: float, otherwise: str) -> Callable[[str], N]:
-    """A parser of numbers in a range. Its error for others has the text otherwise."""
+    """A parser of numbers in a range. Its error for other input has the text otherwise."""
 
     def parse(text: str) -> N:
         number = kind(text)

@@ -53,7 +53,7 @@ def local_version(package: Path, top: Path) -> str:
 def _git(top: Path, *words: str) -> str:
     """Raises: OSError, SubprocessError, also where top is only a folder of somebody's repository."""
     (top / ".git").stat()
-    # a hook of git names another repository in these variables
+    # a git hook names another repository in these variables
     variables = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     command = ["git", "-C", str(top), *words]
     ended = subprocess.run(command, env=variables, capture_output=True, text=True, check=True, timeout=30)  # noqa: S603

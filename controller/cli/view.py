@@ -67,7 +67,7 @@ def view_of(definition: Mapping[str, Any], paths: Sequence[str], *, version: str
 
 
 def class_of(definition: Mapping[str, Any]) -> str:
-    """The name of the view: the kind's, as Python may have it. Raises: ViewError."""
+    """The name of the view: the kind's, if Python allows it. Raises: ViewError."""
     return _unlike(_class_name(_checked(definition)["names"]["kind"]), {*_IMPORTED})
 
 
@@ -212,7 +212,7 @@ class _Module:
         return f"MapOf[{item}]", "MapOf()"
 
     def _struct(self, owner: str, name: str, tree: _Tree, schema: Schema) -> str:
-        """Write a struct of the fields that were asked for; its name."""
+        """Write a struct of the requested fields. Returns: its name."""
         self.imported.add("APIStruct")
         struct = _unlike(owner + _class_name(name), self.taken)
         self.taken.add(struct)

@@ -36,7 +36,7 @@ _REQUEST_SECONDS: Final = 10.0
 
 
 class Question(NamedTuple):
-    """What is asked: a name, of a controller or of all, ""."""
+    """The question: a name, of a controller or, with "", of all."""
 
     name: str
     controller: str = ""

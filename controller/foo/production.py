@@ -159,7 +159,7 @@ class ProductionFooController(FooController):
         """
         own_metrics = own_metrics or OwnWriteMetrics(CollectorRegistry()).for_controller(QUEUE_NAME)
         caches = {each.kind.resource.group_resource: each for each in (deployment_informer, foo_informer)}
-        # the handlers wake a Foo that waits, too: each change of its own and of its Deployment enqueues it
+        # the handlers also wake a Foo that waits: each change to it or its Deployment enqueues it
         keep = (memory or NameMemory()).keep
         self._writes = keep(
             reconcile_writes(
@@ -207,7 +207,7 @@ class ProductionFooController(FooController):
     def run(self, workers: int, stop: threading.Event) -> None:
         """Like FooController's, with workers that are counted."""
         with self._lock:
-            # set before the workers start: a worker that is slow to begin does not count as ended
+            # set before the workers start: a worker that starts slowly does not count as ended
             self._workers = self._workers_alive = workers
         try:
             super().run(workers, stop)

@@ -81,7 +81,7 @@ class FooRunnable(PlainFooRunnable):
     def __init__(self, manager: Manager, *, workers: int) -> None:
         replica = manager.replica
         if replica is not None:
-            # Deployments are whole: a Foo's may be one that somebody else has made, without a label
+            # all Deployments are held: a Foo's may be somebody else's, without a label
             replica.declare(Foo, "uid")
         super().__init__(manager, workers=workers)
         self._metrics = manager.reconcile_metrics.for_controller(NAME, workers)
@@ -92,7 +92,7 @@ class FooRunnable(PlainFooRunnable):
         self._admitted = manager.admission(self._informers, self, slot_of=slot_of)
 
     def explain(self, name: ObjectName) -> Explanation | None:
-        """Why something happens to a Foo, or nothing does; None before the controller runs."""
+        """Why something or nothing happens to a Foo; None before the controller runs."""
         return None if self.controller is None else self.controller.explain(name)
 
     def wake(self, name: ObjectName) -> None:

@@ -118,7 +118,7 @@ def patched(live: K, changes: dict[str, Any], context: Context) -> K:
 
 
 def moved(live: Sequence[APIStruct], wanted: Sequence[APIStruct], number: str) -> list[dict[str, Any]]:
-    """Changes of ports, if somebody gave ours another number: an apply makes a second one of the name."""
+    """Changes of ports, if somebody renumbered ours: an apply would make a second one with that name."""
     ours, ports = msgspec.to_builtins(wanted[0]), msgspec.to_builtins(live)
     named = [port[number] for port in ports if port.get("name") == PORT and port[number] != ours[number]]
     return [*({number: each, "$patch": "delete"} for each in named), ours] if named else []

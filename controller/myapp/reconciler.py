@@ -105,7 +105,7 @@ def _sync_deployment(app: MyApp, context: Context) -> Deployment:
         replicas = min(max(replicas, scaling.min_replicas), scaling.max_replicas)
     if deployment.spec.replicas != replicas and (is_new or not (scaling or has_autoscaler)):
         changes["replicas"] = replicas
-    # the Deployment controller may have followed our own write already
+    # the Deployment controller may have reacted to our own write already
     metadata = {} if deployment is before else {"metadata": {"uid": deployment.metadata.uid}}
     return children.patched(deployment, {"spec": changes, **metadata}, context) if changes else deployment
 

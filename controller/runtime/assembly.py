@@ -224,7 +224,7 @@ class Assembly:
     def complete(self, reconcile: ReconcileFunc[ObjectName]) -> Controller:
         """Make the controller and add it, with its sources, to the manager. Raises: as Manager.add."""
         manager, spec = self._manager, self._spec
-        # the first of several of a kind, for another one's success would take its condition back
+        # only the first of several for a kind: another one's success would remove its condition
         stalls = can_stall(spec.kind) and spec.kind not in manager.reconciled_kinds()
         if stalls:
             reconcile = Stalling(self.informer.held, reconcile, is_last=self._is_last).reconcile
@@ -358,7 +358,7 @@ class Assembly:
     def _dropped(self, cause: Cause, by: str, names: Iterable[ObjectName]) -> None:
         """A predicate kept an event back. The listeners."""
         self._own_metrics.dropped(cause.label)
-        # a resync says nothing new, and would push out the lines that do
+        # a resync brings nothing new, and would push out lines that do
         for name in () if cause.verb == RESYNCED else names:
             self._decisions.note(name, DROPPED, cause.label, by=by)
 

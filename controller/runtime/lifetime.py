@@ -31,7 +31,7 @@ from handloop.seams.threads import Joinable, as_error
 
 log = get_logger("manager")
 
-# for the lease, caches and Events, after shutdown_timeout_seconds, within which runnables end
+# for the lease, caches and Events, after the runnables' shutdown_timeout_seconds
 _GRACE_SECONDS: Final = 5.0
 # for caches, and for Events, even if runnables have used up the time: idle threads end in less; for runnables
 # beyond their time, as a controller itself logs the work that it leaves behind
@@ -123,7 +123,7 @@ class Lifetime:
         self._work_stop.set()
         left_behind: list[str] = []
         if lease is not None:
-            # it ends after the runnables that it guards
+            # the election ends after the runnables that it guards
             lease.join(0.0 if leading else deadline.remaining())
             left_behind += ["lease" if self.share is None else "shards"] * lease.is_alive()
         self._caches.stop()
@@ -136,7 +136,7 @@ class Lifetime:
             log.warning("Left behind at the stop", what=left_behind)
 
     def _join_runnables(self, free: RunnableGroup, seconds: float, end: Deadline) -> list[str]:
-        """Wait so long for all runnables; 0 = for none. Returns: those that need leadership and work on."""
+        """Wait this long for all runnables; 0 = for none. Returns: those that need the lease and run on."""
         patience = min(seconds + _LEAST_SECONDS, end.remaining()) if seconds else 0.0
         deadline = Deadline(patience, clock=self._seams.clock)
         leading = self._guarded.join(deadline.remaining(), first=True)
@@ -175,7 +175,7 @@ class Lifetime:
             counts = not stop.is_set() or isinstance(error, StopTimeoutError | LeadershipLost)
             if is_news and counts:
                 self._failures.append(error)
-        # before the log line: a log without a reader may block
+        # before the log line: a log that nobody reads may block
         stop.set()
         if is_news:
             say = log.info if not counts and isinstance(error, DeadlineExceededError) else log.error

@@ -149,7 +149,7 @@ class Manager(Roster):
         )
         self._caches = self._new_caches(client.until(caches_stop), namespaces, informer_options)
         registry.register(CacheState(self.informers, seams.clock))
-        # with named namespaces the roles are of these: nobody allows a watch of all
+        # with named namespaces the roles are in these: no role allows a watch of all
         whole = isinstance(chosen := chosen_namespaces(namespaces), Selector) or chosen == [""]
         watch = partial(self._caches.watch, namespace="", plain=True)
         self.namespace_annotations = NamespaceAnnotations(watch if whole else None)
@@ -292,7 +292,7 @@ class Manager(Roster):
 
     def watch(self, kind: type[T], namespace: str) -> MultiNamespaceInformer[T] | None:
         """
-        A started informer of a namespace, for the caller alone; `stop` ends it. None without room for more.
+        A started informer of a namespace, only for the caller; `stop` ends it. None without room for more.
 
         After run has begun. Its first get waits for it, as in informer_for.
         """
@@ -404,7 +404,7 @@ class Manager(Roster):
             and self.replica.kinds is not None
             and any(each.known for each in found if each)
         ):
-            # by UID a name has a slot by its object, and our caches hold those of our slots
+            # by UID a name's slot follows from its object, and our caches hold those of our slots
             elsewhere = holder = ""
         return Why(process=process, elsewhere=elsewhere, holder=holder, explanations=tuple(knowing))
 

@@ -30,7 +30,7 @@ class ReconcileError(Exception):
 
 class WaitError(ReconcileError):
     """
-    Something else has to go first: no failure, and no error in the log.
+    Something else must come first: not a failure, and not an error in the log.
 
     Its watch event brings the next reconcile. Without such a watch the next one comes after retry_seconds.
     """

@@ -43,7 +43,7 @@ class Roster:
 
     def begin(self, name: str) -> None:
         """
-        A controller of that name is going to be added: run refuses to work without it.
+        A controller with that name will be added: run refuses to work without it.
 
         Raises: RuntimeError after run has begun; ValueError for a name that is taken, or none
         that a server takes.
@@ -74,7 +74,7 @@ class Roster:
             self._reconciled.append(kind)
 
     def declare_written(self, *kinds: type[Kind]) -> None:
-        """Declare the types by which a controller writes, besides that of its own kind."""
+        """Declare the types with which a controller writes, besides its own kind."""
         with self._lock:
             self._written += kinds
 
@@ -118,7 +118,7 @@ class Roster:
         return self._reasons("ready_check")
 
     def _reasons(self, member: str) -> str | None:
-        """What the health checks of the runnables say, of those that have one."""
+        """What the health checks of the runnables say, if they have one."""
         with self._lock:
             checks = [getattr(runnable, member, None) for runnable in self._runnables]
         reasons = [reason for check in checks if check is not None and (reason := check())]

@@ -124,7 +124,7 @@ class VirtualCluster(Administrator):
 
     def _start(self, name: str, run: Callable[[], None]) -> None:
         thread = VirtualThread(self._threads, target=run, name=name)
-        # not that of the thread which asks: it would end with it
+        # not the asking thread's: it would end with that thread
         thread.process = self
         thread.start()
 
@@ -139,6 +139,6 @@ class VirtualCluster(Administrator):
             if self.version != version:
                 for wake in self._wakes:
                     wake()
-            # what a client does not read stays due
+            # what a client does not read remains to be sent
             least = _IDLE_SECONDS if at == before else _TICK_SECONDS
             self._changed.wait(None if at is None else max(least, at - engine.now()))

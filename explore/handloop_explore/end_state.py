@@ -20,12 +20,12 @@ _TOKENS: Final = re.compile(r"\bkube-api-access-\w{5}\b")
 """The volume of a Pod's token."""
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 _REVISION: Final = "deployment.kubernetes.io/revision"
-# a uid, a number of seconds, some bytes, a hash or five letters behind a dash
+# a uid, seconds, bytes, a hash, or five letters after a dash
 _CHANCE: Final = re.compile(
     r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{6,}|(?<=-)(?=[a-f]*\d)[0-9a-f]{6,}(?=[-.]|$)"
     r"|(?<=-)(?=[a-z]*\d)[a-z0-9]{5,10}$|(?<=-)[bcdfghjklmnpqrstvwxz2456789]{5}$"
 )
-# chosen by the server, or counted by it; the policy follows the tag of the first image
+# chosen or counted by the server; the policy depends on the first image's tag
 _COUNTED: Final = (
     "resourceVersion",
     "uid",
@@ -81,7 +81,7 @@ def plain_name(key: str) -> str:
 
 
 def renamed(found: Mapping[str, dict[str, Any]], good: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """The objects of a run, of which those that chance or the time has named are called as in a good run."""
+    """The objects of a run; those named by chance or time get their names of a good run."""
     free = [key for key in good if key not in found and plain_name(key) != key]
     names: dict[str, str] = {}
     for key in sorted(found.keys() - good.keys()):

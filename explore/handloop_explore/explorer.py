@@ -146,7 +146,7 @@ def _undisturbed(workload: Workload, invariants: Sequence[Invariant], seconds: f
 
 
 def _require_that_it_strikes(workload: Workload, plan: Plan, undisturbed: Played) -> None:
-    """Raises: ValueError for a plan of which no strike comes, as after a change of the operator."""
+    """Raises: ValueError for a plan none of whose strikes happens, as after a change of the operator."""
     if all(strike.what == LATE for strike in plan.strikes):
         return
     if not any(told.who == "plan" for told in play(workload, plan).story):
@@ -158,7 +158,7 @@ def _require_that_it_strikes(workload: Workload, plan: Plan, undisturbed: Played
 
 def _add(report: Report, plays: Plays, failure: Failure, references: Callable[[], Sequence[Played]]) -> None:
     """
-    Add a failure to a report, shrunk, or count it with one that is like it.
+    Add a failure to a report, shrunk, or count it with a similar one.
 
     Args: references gives runs in which the operator restarts.
     """

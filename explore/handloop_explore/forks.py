@@ -195,7 +195,7 @@ class _Trunk:
         return True
 
     def _report(self, played: Played) -> None:
-        """Send what came of the run. A child ends here: what ending its threads takes is spared."""
+        """Send the outcome of the run. A child ends here, which saves the time of ending its threads."""
         if self._index is not None:
             self._send(self._index, self._judge(played))
             os._exit(0)
@@ -207,7 +207,7 @@ class _Trunk:
         self._out.send_bytes(pickle.dumps((index, outcome)))
 
     def _give_up(self, why: str) -> NoReturn:
-        """Tell of the plans of which nothing comes, wait for the children, and end the process."""
+        """Report the plans without a result, wait for the children, and end the process."""
         try:
             for index in self._waiting if self._index is None else [self._index]:
                 self._send(index, Lost(why))

@@ -65,7 +65,7 @@ class _Author:
         self._cluster = cluster
         self._random = random
         self._leave = {*_NOT_EDITED, *leave}
-        # the whole spec at once would change what is left alone, too
+        # the whole spec at once would also change what must be left alone
         self._deeper = 1.0 if leave else _DEEPER
         self._document = sample
         self._before: list[dict[str, Any]] = []
@@ -113,7 +113,7 @@ class _Author:
         return kept | self._with_one_other(self._schema, self._document)
 
     def _with_one_other(self, schema: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
-        """Fields, of which one, or one in it, is another or removed."""
+        """Fields; one of them, or one in it, is changed or removed."""
         properties = {name: one for name, one in schema["properties"].items() if name not in self._leave}
         name = self._random.choice(sorted(properties))
         inner, required = properties[name], schema.get("required", ())

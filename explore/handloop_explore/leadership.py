@@ -98,7 +98,7 @@ class Candidate(Protocol):
 
 class LeaseTransport(ForwardingTransport):
     """
-    A process's own connections for Leases. Those of its writes by which one changes hands may be struck.
+    A process's own connections for Leases. Its writes with which a Lease changes hands may be struck.
 
     State: _found, the last answer to a GET, and to which, at which version of the server: a candidate looks
     twice a second, and mostly nothing has changed.

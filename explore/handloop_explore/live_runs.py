@@ -31,7 +31,7 @@ def write_live_page(folder: Path, workload: Workload, report: Report, title: str
 
 
 def is_free_for_page(folder: Path) -> bool:
-    """Whether nothing is in a folder, or nothing but such a page."""
+    """Whether a folder is empty, or holds only such a page."""
     return not folder.exists() or all(is_page(file) for file in folder.iterdir())
 
 

@@ -47,7 +47,7 @@ class _Part(NamedTuple):
 
 class Memory:
     """
-    The state to which code refers, as it is when this is made. Field: codes, those of the functions.
+    The state that code refers to, at the time of the call. Field: codes, of the functions.
 
     State: _lasting, the ids of what is not only the operator's. Threads: one.
     """
@@ -62,7 +62,7 @@ class Memory:
         self._parts = others + self._found([code])
 
     def restore(self, convert: Convert = lambda value: value, *, lasting: bool = False) -> None:
-        """Put it back. Args: convert gives what stands for a value; lasting = what others know, too."""
+        """Put it back. Args: convert gives the replacement for a value; lasting = what others know, too."""
         for part in self._parts:
             if lasting or id(part.of) not in self._lasting:
                 part.put(convert)

@@ -208,9 +208,9 @@ class _RealTime:
 
 class _Run:
     """
-    One run: the workload's part in this process, the operator's in another one.
+    One run: the workload in this process, the operator in another.
 
-    State: journal, what both told; _heard_at, when the operator last did anything.
+    State: journal, what both reported; _heard_at, when the operator last did anything.
     """
 
     def __init__(self, workload: Workload, plan: Plan, cluster: Any, undisturbed: Played | None) -> None:
@@ -312,7 +312,7 @@ class _Run:
         pipe.close()
 
     def _hear(self, seconds: float) -> None:
-        """Hear what the operator does, for so long at most; if it has ended, another one starts."""
+        """Hear what the operator does, for this long at most; if it has ended, another one starts."""
         if self._pipe.closed or not self._pipe.poll(seconds):
             return
         self._heard_at = time.monotonic()

@@ -97,7 +97,7 @@ def makes_no_storm(undisturbed: Played, played: Played) -> Iterator[str]:
 def ends_as_undisturbed(undisturbed: Played, played: Played) -> Iterator[str]:
     """A fault delays, and changes nothing in the end; what a rival has taken away or taken, aside."""
     takes_name = any(rival.what == "rival-takes-name" for rival in played.rivals)
-    # what the server calls invalid need not be tried again
+    # what the server calls invalid need not be retried
     if takes_name or _undisturbed_is_judged(played.plan) or any(one.struck == "422" for one in played.writes):
         return
     for number, (good, state) in enumerate(zip(undisturbed.states, played.states, strict=True), 1):
@@ -116,14 +116,14 @@ def ends_as_undisturbed(undisturbed: Played, played: Played) -> Iterator[str]:
                 found = renamed(state.objects, expected)
                 _take_away(expected, rival.target)
                 if any(_plural(f"{kind} ") in rival.target for kind in played.reconciled):
-                    # a finalizer may take away what its object does not own
+                    # a finalizer may delete what its object does not own
                     expected = {key: obj for key, obj in expected.items() if key in found}
         yield from _compared(undisturbed.chance, expected, state.objects, _when(number, played))
 
 
 def makes_again_what_is_lost(undisturbed: Played, played: Played) -> Iterator[str]:
     """
-    What another client deletes at rest comes back, or the status of its owner changes.
+    A child that another client deletes at rest is recreated, or its owner's status changes.
 
     A Job is done once.
     """
@@ -234,7 +234,7 @@ def leaves_foreign_objects_alone(_: Played, played: Played) -> Iterator[str]:
         if rival.made["metadata"].get("uid") in given_up:
             continue
         if left is None:
-            # with its namespace, or by a client: not by the operator, nor for an owner that this has given it
+            # with its namespace, or by a client: not by the operator, nor for an owner that the operator set
             ends = [act for act in played.acts if act.uid == rival.made["metadata"].get("uid") and act.ends]
             if not ends or ends[0].who == OPERATOR or ends[0].owners:
                 yield f"the foreign object {rival.target} was deleted"

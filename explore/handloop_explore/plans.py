@@ -1,4 +1,4 @@
-"""The plans of a workload: each strike by itself, those that show most first; then some by chance."""
+"""The plans of a workload: each strike by itself, the most telling first; then random ones."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ _ALIKE: Final = 5
 
 class Place(NamedTuple):
     """
-    Where a plan may strike: number as in Strike; whats = what there makes sense.
+    Where a plan may strike: number as in Strike; whats = what makes sense there.
 
     sort = what the place is, so that one like an earlier one is known; writes = of a place at rest, how many
     writes come before it.
@@ -164,7 +164,7 @@ def single_plans(places: Places) -> Iterator[Plan]:
         alike = repeated[place.where, place.sort]
         repeated[place.where, place.sort] += 1
         for nth, what in enumerate(place.whats):
-            # where a process ends counts everywhere: another line of its code may follow
+            # the place where a process ends always counts: another line of its code may follow
             later = alike if what == "crash-after" else _ALIKE * alike
             rank = ranks.get(f"{place.where}:{what}", last + nth) + later
             if what == "crash-sent" and not place.sort.endswith(_MAKES):
@@ -210,7 +210,7 @@ def _whats(write: Write, workload: Workload, last_step: float) -> list[str]:
 
 
 def _chosen(places: Places, random: Random) -> Strike:
-    """A strike by chance, mostly at a write; reads may come of another strike."""
+    """A random strike, mostly at a write; reads may be caused by another strike."""
     weights: dict[Where, int] = {"": 6, "r": 1, "w": 1, "s": 1, "l": 3, "q": 1, "c": 1, "p": 1}
     sorts = [where for where in weights if places.count(where) or where in ("", "r", "w", "s")]
     where = random.choices(sorts, [weights[one] for one in sorts])[0]

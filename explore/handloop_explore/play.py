@@ -145,7 +145,7 @@ class _Run:
         self._workload = workload
         (setup,) = DrySetUp((workload.set_up,), None).setups()
         self.reconciled = set(setup.kinds)
-        # a kind of another program is worked for, too; its status is not only the operator's
+        # the operator also works for other programs' kinds; their status is not only its own
         self._own_kinds = frozenset(kind.resource.kind for kind in (*setup.kinds, *setup.foreign))
         memory.restore(threads.virtual())
         self.cluster = VirtualCluster(threads, (), workload.defined(setup.kinds), conversions_of(setup.kinds))
@@ -257,7 +257,7 @@ class _Run:
         before = len(self.journal.writes)
         self.threads.run_for(seconds)
         calm_from = self._calm_from()
-        # who tries a name again, ever more rarely, which another has taken, is right
+        # it is right to retry, ever more rarely, a name that another has taken
         taken = any(rival.what == "rival-takes-name" for rival in self.journal.rivals)
         late = sum(
             write.at > calm_from and not (taken and write.status == _CONFLICT)
@@ -271,7 +271,7 @@ class _Run:
         return max(struck_at, default=-math.inf) + _FELT_SECONDS
 
     def _settle(self, expect: Sequence[Invariant] = ()) -> None:
-        """Let all come to rest, strike what is to be struck, and take the state. Args: as Step.expect."""
+        """Wait until all is at rest, strike as planned, and take the state. Args: as Step.expect."""
         number, began = len(self._states) + 1, self.threads.now
         if self.plan.starts_at == number:
             self._start()
@@ -279,7 +279,7 @@ class _Run:
             self.threads.run_for(self._workload.settle_seconds)
         else:
             self._rest()
-        # a watch that was blind until now leads to a write that late: the process may have ended only then
+        # a watch that was blind until now causes such a late write: the process may have ended only then
         if self._is_down():
             self._states.append(State({}, [], is_down=True, reconciled_at={}))
             return
@@ -327,7 +327,7 @@ class _Run:
         return struck
 
     def _children(self) -> list[Object]:
-        """What the operator has made for objects of its own kinds, of which none is being deleted."""
+        """The children of objects of the operator's kinds, without those that are being deleted."""
         record = self.cluster.record
         return sorted(
             (

@@ -29,7 +29,7 @@ class Plays:
     """
     Plays plans of a workload, and compares each run with the undisturbed one.
 
-    Field: lines, those of the operator's code that some run came to.
+    Field: lines, those of the operator's code that some run reached.
     """
 
     def __init__(

@@ -89,7 +89,7 @@ def main(arguments: Sequence[str], out: TextIO | None = None) -> int:
 
 @contextmanager
 def _terminated_by_interrupt() -> Iterator[None]:
-    """Let SIGTERM do what Ctrl-C does: no namespace and no process is left."""
+    """Make SIGTERM do what Ctrl-C does: no namespace and no process is left."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

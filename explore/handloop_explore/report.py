@@ -140,7 +140,7 @@ class Report:
 
     @property
     def has_ended(self) -> bool:
-        """Whether the undisturbed run has; else there is nothing to look at."""
+        """Whether the undisturbed run failed; else there is nothing to look at."""
         return bool(self.undisturbed.states)
 
     @property

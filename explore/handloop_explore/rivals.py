@@ -89,7 +89,7 @@ class Rivals:
 
         def make() -> bool:
             nonlocal last
-            # what users change until it is gone is in the new one, too: its end must not undo their wishes
+            # changes that users make until it is gone are kept in the new one: its end must not undo them
             if (now := self._cluster.find(target)) is not None:
                 last = now
                 return False
@@ -98,7 +98,7 @@ class Rivals:
             return True
 
         self._delete(target, found)
-        # one with a finalizer goes once its owner has cleaned up
+        # one with a finalizer is deleted once its owner has cleaned up
         if not make():
             self._cluster.repeat("rival", make)
         return True

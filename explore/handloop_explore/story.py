@@ -90,7 +90,7 @@ def parting(undisturbed: Played, played: Played) -> str:
 
 def parts_at(undisturbed: Played, played: Played) -> tuple[int, int]:
     """The numbers of the first writes that differ, in each run; 0 = it has none there."""
-    # what is alike further on does not count: a controller may do the same thing again
+    # later similarities do not count: a controller may do the same thing again
     for (usual, good), (here, bad) in zip_longest(_deeds(undisturbed), _deeds(played), fillvalue=(0, "")):
         if good != bad:
             return usual, here

@@ -35,7 +35,7 @@ def answer_of(code: int) -> Response:
 
 
 def target_of(method: str, path: str, body: bytes | None) -> str:
-    """The path of the object that a write is about: of a create, the one that it makes; "" = not known."""
+    """The path of the object of a write: for a create, of the new object; "" = not known."""
     target = path.removesuffix("/status").removesuffix("/finalizers").removesuffix("/scale")
     if method != "POST" or not body:
         return target

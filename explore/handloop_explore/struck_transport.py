@@ -162,13 +162,13 @@ class StruckTransport(ForwardingTransport):
         return send()
 
     def _arrive(self, write: Write, send: Callable[[], Response]) -> None:
-        """Let the server have what the process had sent before its end."""
+        """Pass on to the server what the process had sent before its end."""
         send()
         words = f"the server gets what was under way: {self._journal.writes[write.number - 1]}"
         self._journal.tell(self._process.name, words, write.number)
 
     def _slow(self, what: str, send: Callable[[], Response]) -> Response:
-        """The server's answer, late; what else the strike is comes just before."""
+        """The server's answer, late; the rest of the strike comes just before."""
         answer = answer_of(503) if what == "slow-503" else send()
         self._journal.threads.sleep(SLOW_SECONDS - _JUST_BEFORE_SECONDS)
         if what == "slow-crash":

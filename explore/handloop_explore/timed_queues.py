@@ -30,7 +30,7 @@ class TimedQueues(WorkqueueMetricsProvider):
 
 
 class _Begun:
-    """The histogram of how long names wait: for this one it is over."""
+    """The histogram of how long names wait: this one has waited."""
 
     def __init__(self, works: Callable[[bool], object]) -> None:
         self._works = works

@@ -40,7 +40,7 @@ class Window(NamedTuple):
 
 
 def window(undisturbed: Played, failing: Played) -> Window:
-    """The lines around the first one that differs, and those after it."""
+    """The lines around the first one that differs, and the later ones."""
     good, bad = list(with_others(undisturbed)), list(with_others(failing))
     usual, here = parts_at(undisturbed, failing)
     lengths = len(good), len(bad)
@@ -144,7 +144,7 @@ class _Run:
         """What a strike does to the run below it."""
         y, server = top + self.lane("plan"), top + self.lane("server")
         yield _line(x, y, x, server, "struck")
-        # two that are near each other are told apart by where their words stand
+        # two that are close to each other are told apart by the position of their labels
         is_above = sum(other.who == "plan" for other in self.story[:nth]) % 2 == 0
         yield _text(x + 17, y + (-5 if is_above else 15), _what(told), "bad code-left")
         if told.write and told.write not in self._met:

@@ -61,7 +61,7 @@ class VirtualNames:
         self._made: dict[_Place, Any] = {
             place: self._here(one, self._before[place]) for place, one in functions.items()
         }
-        # they are not functions of the world
+        # they do not belong to the world
         self._made |= {(uuid, "_generate_time_safe"): None, (uuid, "_last_timestamp"): None}
         # what uuid6 and uuid7 of Python 3.14 remember
         memories = ("_last_timestamp_v6", "_last_timestamp_v7")
@@ -138,7 +138,7 @@ class VirtualNames:
         }
 
     def _select(self, real: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
-        """A look at files that lets other virtual threads run, and takes virtual time."""
+        """An access to files that lets other virtual threads run, and takes virtual time."""
 
         def select(selector: Any, timeout: float | None = None) -> list[Any]:
             left, pause = float("inf") if timeout is None else timeout, 1e-3

@@ -111,7 +111,7 @@ class VirtualThreads:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def __enter__(self) -> Self:
-        # a loop that runs in this real thread, as that of playwright, is hidden in the world
+        # a loop that runs in this real thread, such as playwright's, is hidden in the world
         self._loop = asyncio._get_running_loop()  # noqa: SLF001 - for authors of loops
         asyncio._set_running_loop(None)  # noqa: SLF001
         self._names.enter()
@@ -123,7 +123,7 @@ class VirtualThreads:
     def __exit__(self, *_: object) -> None:
         self.kill(list(self._threads.values()))
         self._leave()
-        # at its end Python would wait for threads of pools, which never were real ones
+        # on exit Python would wait for pool threads, which were never real
         pools: Any = sys.modules.get("concurrent.futures.thread")
         for thread in [*pools._threads_queues] if pools else ():  # noqa: SLF001
             if "virtual" in vars(thread):
@@ -290,11 +290,11 @@ class VirtualThreads:
             if found is not None and not found.dead:
                 self._ready = deque(one for one in self._ready if one is not found)
                 thread.killed = True
-                # a `finally` may wait; it is not given the time
+                # a `finally` may want to wait; it gets no time for it
                 while not found.dead:
                     with suppress(BaseException):
                         found.throw(GreenletExit)
-                # one that had not begun has no `finally`
+                # a thread that had not begun has no `finally`
                 self._threads.pop(found, None)
         logging.disable(before)
 
@@ -332,7 +332,7 @@ class VirtualThreads:
         waits.thread = current
         if seconds is not None:
             heapq.heappush(self._timers, (self.now + max(0.0, seconds), next(self._count), waits))
-        # that of the real thread: another thread of ours may run a loop meanwhile
+        # the real thread's: another thread of ours may run a loop meanwhile
         running = asyncio._get_running_loop()  # noqa: SLF001
         if running:
             asyncio._set_running_loop(None)  # noqa: SLF001
@@ -347,7 +347,7 @@ class VirtualThreads:
         return waits.woken
 
     def step(self) -> None:
-        """Let a thread that reconciles be slow before it takes a lock, now and then."""
+        """Slow a reconciling thread down before it takes a lock, now and then."""
         thread = self._threads.get(getcurrent())
         if thread and thread.on_wait and self.steps and self.steps.random() < _STEPS:
             on_wait, thread.on_wait = thread.on_wait, None  # it is not a wait of its own

@@ -169,9 +169,9 @@ def deleted(manifest: Manifest, *, propagation: str = "Background", refused: boo
 
 def settled(expect: Holds | Invariant | None = None) -> Step:
     """
-    Give the operator settle_seconds, and compare the cluster with that of the undisturbed run.
+    Give the operator settle_seconds, and compare the cluster with the undisturbed run's.
 
-    Args: expect = what must hold then, as of an invariant.
+    Args: expect = what must hold then, as an invariant does.
     """
     found = () if expect is None else (expect if isinstance(expect, Invariant) else invariant(expect),)
     return Step("wait", None, found)

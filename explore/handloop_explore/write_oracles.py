@@ -49,9 +49,9 @@ def makes_none_twice(undisturbed: Played, played: Played) -> Iterator[str]:
 
 def writes_no_foreign_object(_: Played, played: Played) -> Iterator[str]:
     """
-    An object whose controller is another one is not written, unless that one is ours in the end.
+    An object that another owner controls is not written, unless one of ours controls it in the end.
 
-    A process that has last seen it with one of ours as the controller cannot know.
+    A process that last saw it under one of ours cannot know.
     """
     seen = {one.arrival.version: one.arrival.seen for one in played.writes if one.arrival}
     ours: set[str] = set()
@@ -75,9 +75,9 @@ def writes_no_foreign_object(_: Played, played: Played) -> Iterator[str]:
 
 def keeps_the_edits_of_others(_: Played, played: Played) -> Iterator[str]:
     """
-    What another client has set stays: no write is made of an object that was read before it.
+    What another client has set stays: no write is based on an object that was read before it.
 
-    That is a label here, or a finalizer.
+    Here that is a label or a finalizer.
     """
     for act in played.acts:
         if act.who == OPERATOR and act.old and _is_held(act.old) and not _is_held(act.new):
@@ -183,9 +183,9 @@ def logs_no_traceback(undisturbed: Played, played: Played) -> Iterator[str]:
 
 def logs_no_error_unexplained(undisturbed: Played, played: Played) -> Iterator[str]:
     """
-    An error follows from a strike, or is logged undisturbed, too; details aside.
+    An error has a strike as its cause, or is logged undisturbed, too; details aside.
 
-    A refusal, a rival or a view explains those of three minutes; a foreign owner of the name all that come. A
+    A refusal, a rival or a view explains errors for three minutes; a foreign owner of the name all later ones. A
     crash explains none: the next process finds the objects that the last one has left, which is not an error.
     """
     usual = set(map(_without_details, undisturbed.errors))

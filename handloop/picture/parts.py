@@ -93,7 +93,7 @@ class Parts:
         return "production" if isinstance(foos, ProductionFooController) else "plain"
 
     def foreign_listeners(self) -> set[str]:
-        """The names of the listeners of other controllers than that of Foos; none without that one."""
+        """The names of the listeners of controllers other than the Foo controller; none without it."""
         foos = self._foos()
         return {
             listener.name

@@ -113,7 +113,7 @@ class Recorder:
     def _forget_locked(self) -> None:
         self._trace.stop()
         self._ring.clear()
-        # a number for the steps that are not recorded: a cursor from before it is recognised
+        # a number for the unrecorded steps: so an earlier cursor is recognised
         self._seq += 1
         self._from = self._seq
 

@@ -55,7 +55,7 @@ class RealClock:
     """The machine's clock."""
 
     def now(self) -> float:
-        """Monotonic seconds, with those that the machine slept where that can be known (Linux)."""
+        """Monotonic seconds, including the time that the machine slept, where that is known (Linux)."""
         return _monotonic()
 
     def time(self) -> float:

@@ -141,7 +141,7 @@ class _Logger:
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
-            # copy and pickle ask before there is a state
+            # copy and pickle ask before any state exists
             raise AttributeError(name)
         return getattr(self._configured if structlog.is_configured() else self._ours, name)
 

@@ -80,7 +80,7 @@ class OTelTracer:
             with _guarded():
                 if headers is not None and (carried := self.current()):
                     propagate.inject(headers)
-                    # its flag alone: an API server of 1.36 takes a context with any other for none
+                    # only its flag: a 1.36 API server ignores a context with any other flag
                     headers["traceparent"] = str(carried)
             try:
                 yield told

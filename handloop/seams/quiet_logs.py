@@ -1,4 +1,4 @@
-"""No log lines between those of a program that shows running controllers."""
+"""No log lines in the output of a program that shows running controllers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Hear: TypeAlias = Callable[[str, Mapping[str, Any]], object]
 
 @contextmanager
 def quiet_logs(hear: Hear = lambda *_: None) -> Iterator[None]:
-    """Drop every log line of this process for the length of the context. Args: hear is given each of ours."""
+    """Drop every log line of this process within the context. Args: hear gets each of ours."""
 
     def drop(_: object, level: str, event: Mapping[str, Any]) -> NoReturn:
         hear(level, event)

@@ -99,7 +99,7 @@ def side_by_side(name: str, calls: Sequence[Callable[[], R]], spawn: Spawn, *, a
 
 def join_all(threads: Mapping[K, Joinable], seconds: float, clock: Clock) -> list[K]:
     """
-    Wait until all have ended, together at most so long; infinity = as long as it takes.
+    Wait until all have ended, together at most this long; infinity = as long as it takes.
 
     Returns: the keys of those that have not.
     """

@@ -16,7 +16,7 @@ class TracebackPlaces:
     """
 
     def __init__(self) -> None:
-        # no lock of new_lock, whose module sets logging up
+        # not a lock of new_lock, whose module sets up logging
         self._lock = threading.Lock()
         self._seen: set[tuple[type[BaseException], str, int]] = set()
 

@@ -36,9 +36,9 @@ class SpanContext(NamedTuple):
 
 def parse_traceparent(text: str) -> SpanContext | None:
     """
-    The context in a traceparent of anybody's, None if it is not exactly one.
+    The context in any client's traceparent, None if it is not exactly one.
 
-    Follows: W3C Trace Context: lower case alone, no ids of zeros; of versions to come the known part counts.
+    Follows: W3C Trace Context: only lower case, no zero ids; of later versions the known part counts.
     """
     found = _TRACEPARENT.fullmatch(text) if len(text) <= _LONGEST else None
     if found is None:
@@ -68,7 +68,7 @@ class Work(NamedTuple):
     """
     A reconcile that begins.
 
-    Fields: facts are its attributes; causes are texts, of those that led to it; parent = the span whose write
+    Fields: facts are its attributes; causes are texts of what led to it; parent = the span whose write
     it follows, at once; links = spans that it follows otherwise; waits, oldest first.
     """
 

@@ -78,7 +78,7 @@ def assert_converts(kind: type[Kind], *, samples: Sequence[Kind] = (), seed: int
     pairs = [_Pair(Converter(kind), source, target, seed) for source, target in permutations(versions, 2)]
     for pair in pairs:
         pair.hold()
-    # what breaks without a change is plainer, so it comes first
+    # a failure without a change is simpler, so it comes first
     for pair in pairs:
         pair.hold_changes()
 
@@ -267,7 +267,7 @@ def _bare(obj: Kind) -> Kind:
 
 
 def _metadata(obj: Document) -> Document:
-    """Without the annotations in which fields are kept: one goes when what it keeps is changed."""
+    """The object without the annotations that keep fields: one is removed when its fields change."""
     metadata: Document = obj["metadata"]
     ours = f"{obj['apiVersion'].partition('/')[0]}/kept-"
     annotations = metadata.get("annotations", {}).items()

@@ -30,7 +30,7 @@ class FilledCaches:
         self._stores: dict[type[Kind], Indexer[Any]] = {}
 
     def add(self, *objects: Kind) -> None:
-        """Put objects in, each in place of the one of its name."""
+        """Put objects in; each replaces the one with its name."""
         for obj in objects:
             self._store(type(obj)).add(obj)
 

@@ -49,7 +49,7 @@ class _Parts(NamedTuple):
         return (each for each in self.status.get("conditions") or () if each.items() >= wanted)
 
 
-# what may be said of an object; the first of it counts
+# what may be said about an object; the first match counts
 _Rule = Callable[[_Parts], Iterator[Kstatus]]
 
 
@@ -70,7 +70,7 @@ def kstatus(obj: Kind | Mapping[str, Any]) -> Kstatus:
 
 
 def assert_kstatus(obj: Kind | Mapping[str, Any], state: State = "Current") -> None:
-    """Raises: AssertionError with the object, if kstatus takes it for anything else."""
+    """Raises: AssertionError with the object, if kstatus says anything else."""
     found = kstatus(obj)
     assert found.state == state, f"for kstatus it is {found}, and not {state}: {obj!r}"
 

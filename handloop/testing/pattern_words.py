@@ -13,7 +13,7 @@ _parser, op = _re._parser, _re._constants  # noqa: SLF001
 _TRIES: Final = 60
 _FEW: Final = 9
 _MORE: Final = 3
-"""How many times more than the least something is repeated."""
+"""How many times more than the minimum something is repeated."""
 _ANY: Final = "ab0-_ A.:/é"
 _OF_CATEGORY: Final = {
     op.CATEGORY_DIGIT: "019",

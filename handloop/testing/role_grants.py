@@ -92,7 +92,7 @@ def assert_rbac_exact(operator: Accessing) -> None:
     rare = {("get", kind.resource.group, kind.resource.plural) for kind in kinds}
     stalling = [kind.resource for kind in kinds if can_stall(kind)]
     rare |= {(verb, kind.group, f"{kind.plural}/status") for kind in stalling for verb in _OF_A_STATUS}
-    # a status is written by one of the two: that the other is allowed, too, allows nothing more
+    # a status is written by one of the two verbs: allowing the other, too, adds nothing
     statuses = [one for one in asked if one.verb in _OF_A_STATUS and one.resource.endswith("/status")]
     rare |= {(verb, one.group, one.resource) for one in statuses for verb in _OF_A_STATUS}
     rare |= {("get", *one[1:3]) for one in granted if one[0] in ("create", "update", "patch", "delete")}

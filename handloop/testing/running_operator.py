@@ -166,7 +166,7 @@ class RunningOperator:
         return f"predicates dropped watch events: {told}" if told else ""
 
     def _counts(self, counter: str, label: str) -> list[tuple[str, float]]:
-        """The values of a counter of ours, by one of its labels."""
+        """The values of one of our counters, by one of its labels."""
         samples = [each for family in self.manager.registry.collect() for each in family.samples]
         name = f"handloop_{counter}_total"
         return [(each.labels[label], each.value) for each in samples if each.name == name]

@@ -197,7 +197,7 @@ class RunningSandbox:
         """
         Apply an object, a definition until it is served: the next manifest may be of its kind.
 
-        A name that is taken may become free: the definition that has it may be on its way out.
+        A name that is taken may become free: its definition may be about to disappear.
         Raises: RefusedError. Blocks: for 2 s at most.
         """
         pause, tries = threading.Event(), _ESTABLISHED_TRIES

@@ -1,7 +1,7 @@
 """
-Objects that a schema allows: the least one, and others that differ from it in one place.
+Objects that a schema allows: the smallest one, and others that differ from it in one place.
 
-What one field alone does shows with such an object, which is small from the start. Some by chance have many
+Such an object shows what one field does, and is small from the start. Random ones have many
 fields, for what two of them do together.
 """
 
@@ -26,7 +26,7 @@ def fields_schema(schema: Schema) -> Schema:
 
 def objects_of(schema: Schema, random: Random, by_chance: int) -> Iterator[dict[str, Any]]:
     """
-    The least object, one for each value of each field, and some by chance.
+    The smallest object, one for each value of each field, and some random ones.
 
     Raises: NoValueError if nothing is known that fits a field which every object has.
     """
@@ -52,7 +52,7 @@ def unknown_fields(schema: Schema, random: Random, path: str = "") -> Iterator[s
 
 
 def overlaid(below: Any, above: Any) -> Any:
-    """A value with the fields of another over it, where both have fields."""
+    """A value overlaid with the fields of another, where both have fields."""
     if not (isinstance(below, Mapping) and isinstance(above, Mapping)):
         return above
     return {**below, **{name: overlaid(below.get(name), value) for name, value in above.items()}}
@@ -68,7 +68,7 @@ def _least(schema: Schema, random: Random) -> Any:
 
 
 def _others(schema: Schema, least: Any, random: Random) -> Iterator[Any]:
-    """Values that differ from the least one in one place."""
+    """Values that differ from the smallest one in one place."""
     if "properties" in schema:
         for name, inner in schema["properties"].items():
             with suppress(NoValueError):

@@ -37,7 +37,7 @@ def other_values(schema: Schema, present: Any, random: Random) -> list[Any]:
 
 def values_of(schema: Schema, random: Random) -> Sequence[Any]:
     """
-    Values of a schema, of which no two are equal.
+    Different values of a schema.
 
     Raises: NoValueError.
     """
@@ -118,7 +118,7 @@ def _fields(schema: Schema, random: Random) -> dict[str, Any]:
 
 def some_value(schema: Schema, random: Random) -> Any:
     """
-    One value by chance; of a struct or a list only this one is made.
+    A random value; of a struct or a list only this one is made.
 
     Raises: NoValueError.
     """

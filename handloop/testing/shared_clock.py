@@ -1,4 +1,4 @@
-"""The sandbox's clock as an operator takes it, so that one step moves the time of both."""
+"""The sandbox's clock for an operator, so that one step moves the time of both."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class SharedClock:
         if at is None or at == inf:
             return condition.wait()
         if (left := at - self.now()) > 0:
-            # once: a wait that times out may have swallowed a word, so the caller looks at its predicate
+            # once: a timed-out wait may have swallowed a notification, so the caller checks its predicate
             condition.wait(min(left, _LOOK_SECONDS))
         return self.now() < at
 

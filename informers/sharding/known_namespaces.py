@@ -16,15 +16,15 @@ from handloop.seams.locks import new_lock
 
 SELECTOR_BYTES: Final = 4096
 """The longest field selector of foreign namespaces: with all else, a request line must pass every proxy."""
-# far more than a selector can name; old ones of a cluster that makes and deletes namespaces go
+# far more than a selector can name; the oldest are dropped where namespaces come and go
 _REMEMBERED: Final = 10_000
 
 
 class KnownNamespaces:
     """
-    The slot of each namespace that was met, and how many objects of it were dropped.
+    The slot of each namespace seen, and how many of its objects were dropped.
 
-    Only what the server sent is met: a question may be a string that a user wrote, and is not remembered.
+    Only what the server sent is remembered, and not what is asked for, which may be any user's string.
 
     State: _slots, changed under _lock (98), read without it; oldest first. _dropped = counts, which may miss
     one where two threads count at once. are_too_many = the last selector could not name all foreign ones.
@@ -63,7 +63,7 @@ class KnownNamespaces:
 
     def excluding(self, slots: Container[int]) -> str:
         """
-        The field selector that leaves out the known namespaces of all other slots; "" = there is none.
+        The field selector that leaves out the known namespaces of all other slots; "" = no selector.
 
         It has at most SELECTOR_BYTES: the namespaces of which most objects were dropped go first.
         """

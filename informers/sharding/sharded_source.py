@@ -183,13 +183,13 @@ class ShardedSource(Generic[T]):
 
     @property
     def must_list(self) -> bool:
-        """Whether a slot is held that the last list was not asked for, or none is."""
+        """Whether a held slot was missing in the last list's request, or no slot is held."""
         now, asked = self.scope.held.now.since, self.asked.since
         return not now or any(asked.get(slot) != since for slot, since in now.items())
 
     @property
     def is_wide(self) -> bool:
-        """Whether another watch would bring less: namespaces were met on the open one."""
+        """Whether a new watch would bring less: the open one has shown unknown namespaces."""
         return self._sieve.came and self._narrowed(ListOptions()).field_selector != self._fields
 
     def wake(self) -> None:
@@ -200,14 +200,14 @@ class ShardedSource(Generic[T]):
         """Wait until there is a slot, or stopped is set and wake was called."""
         while True:
             self._woken.clear()
-            # the slots change, and stopped is set, before the call of wake
+            # wake is called after the slots have changed or stopped is set
             if not self.is_empty or stopped.is_set():
                 return
             self._clock.sleep(math.inf, self._woken)
 
     def before_list(self, stopped: threading.Event) -> bool:
         """
-        Let the next list be for the slots that are held, and for those that come within a moment.
+        Make the next list ask for the held slots, and for slots that come within a moment.
 
         Returns: False when stopped, or when the slots have left meanwhile.
         """

@@ -93,7 +93,7 @@ class SlotFIFO(DeltaFIFO[T]):
             self._serve_locked()
 
     def depart(self) -> None:
-        """Let the objects of slots that have left go, from any thread. The store loses them soon."""
+        """Drop the objects of slots that have left, from any thread. The store loses them soon."""
         with self._lock:
             self._depart_locked()
             self._lock.notify_all()
@@ -145,7 +145,7 @@ class SlotFIFO(DeltaFIFO[T]):
         self, entries: Iterable[tuple[str, Delta[T]]], *, is_known: Callable[[str], bool] | None = None
     ) -> None:
         if is_known is not None:  # events
-            # one by one: whether one is admitted depends on those before it
+            # one by one: whether an event is admitted depends on the ones before it
             admitted = ((key, self._admitted_locked(key, delta)) for key, delta in entries)
             entries = ((key, delta) for key, delta in admitted if delta is not None)
         super()._append_locked(entries, is_known=is_known)
@@ -157,7 +157,7 @@ class SlotFIFO(DeltaFIFO[T]):
             return None if departs else delta
         if self._slot_of(obj) in self._open:
             return delta
-        # with another label an object leaves, as the server has it if the other slot was not asked for
+        # with another label an object leaves, as if the server had left out the other slot
         state = self._state_locked(key)
         if state is None or state.metadata.uid != obj.metadata.uid:
             return None

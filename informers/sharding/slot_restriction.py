@@ -76,7 +76,7 @@ class SlotRestriction(ShardedSource[T]):
         return self._fifo
 
     def cache(self, store: Cache[T]) -> Cache[T]:
-        """See Restriction: a read of a namespace in a foreign slot raises NamespaceNotServed."""
+        """See Restriction: a read of a namespace in a slot not held raises NamespaceNotServed."""
         return ServedCache(store, self._resource, self.scope) if self.scope.by == "namespace" else store
 
     def follow(self, restricted: Restricted) -> None:
@@ -100,7 +100,7 @@ class SlotRestriction(ShardedSource[T]):
         return self._fifo is not None and self._fifo.has_opened(version)
 
     def forget_foreign(self, quarantine: Quarantine) -> None:
-        """See Restriction: of a slot that leaves, with the next list or event."""
+        """See Restriction: for a slot that leaves, with the next list or event."""
         scope = self.scope
         if scope.by != "label":  # their labels are not known
             quarantine.forget(lambda each: not scope.holds(each.key_namespace, each.uid, {}))

@@ -77,7 +77,7 @@ class ByHand:
         self.deployments.see()
 
     def work(self) -> int:
-        """Let a worker do what is queued, or else the Foo. Returns: how many requests it sent."""
+        """Let a worker sync what is queued; if nothing is, the Foo. Returns: how many requests it sent."""
         before = self.stage.counts.total()
         if not len(self.queue):
             self.queue.add(NAME)

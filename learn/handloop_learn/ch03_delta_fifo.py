@@ -33,7 +33,7 @@ class End(NamedTuple):
 
 
 class RealFIFO(deque[Delta[Foo]]):
-    """What matters of client-go's: single events, in the order in which they came."""
+    """The part of client-go's that matters: single events, in the order in which they came."""
 
     def pop_into(self, store: Indexer[Foo]) -> list[str]:
         """Store all there is. Returns: each event as a handler hears of it."""

@@ -138,7 +138,7 @@ class Sync(NamedTuple):
 
 
 def sync_of(hand: ByHand, name: str) -> Sync:
-    """Let the caches see what the server has, then call sync_handler once."""
+    """Wait until the caches have what the server has, then call sync_handler once."""
     hand.see()
     before, error = Counter(hand.stage.counts), ""
     with LineTrace(Place(BODY.file, BODY.line + at) for at in range(len(BODY.lines))) as trace:
@@ -186,7 +186,7 @@ def _two_processes(screen: Screen) -> tuple[str, str]:
                 (deployment,) = stage.send("GET", DEPLOYMENTS)["items"]
                 uids.append(deployment["metadata"]["uid"])
                 screen.show(process=program.pid, status=_status(stage), deployment_uid=uids[-1])
-            # one that was killed before its first write of the status has left the fault to the next
+            # a program killed before its first status write leaves the fault to the next one
             stage.sandbox.faults.clear()
     return uids[0], uids[1]
 

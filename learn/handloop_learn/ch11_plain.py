@@ -65,7 +65,7 @@ def resyncs(hand: ByHand) -> int:
 
 
 def stranger(hand: ByHand) -> int:
-    """A Deployment changes whose owner is the Foo of that name in another API group."""
+    """A Deployment changes that belongs to the Foo of that name in another API group."""
     hand.settled()
     owner = OwnerReference(api_version="other.example/v1", kind="Foo", name="foo", uid="x", controller=True)
     deployment = hand.stage.client.resource(Deployment).get("foo", namespace="default")

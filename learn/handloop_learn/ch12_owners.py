@@ -78,7 +78,7 @@ def _list(screen: Screen, history: list[str]) -> None:
 
 
 def _with_another_uid(screen: Screen, stage: Stage, backup: list[dict[str, Any]]) -> None:
-    """Give the orphan its old owner back, whose name now has another uid."""
+    """Give the orphan its old owner back; that name now has another uid."""
     screen.break_it(
         "somebody creates the Foo `orphan` again, and restores the reference of its Deployment from a "
         "backup.",
@@ -124,7 +124,7 @@ def _delete(stage: Stage, way: str) -> list[str]:
             for event in events:
                 metadata = event["object"]["metadata"]
                 lives = event["type"] != "DELETED" and "deletionTimestamp" not in metadata
-                # a late change of a status is nothing that the deletion did
+                # a late status change was not caused by the deletion
                 if metadata.get("name") != name or (
                     lives and (path == FOOS or metadata.get("ownerReferences"))
                 ):

@@ -22,7 +22,7 @@ RECAP: Final = (
 
 
 class Fields(NamedTuple):
-    """A Foo as it is: replicas (None = not set), its labels, and the fields of each manager."""
+    """A Foo's state: replicas (None = not set), its labels, and the fields of each manager."""
 
     replicas: int | None
     labels: dict[str, str]

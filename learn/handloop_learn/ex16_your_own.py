@@ -29,7 +29,7 @@ PATIENCE_SECONDS: Final = 6.0
 
 
 class Trial(NamedTuple):
-    """What happens, by begin; what must come of it; and whether it has, by holds."""
+    """What begin makes happen; what must follow; and holds, whether it has."""
 
     happens: str
     comes: str

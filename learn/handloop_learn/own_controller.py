@@ -50,7 +50,7 @@ class _Server:
 
     def run(self, reflect: Callable[..., object]) -> None:
         stop, clock = self._reflector._stop, self._informer._clock
-        # a trial is short, whatever a reader thinks fit for a cluster
+        # a trial is short, whatever a reader would choose for a cluster
         reflect(self, self, stop.is_set, lambda seconds: clock.sleep(min(seconds, 1.0), stop))
         clock.sleep(0.2, stop)
 
@@ -96,7 +96,7 @@ class _Server:
 
 
 class _Store:
-    """The store that a reader's process() gets. State: told. Threads: the informer's."""
+    """The store that a reader's process() gets. State: told, what it was told. Threads: the informer's."""
 
     def __init__(self, informer: SharedIndexInformer[Any]) -> None:
         self._indexer = informer.indexer
@@ -125,7 +125,7 @@ class _Store:
 
 
 class OwnController(FooController):
-    """FooController, with a reader's index, worker, back-off and sync where there are such."""
+    """FooController, with a reader's index, worker, back-off and sync where they exist."""
 
     def __init__(self, pieces: Pieces, client: Client, *parts: Any, **options: Any) -> None:
         self._modules = pieces.modules
@@ -215,7 +215,7 @@ def add_own_foo(manager: Manager, *, workers: int, pieces: Pieces) -> OwnRunnabl
 
 
 def _reflect_by(reflect: Callable[..., object], informer: SharedIndexInformer[Any], client: Client) -> None:
-    """Let a reader's function list and watch for an informer, once it starts."""
+    """Make a reader's function list and watch for an informer, once it starts."""
     start = informer._start
 
     def started() -> Reflector[Any] | None:

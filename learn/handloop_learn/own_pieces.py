@@ -72,7 +72,7 @@ class Pieces:
         for name, file in self.files.items():
             lines = source_of(file).lines
             for number, piece in PARTS[name].steps.items():
-                # the last one: words about it may stand before
+                # the last one: text about it may come before
                 at = max((at for at, line in enumerate(lines, 1) if piece in line), default=0)
                 if at:
                     found[number] = Lit(number, words[number], file.name, at, 1, "\n".join(lines))

@@ -1,4 +1,4 @@
-"""How near a reader's prediction came. No answer is scolded, and one about something else is passed over."""
+"""How close a reader's prediction is. No answer is scolded; one about something else is ignored."""
 
 from __future__ import annotations
 

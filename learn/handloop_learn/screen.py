@@ -88,7 +88,7 @@ class Screen:
         self._write("\n".join(lines))
 
     def line(self, text: str, colour: Colour = Colour.DIM) -> None:
-        """Write one line as it is; what does not fit stands below it."""
+        """Write one line as it is; what does not fit goes below it."""
         parts = self._wrapped(text, self._indent, self._indent + "  ")
         self._write("\n".join(self._painted(part, colour) for part in parts))
 
@@ -140,7 +140,7 @@ class Screen:
 
     def break_it(self, what: str, question: str = "What do you expect?") -> None:
         """
-        Announce the part that is broken on purpose, and ask what comes of it.
+        Announce the part that is broken on purpose, and ask what follows.
 
         Blocks: until the reader pressed Enter; never without keys.
         """
@@ -202,7 +202,7 @@ class Screen:
         line = self._keys.readline()
         self._unread = 0
         if not line:
-            # the end of the input: no key will come any more
+            # the end of the input: no more keys will come
             self._keys = None
             self._write("")
         return line.strip()

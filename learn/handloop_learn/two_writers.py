@@ -1,4 +1,4 @@
-"""A write beside another writer's, and what the server makes of both."""
+"""A write next to another writer's, and what the server does with both."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ async def accept(
     """
     Accept connections of a bound socket.
 
-    Args: log is that of the server, which then logs nothing more about clients. Threads: the loop's, which
+    Args: log is the server's, which then logs nothing more about clients. Threads: the loop's, which
     serves nothing else.
     """
     log.addFilter(_is_ours)

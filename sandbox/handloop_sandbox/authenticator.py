@@ -53,7 +53,7 @@ class Authenticator:
 
 
 def _known(user: User) -> User:
-    """A user who is in the group of all who are known."""
+    """A user in the group of all authenticated users."""
     return user if AUTHENTICATED in user.groups else user._replace(groups=(*user.groups, AUTHENTICATED))
 
 

@@ -1,5 +1,5 @@
 """
-`python -m handloop_sandbox compare FOLDER --with KUBECONFIG`: what does the sandbox take otherwise?
+`python -m handloop_sandbox compare FOLDER --with KUBECONFIG`: what does the sandbox answer differently?
 
 The objects of a folder go to a sandbox and to another server, step by step, and the answers are compared.
 What is made there is in a namespace of its own and is deleted in the end.
@@ -142,7 +142,7 @@ class _Comparison:
         raise AssertionError
 
     def _say(self, *lines: str) -> None:
-        """Print lines, whose texts are those of files and of servers: without what a terminal would obey."""
+        """Print lines with text from files and servers, without control characters for the terminal."""
         if not self._quiet:
             sys.stdout.write("\n  ".join(map(_printable, lines)) + "\n")
 

@@ -100,7 +100,7 @@ class HeldRequests:
             self._silent.discard(waiting)
 
     def wake(self, now: float) -> float | None:
-        """Let the requests go whose time has come; returns the next time, None when there is none."""
+        """Release the requests whose time has come; returns the next time, None when there is none."""
         for waiting in [waiting for waiting, at in self._until.items() if at <= now]:
             del self._until[waiting]
             _settle(waiting)

@@ -49,7 +49,7 @@ class ConversionWork:
     """
     Completes work.
 
-    State: known has the answers for the work at hand; _left is the work of those who do not wait for it
+    State: known has the answers for the current work; _left is the work of those who do not wait for it
     themselves. Threads: any. Locks: the engine's protects all of it.
     """
 

@@ -40,7 +40,7 @@ class Converters:
         self._functions = functions
 
     def target(self, state: State, needed: ConversionNeededError) -> Target | None:
-        """Where to ask; None for a function. Locks: the engine's is held."""
+        """Where to send the request; None for a function. Locks: the engine's is held."""
         name = needed.conversion.name
         return None if name in self._functions else _target(state, needed.conversion.webhook["clientConfig"])
 
@@ -71,7 +71,7 @@ class Converters:
         except ReviewError as error:
             if len(objects) == 1:
                 return [f"{webhook_of(objects[0])} {error}"]
-            # which one is to blame: a kube-apiserver asks for each object alone
+            # to find the one to blame: a kube-apiserver converts each object by itself
             return [answer for obj in objects for answer in self._converted(needed, target, [obj])]
         return [
             conversion_review.problem_of(obj, answer, api_version) or answer

@@ -133,7 +133,7 @@ class Engine:
         self._authenticator = Authenticator(users, everybody=ADMIN, tokens_in_paths=tokens_in_paths)
         self._bookmark_seconds = bookmark_seconds
         self._sharded_list_and_watch = sharded_list_and_watch
-        # where nobody makes the default accounts, nobody can use them: envtest turns this admission off, too
+        # without default accounts nobody can use them: envtest also turns this admission off
         self._account_admission = any(isinstance(entry, NamespaceController) for entry in controllers)
         self._lock = threading.Lock()
         self._listeners = Listeners()

@@ -294,7 +294,7 @@ class HTTPServer:
             return self._clock.time() + _RETRY_SECONDS
 
     def _set_timer(self, wake: float) -> None:
-        """Have a pass at a unix time, if none is planned before."""
+        """Plan a pass at a unix time, unless an earlier one is planned."""
         if wake == inf:
             return
         loop = asyncio.get_running_loop()
@@ -325,7 +325,7 @@ def _not_understood() -> web.Response:
 
 
 async def _rounds() -> None:
-    """Let the loop run the callbacks that are ready, and those that these make ready."""
+    """Make the loop run the callbacks that are ready, and those that become ready by them."""
     for _ in range(_ROUNDS):
         await asyncio.sleep(0)
 

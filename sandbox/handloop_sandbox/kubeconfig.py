@@ -50,7 +50,7 @@ def write(path: Path, text: str) -> Path:
     """
     path = path.absolute()
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    # mkstemp makes the file 0600; the rename leaves no moment with half a file
+    # mkstemp makes the file 0600; the rename is atomic, so nobody sees half a file
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:

@@ -94,7 +94,7 @@ def _failed(message: str) -> int:
 
 
 def _say(text: str) -> None:
-    # a supervisor may start it without stderr, or close that later
+    # a supervisor may start it without stderr, or close stderr later
     with suppress(AttributeError, OSError, ValueError):
         sys.stderr.write(text)
         sys.stderr.flush()

@@ -145,7 +145,7 @@ class InProcessTransport:
         return InProcessStream(self, answer, seconds)
 
     def wake(self) -> None:
-        """Let those readers look again whose watch has something to do. Threads: any."""
+        """Wake the readers whose watch has something to do. Threads: any."""
         with self._changed:
             self._commits += 1
             self._changed.notify_all()

@@ -81,7 +81,7 @@ class Filling(Protocol):
 
 class FirstReads:
     """
-    Lets the first reads of a cache wait until it is filled, from the start of a process to its stop.
+    Makes the first reads of a cache wait until it is filled, from the start of a process to its stop.
 
     State: _stop, that of the process, None before begin. Threads: any.
     """
@@ -122,7 +122,7 @@ class FirstReads:
                 raise CacheNotFilledError(f"the cache of {plural} is not filled: {'; '.join(left)}")
             return left
 
-        # a namespace may come between the end of the wait and the next look
+        # a namespace may appear between the end of the wait and the next look
         while not informer.has_synced(namespace):
             if not wait_for_caches(
                 f"informer of {plural}",

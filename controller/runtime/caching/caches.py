@@ -170,7 +170,7 @@ class Caches:
                 if kind.resource.namespaced:
                     view.join(namespace, factory.informer_of(kind, selection))
         self._start_all_of(namespace)
-        # those of the first list are in the line of the start
+        # those of the first list are in the log line of the start
         say = log.info if self._changing is not None and self._changing.known() else log.debug
         say("Namespace is watched", namespace=namespace)
 
@@ -220,7 +220,7 @@ class Caches:
         changing = self._changing if kind.resource.namespaced else None
         factories = self._factories if kind.resource.namespaced else {"": self._cluster}
         if changing is not None:
-            # refuses what each namespace that joins would refuse; it never starts
+            # refuses what each joining namespace would refuse; it never starts
             changing = changing._replace(model=self._model.informer_of(kind, selection))
         return MultiNamespaceInformer(
             kind,
@@ -234,14 +234,14 @@ class Caches:
         self, kind: type[T], namespace: str, *, plain: bool = False
     ) -> MultiNamespaceInformer[T] | None:
         """
-        A started informer of a namespace, for the caller alone, who ends it; None without room for more.
+        A started informer of a namespace, only for the caller, who ends it; None without room for more.
 
-        The stop of all ends it, too. It has no metrics of its own, which would outlive it.
+        Stopping all ends it, too. It has no metrics of its own, which would outlive it.
 
         Args: plain = the options that an author chose for the kinds of his controllers are not for this one.
         """
         suffix = f"@{namespace}" if namespace else ""
-        # the caller has another way while this one fails
+        # the caller has another source while this one fails
         options = replace(
             self._options,
             metrics_provider=None,
@@ -265,9 +265,9 @@ class Caches:
 
     def watch_object(self, kind: type[T], name: ObjectName, changed: Changed[T]) -> ObjectWatch[T] | None:
         """
-        A started watch of one object, for the caller alone, who ends it; None without room for more.
+        A started watch of one object, only for the caller, who ends it; None without room for more.
 
-        The stop of all ends it, too.
+        Stopping all ends it, too.
         """
         objects = self._client.resource(kind)
         watch = ObjectWatch(
@@ -395,8 +395,8 @@ class Caches:
         """
         A health check: every cache is filled.
 
-        One that waits for a conversion is none: a Service leads to ready pods, and ours may be what converts.
-        Nor is one whose version comes with a definition that waits until a replica converts.
+        A cache that waits for a conversion counts as filled: a Service leads to ready pods, maybe ours.
+        So does one whose version comes with a definition that waits until a replica converts.
         """
         waiting = [view.kind.resource.plural for view in self._unfilled() if not _waits_for_conversion(view)]
         return f"no complete list yet of {', '.join(dict.fromkeys(waiting))}" if waiting else None

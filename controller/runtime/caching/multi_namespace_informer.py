@@ -48,9 +48,9 @@ class Synced(Protocol):
 
 class ChangingNamespaces(NamedTuple):
     """
-    Namespaces that come and go: what they have in common, in words, and whether the first are known.
+    A changing set of namespaces: what they have in common, in words, and whether the first are known.
 
-    model is an informer that never starts: it gets the set-up of each namespace, and refuses what they would.
+    model is an informer that never starts: it gets each namespace's set-up, and refuses what they would.
     """
 
     text: str
@@ -202,13 +202,13 @@ class MultiNamespaceInformer(Lister[T]):
             self._replace_parts_locked({**self._parts, namespace: part})
 
     def mute(self, namespace: str) -> None:
-        """Call no handler for a namespace any more, before it leaves the first kind: handlers read others."""
+        """Stop calling handlers for a namespace, before it leaves the first kind: handlers read others."""
         with self._lock:
             for registration in self._registrations:
                 registration.mute(namespace)
 
     def leave(self, namespace: str) -> None:
-        """Let a namespace go, after mute; its factory stops its informer after that."""
+        """Drop a namespace, after mute; its factory then stops its informer."""
         with self._lock:
             for registration in self._registrations:
                 registration.leave(namespace)
@@ -223,7 +223,7 @@ class MultiNamespaceInformer(Lister[T]):
             self._on_left.append(callback)
 
     def has_left(self, namespace: str) -> bool:
-        """Whether namespaces come and go, and this one is not watched now."""
+        """Whether the set of namespaces changes, and this one is not watched now."""
         return self._changing is not None and self._part(namespace) is None
 
     def watches(self, namespace: str) -> bool:
@@ -380,7 +380,7 @@ class MultiNamespaceInformer(Lister[T]):
         """
         Why first lists are not complete yet, in words, one per informer that is not synced.
 
-        Of several namespaces, one whose list is refused, as before its role is bound, keeps no other waiting;
+        If there are several namespaces, one whose list is refused, as before its role is bound, delays no other;
         where they come and go, one whose list fails. But the given namespace is waited for, and no other.
         """
         if self._changing is not None and not self._changing.known():
@@ -445,7 +445,7 @@ def waits_for_conversion(informer: SharedIndexInformer[Any]) -> bool:
 
 
 def failing(informer: SharedIndexInformer[Any]) -> ReflectorStatistics | None:
-    """How a reflector is whose last list or watch failed; None without a failure."""
+    """The health of a reflector whose last list or watch failed; None without a failure."""
     reflector = informer.statistics().reflector
     return None if reflector is None or not reflector.last_error else reflector
 

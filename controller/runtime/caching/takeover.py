@@ -46,7 +46,7 @@ class CatchUp:
 
     def is_done(self) -> bool:
         """
-        Whether the store has it all. An informer that nobody lets read has nothing to wait for.
+        Whether the store has it all. An informer that may read nothing has nothing to wait for.
 
         Blocks: for one request, the first time.
         """

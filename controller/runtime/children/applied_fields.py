@@ -34,7 +34,7 @@ from handloop.client.resource_client import Client
 from handloop.informers.keys import ObjectName
 from handloop.seams.locks import new_lock
 
-# fields that the server writes; a version or UID in an apply would be a precondition
+# fields that the server writes; in an apply a version or UID would be a precondition
 _SERVERS: Final = (
     "resourceVersion",
     "uid",
@@ -47,7 +47,7 @@ Fields: TypeAlias = dict[str, Any]
 """What an apply sends: an object as JSON, without status and the fields that the server writes."""
 
 
-# the way to a value: built-in or custom kind, then field names; map keys and list indexes are left out
+# the path to a value: built-in or custom kind, then field names, without map keys and list indexes
 _Way = tuple[str, ...]
 _BUILT_IN: Final = "built-in"
 _CUSTOM: Final = "custom"
@@ -81,7 +81,7 @@ _MERGED: Final[dict[_Way, tuple[str, ...]]] = {
 _KEY_DEFAULTS: Final = {"protocol": "TCP"}
 # maps that an apply replaces as a whole, besides matchLabels: an apply replaces their whole selector
 _REPLACED_MAPS: Final = {("spec", "selector"), ("spec", "nodeSelector"), ("scheduling", "nodeSelector")}
-# maps that many managers write into: an empty map here does not demand that foreign entries go
+# maps that many managers write into: an empty map here does not remove foreign entries
 _SHARED_MAPS: Final = {("metadata", "labels"), ("metadata", "annotations")}
 # fields that hold quantities, which the server stores in its own spelling
 _AMOUNTS: Final = {
@@ -200,7 +200,7 @@ class AppliedFields:
         if last is not None and last.uid != present.metadata.uid:
             last = None
         if not holds(present, wanted, said):
-            # the server spells it in its own way, or a policy has changed it, and would do so again
+            # the server spells it differently, or a policy changed it and would do so again
             return last is not None and last.was_of(said) and last.has_made(said, present)
         if last is not None:
             if not last.was_of(said):
@@ -252,7 +252,7 @@ def _part(said: Any, key: str) -> Any:
         return next((entry for entry in entries if entry == msgspec.json.decode(what)), _ABSENT)
     if how == "k":
         keys = msgspec.json.decode(what)
-        # a key that is left out has its default, such as the protocol of a port
+        # an omitted key has its default, such as a port's protocol
         same = (entry for entry in entries if all(entry.get(name, keys[name]) == keys[name] for name in keys))
         return next(same, _ABSENT)
     return said

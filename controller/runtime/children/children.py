@@ -137,7 +137,7 @@ class Children:
             )
 
     def _present(self, wanted: K, name: ObjectName) -> K | None:
-        """As the cache has it, or else, where a selection may keep it out of there, as the server has it."""
+        """The child from the cache, or from the server where a selection may keep it out of the cache."""
         try:
             lister = self._lister_of(wanted)
             found = lister.get(name)
@@ -179,7 +179,7 @@ class Children:
 
     def _send_to(self, present: K | None, wanted: K, owner: Kind) -> K:
         """
-        The cache may lag: by now the object may be another one, orphaned, or being deleted.
+        The cache may lag: by now the object may be replaced, orphaned, or being deleted.
 
         So the apply is for the version in the cache, or else for the one that the server has.
         """
@@ -189,7 +189,7 @@ class Children:
             try:
                 live = self._live(wanted)
             except Forbidden as refused:
-                # whose it is will be seen once the cache has it
+                # its owner is known once the cache has it
                 raise error from refused
         if live is not None:
             require_ours(live, owner)

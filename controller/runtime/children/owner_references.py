@@ -56,9 +56,9 @@ class NameTakenError(ReconcileError):
 
 def with_controller(obj: T, owner: Kind) -> T:
     """
-    The object under the control of owner; a builder's owns() and garbage collection go by that reference.
+    The object under the control of owner; a builder's owns() and garbage collection follow that reference.
 
-    Raises: AlreadyOwnedError, also for an earlier owner of that name; OwnerError for an owner in another
+    Raises: AlreadyOwnedError, also for an earlier owner with that name; OwnerError for an owner in another
     namespace, or without a UID.
     """
     wanted = _new_reference(obj, owner)
@@ -91,7 +91,7 @@ def without_owner(obj: T, owner: Kind) -> T:
 def _with(obj: T, wanted: OwnerReference) -> T:
     """With wanted in place of a reference to the same owner, or to an earlier plain one of its name."""
     references = obj.metadata.owner_references
-    # a dict, as owner and predecessor may both be there
+    # a dict, as both owner and predecessor may be present
     updated = dict.fromkeys(wanted if _gives_way(each, wanted) else each for each in references)
     updated[wanted] = None
     return obj if tuple(updated) == references else _with_references(obj, tuple(updated))
@@ -108,7 +108,7 @@ def is_of_predecessor(reference: OwnerReference, owner: Kind) -> bool:
 
 def require_ours(present: Kind, owner: Kind | None) -> None:
     """
-    Refuse to write an object that owner does not control, or that goes.
+    Refuse to write an object that owner does not control, or that is being deleted.
 
     Args: owner None = any object is taken for ours.
     Raises: NameTakenError; WaitError.

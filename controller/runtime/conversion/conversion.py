@@ -93,7 +93,7 @@ def _webhook(
         why = "no certificate can be made without a package: pip install cryptography"
         raise NoCertificateError(address, "conversion", why)
     served = ServedPair(partial(read_pair, client, _secret(options)))
-    # often enough for one that lasts a few seconds only, as in a test
+    # often enough for a certificate that lasts only a few seconds, as in a test
     again = min(AGAIN_SECONDS, options.lifetimes.certificate.total_seconds() / 20)
     return made(served.context, refresh=served.refresh, check=served.check, again_seconds=again)
 
@@ -127,12 +127,12 @@ def _own_access(definitions: Sequence[str], secret: ObjectName | None) -> tuple[
     own = Access(resource=Definition.resource, verbs=("get", "patch"), names=tuple(definitions))
     if secret is None:
         return (own,)
-    # a role of its own: that of the controllers is the cluster's, or is in other namespaces
+    # a separate role: the controllers' role is cluster-wide, or in other namespaces
     of_secret = Access(resource=Secret.resource, verbs=(), namespace=secret.namespace, purpose="webhook")
     return (
         own,
         replace(of_secret, verbs=("get", "patch"), names=(secret.name,)),
-        # no name: a role cannot name what is to be created
+        # no name: a role cannot name an object that is still to be created
         replace(of_secret, verbs=("create",)),
     )
 

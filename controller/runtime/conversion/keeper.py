@@ -123,7 +123,7 @@ class Keeper:
             context.log.info("Wrote the certificates of the webhook", secret=str(self._place.secret))
         if not is_older:
             put_right(definition, context, self._place, step.material.authorities)
-        # nobody tells it of the Secret, and without that a replica that starts cannot convert
+        # no event reports the Secret, and without it a starting replica cannot convert
         return Result(requeue_after=min(step.wait_seconds, _LOOK_SECONDS))
 
     def _definitions(self, client: Client, known: Definition) -> Iterator[Definition]:
@@ -138,7 +138,7 @@ class Keeper:
 
 
 class FileKeeper:
-    """The same with certificates of somebody else. read gives the authorities, None = leave them alone."""
+    """The same with certificates from outside. read gives the authorities, None = leave them alone."""
 
     def __init__(self, place: Place, read: Callable[[], bytes | None]) -> None:
         self._place = place
@@ -168,7 +168,7 @@ def put_right(definition: Definition, context: Context, place: Place, bundle: by
         if newer and (found.url, found.service) != (wanted.url, wanted.service):
             what = f"left {name} to the webhook that it names: {', '.join(newer)} is not known here"
             raise ReconcileError(what)
-    # null takes away the other of the two ways to name the place
+    # null removes the other of the two ways to name the address
     client = {"url": None, "service": None, **to_builtins(wanted)}
     patch = {
         "metadata": {"resourceVersion": definition.metadata.resource_version},

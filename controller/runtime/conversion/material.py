@@ -30,7 +30,7 @@ def read_secret(client: Client, name: ObjectName) -> Secret | None:
 
 
 def read_pair(client: Client, name: ObjectName) -> KeyPair:
-    """What the webhook serves with; NO_PAIR if there is none. Raises: ClientError."""
+    """The key pair that the webhook serves with; NO_PAIR if there is none. Raises: ClientError."""
     return material_of(read_secret(client, name)).pair
 
 
@@ -43,7 +43,7 @@ def material_of(secret: Secret | None) -> Material:
 
 def write_material(client: Client, name: ObjectName, secret: Secret | None, material: Material) -> None:
     """
-    Store it, in place of the Secret as it was read.
+    Store it, in place of the Secret that was read.
 
     Raises: Conflict or AlreadyExists if somebody has written meanwhile; other ClientErrors.
     """

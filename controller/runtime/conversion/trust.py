@@ -79,7 +79,7 @@ class Trust:
         if not ours or not _signs(given.key, ours[0]) or not self._is_fresh(ours[0], now):
             made = new_pair(self.name, now, self.lifetimes.authority)
             key, ours = made.key, [*certificates_in(made.certificate), *ours]
-        # after the loss of the Secret, replicas still serve with what a lost authority has signed
+        # if the Secret was lost, replicas still serve what the lost authority signed
         known = [*ours, *(each for each in self._ours(trusted, now) if each not in ours)]
         newest = known[0]
         pair, seconds = self._pair(given.pair, KeyPair(_pem(newest), key), known, trusted, now)

@@ -128,7 +128,7 @@ class Candidacy:
 
     def check(self, tolerance_seconds: float = 0.0) -> str | None:
         """
-        A health check: bad if we still lead so long after our lease has expired.
+        A health check: fails if we still lead this long after our lease has expired.
 
         Returns: None when well, else the reason.
         """
@@ -178,7 +178,7 @@ class Candidacy:
         """
         Take the lease if it is free, or keep it if it is ours.
 
-        Args: deadline is when the step has to be over, as the clock counts.
+        Args: deadline is when the step must be over, by the clock.
         Returns: whether the lease is ours now. Errors are logged.
         """
         self._deadline = deadline
@@ -191,7 +191,7 @@ class Candidacy:
             lease_transitions=0,
         )
         if self.is_leader() and self._is_lease_valid() and not self._is_reserved():
-            # the lease is ours, and no other could take it meanwhile: no need to read it
+            # the lease is ours, and nobody could take it meanwhile: no need to read it
             if self._write(self._lease.update, _continued(desired, self._observed), started_at):
                 return True
             self.tell("info", "Falling back to slow path", lease=self._lease.describe(), err=self._last_error)
@@ -221,7 +221,7 @@ class Candidacy:
         return True
 
     def observe(self, lease: Lease) -> None:
-        """Take note of the lease as a list or a watch has it: on the elector's thread, or while none runs."""
+        """Note the lease as a list or a watch shows it: on the elector's thread, or while none runs."""
         self._observe(self._lease.remember(lease))
 
     def seems_free(self) -> bool:
@@ -240,7 +240,7 @@ class Candidacy:
                 return self._release_once()
             except Conflict as error:
                 self._failed(error)
-                # a server that answers our reads with the past refuses each try at once
+                # a server that answers reads with old state refuses each try at once
                 self._clock.sleep(self._config.retry_period_seconds / LOOKS_PER_RETRY, threading.Event())
             except ClientError as error:
                 return self._failed(error)
@@ -248,7 +248,7 @@ class Candidacy:
     def _release_once(self) -> bool:
         fetched = self._lease.get(self._request_seconds())
         if not self.is_leader() or fetched.holder_identity != self._lease.identity:
-            # else our next step would write over what we have just read
+            # else our next step would overwrite what we have just read
             self._observe(fetched)
             return True
         now = format_micro_time(self._clock.time())
@@ -294,7 +294,7 @@ class Candidacy:
         return self._observed_at + (self._observed.lease_duration_seconds or 0)
 
     def _free_at(self) -> float:
-        """When others may take the lease, if it stays as it is."""
+        """When others may take the lease, if nothing changes."""
         return max(self._expires_at(), self._reserved_until)
 
     def _is_reserved(self) -> bool:
@@ -318,7 +318,7 @@ class Candidacy:
             self._observed_at = now
 
     def _failed(self, error: ClientError) -> bool:
-        # of candidates that ask for a free lease at once only one wins; an outage is logged once
+        # if candidates ask for a free lease at the same time, one wins; an outage is logged once
         expected = isinstance(error, AlreadyExists | Conflict) or str(error) == self._last_error
         facts = {"lease": self._lease.describe(), "err": str(error), **({"v": 4} if expected else {})}
         self.tell("debug" if expected else "warning", "Request for the lease failed", **facts)

@@ -138,7 +138,7 @@ class Election:
         )
 
     def close(self) -> None:
-        """Say that the work has ended in order, and give the connections back."""
+        """Report that the work has ended in order, and return the connections."""
         self._over.set()
         self._connections.close()
 

@@ -22,7 +22,7 @@ def leader_election_access(name: str, namespace: str = "") -> tuple[Access, ...]
     def access(kind: type[Kind], *verbs: str, names: tuple[str, ...] = ()) -> Access:
         return Access(resource=kind.resource, verbs=verbs, names=names, namespace=namespace, purpose=PURPOSE)
 
-    # a name cannot limit a create: the object does not exist yet; a watch it can, by its field selector
+    # a name cannot limit a create, as the object does not exist yet; it can limit a watch, by field selector
     return (
         access(Lease, "create"),
         access(Lease, "get", "update", "watch", names=(name,)),

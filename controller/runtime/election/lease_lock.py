@@ -76,7 +76,7 @@ class LeaseLock:
 
     @property
     def renewed_by(self) -> str:
-        """Whose mark the Lease as last read or written has, "" = nobody's."""
+        """Whose mark the last read or written Lease has, "" = nobody's."""
         return "" if self.lease is None else self.lease.metadata.annotations.get(RENEWED_BY, "")
 
     def watch(self, resource_version: str, timeout_seconds: int) -> WatchStream[Lease]:

@@ -196,7 +196,7 @@ class EventSink(Protocol):
 
 
 class SinkStatistics(NamedTuple):
-    """How many Events were written, not worth a write, and given up."""
+    """How many Events were written, not worth a write, or given up."""
 
     written: int = 0
     skipped: int = 0

@@ -142,7 +142,7 @@ _DNS_SUBDOMAIN: Final = re.compile(rf"{_LABEL}(\.{_LABEL})*", re.ASCII)
 
 def reference_to(obj: object) -> ObjectReference | None:
     """
-    A reference to an object of a Kind; a reference is its own.
+    A reference to an object of a Kind; a reference is returned as it is.
 
     Returns: None for anything else.
     """

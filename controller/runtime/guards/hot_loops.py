@@ -125,7 +125,7 @@ class HotLoops:
         if before.last and pace.wait_seconds:
             earlier = {(write.target, write.call.path): write.answer for write in before.last}
             places = [(write, (write.target, write.call.path)) for write in writes]
-            # of writes that alternate, those of the same object have fields to tell
+            # among alternating writes, those to the same object show which fields differ
             pairs = [(write, earlier[place]) for write, place in places if place in earlier] or [
                 (write, b"{}") for write in writes
             ]
@@ -150,13 +150,13 @@ class HotLoops:
         return max(0.0, left)
 
     def _is_undone(self, name: ObjectName, now: float, writes: Sequence[Write]) -> bool:
-        """Whether enough reconciles have sent again what was undone, with this one."""
+        """Whether, with this one, enough reconciles have resent what was undone."""
         before = self._undone.get(name) or _Undone(now)
         if now - before.since > SLOW_SECONDS:
             before = before._replace(since=now, times=0)
         sent = {str(write): _content(write) for write in writes if not write.idle}
         times = before.times + (not sent.items().isdisjoint(before.sent.items()))
-        # a fast loop is hot before, and is told with its own fields
+        # a fast loop was already hot, and is reported with its own fields
         enough = times >= SLOW_WRITES and now - before.since > HOT_SECONDS
         kept = [*{**before.sent, **sent}.items()][-_MOST_SENT:]
         self._undone.put(name, before._replace(times=0 if enough else times, sent=dict(kept)))
@@ -224,7 +224,7 @@ def _manager(write: Write) -> str:
 
 
 def _managers_since(write: Write, live: Any) -> set[str]:
-    """The managers of the part that we wrote whose fields have changed since."""
+    """The managers of those fields that we wrote and that have changed since."""
     before, after = (
         each.get("metadata", {}).get("managedFields") or [] for each in (_decoded(write.answer), live)
     )
@@ -234,7 +234,7 @@ def _managers_since(write: Write, live: Any) -> set[str]:
 
 
 def _differences(write: Write, other: Any) -> Iterator[str]:
-    """The fields of a write that another state has otherwise. No values: they may be secrets."""
+    """The fields of a write that differ in another state. No values: they may be secrets."""
     stored = _decoded(write.answer)
     if write.call.method == "DELETE" or not other:
         is_back_or_gone = bool(other) == (write.call.method == "DELETE")

@@ -32,7 +32,7 @@ class Remembering(Protocol):
     """Something that is kept by name."""
 
     def forget_names(self, gone: Chosen) -> None:
-        """Forget the names that are gone. Workers may be at others; gone may take a lock."""
+        """Forget the names that are gone. Workers may have other names; gone may take a lock."""
 
 
 R = TypeVar("R", bound=Remembering)

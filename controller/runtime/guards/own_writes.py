@@ -70,7 +70,7 @@ class _Floor(NamedTuple):
     """
     One write: the version that the cache must reach, or the UID that must be gone.
 
-    outside = the written object is none of those that the cache holds, so it comes only to leave.
+    outside = the cache does not hold the written object, so it appears only to leave.
     """
 
     resource: str
@@ -252,7 +252,7 @@ class OwnWrites:
             return True
         cached = mirror.get_by_key(str(floor.name))
         if cached is None:
-            # not there yet, or gone again; a deleted object may not have been there yet, either
+            # not in the cache yet, or no longer; a deleted object may not have been in it yet, either
             version = floor.resource_version
             return floor.outside or not version or mirror.has_seen(floor.name.namespace, version)
         if floor.gone:
@@ -261,7 +261,7 @@ class OwnWrites:
         return not is_older(cached.metadata.resource_version, floor.resource_version)
 
     def _will_tell(self, floor: _Floor) -> bool:
-        """Whether a watch event will come: none does for an object that came and went between two lists."""
+        """Whether a watch event will come: none does for an object that existed only between two lists."""
         mirror = self._mirrors(floor.resource) if self._tells(floor.resource) else None
         return mirror is not None and mirror.get_by_key(str(floor.name)) is not None
 
@@ -271,7 +271,7 @@ class OwnWrites:
             return now - self._parked_at.setdefault(name, now)
 
     def _seconds_left(self, name: ObjectName, unmet: dict[_Target, _Floor], waited: float) -> float:
-        """How long to wait on. Takes out of unmet the objects whose cached version is the server's."""
+        """How much longer to wait. Removes from unmet the objects whose cached version is the server's."""
         if waited < self._timeout_seconds:
             return self._timeout_seconds - waited
         if waited >= LONGEST_WAIT_SECONDS:

@@ -85,9 +85,9 @@ class OwnerRecheck(Generic[T]):
 
     def check(self, name: ObjectName) -> None:
         """
-        Return unless the owner of that name is known to be gone.
+        Return unless the owner with that name is known to be gone.
 
-        Raises: OwnerGoneError; HeldBackError where we may not get owners; ClientError. Retry after each.
+        Raises: OwnerGoneError; HeldBackError without the right to get owners; ClientError. Retry after each.
         Blocks: for one request if a child has disappeared, else not at all.
         """
         # before the request: a child that disappears during it makes the owner a suspect again

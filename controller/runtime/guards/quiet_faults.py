@@ -75,9 +75,9 @@ class QuietFaults:
 
     def kept(self, obj: Kind | None) -> None:
         """
-        An object was reconciled; None without one.
+        An object was reconciled; None = it is gone.
 
-        Ours are the finalizers in the domain of its kind's group.
+        Our finalizers are those in the domain of its kind's group.
         """
         there = None if obj is None else obj.metadata
         if obj is None or there is None or there.deletion_timestamp is None:

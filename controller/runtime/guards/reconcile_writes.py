@@ -98,7 +98,7 @@ class ReconcileWrites:
         self._hot_loops.forget_names(gone)
 
     def telling(self, client: Client) -> Client:
-        """The same client, whose writes are those of the name that the writing thread works on."""
+        """The same client; its writes count for the name that the writing thread works on."""
         return client.telling(self._accepted_here)
 
     def _accepted_here(self, call: Call, response: Response) -> None:
@@ -128,7 +128,7 @@ class ReconcileWrites:
             return frozenset(version for of, version in self._statuses.get(name, ()) if of == kind)
 
     def has_freed(self, name: ObjectName, error: NotFound) -> bool:
-        """Whether the reconcile under way has itself let the object go that the server does not find."""
+        """Whether the reconcile under way has itself released the object that the server does not find."""
         with self._lock:
             kind = self._freed.get(name)
         return (error.kind, error.namespace, error.name) == (kind, *name)

@@ -63,7 +63,7 @@ class RepeatBackoff:
             if left > 0:
                 self._last.put(name, last)
                 raise HeldBackError(self._why, left)
-            # a retry comes up to twice as late as it may
+            # a retry may come up to twice as late
             if now - last.at < 2 * last.wait_seconds + QUIET_SECONDS:
                 wait_seconds = min(2 * last.wait_seconds, MAX_SECONDS)
         done = do()

@@ -1,1 +1,1 @@
-"""What a manager runs, and how a process is asked to end."""
+"""What a manager runs, and how a process is told to end."""

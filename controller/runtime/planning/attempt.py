@@ -1,7 +1,7 @@
 """
-One reconcile of a plan: what it would write, and where the plan of it ends.
+One reconcile of a plan: what it would write, and where its plan ends.
 
-It ends before the first step whose answer would be another one in a run: nothing that was written exists.
+It ends before the first step with an answer that a run would change: nothing that was written exists.
 """
 
 from __future__ import annotations

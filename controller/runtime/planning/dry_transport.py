@@ -273,7 +273,7 @@ class DryTransport(ForwardingTransport):
             # an earlier dry write of this reconcile has not changed what the server has
             told = [each[:3] for write in attempt.of(place.path) for each in write.fields]
             ours = (options.get("query") or {}).get("fieldManager", "")
-            # somebody may have written between the two
+            # another client may have written between the two
             only = {} if _version(made) in ("", _version(before)) else sent
             changed = changed_fields(before, made, ours=ours, only=only)
             fields = tuple(each for each in changed if each[:3] not in told)

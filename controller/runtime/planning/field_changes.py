@@ -175,7 +175,7 @@ def _shown(kind: str, way: Way, old: Any, new: Any) -> tuple[Any, Any] | None:
             return (None if old is None else HIDDEN), (None if new is None else HIDDEN)
         return _BEFORE, _AFTER
     pair = _timeless(old), _timeless(new)
-    # of a condition that changes, its time says nothing more
+    # if a condition changes, its time adds nothing
     return None if way[:1] == ("status",) and TIME in pair and {*pair} <= {TIME, None} else pair
 
 

@@ -36,7 +36,7 @@ def grouped(
     if isinstance(namespaces, str):
         raise TypeError(f"namespaces is a sequence of names, such as ({namespaces!r},), and not a str")
     places: dict[RolePlace, list[Access]] = {}
-    # a role knows no optional verb: one rule has it beside those that must be
+    # a role has no optional verbs: one rule lists them with the required ones
     granted = merged(replace(entry, by_name=False, optional=False) for entry in access)
     for entry in sorted(granted, key=lambda entry: (entry.purpose, entry.resource.namespaced)):
         full_name = f"{name}-{entry.purpose}" if entry.purpose else name

@@ -1,1 +1,1 @@
-"""One controller: its workers, what a reconcile gets, what is reported of it."""
+"""One controller: its workers, what a reconcile gets, and its reports."""

@@ -64,7 +64,7 @@ class Listers(Caches, Protocol):
     """The caches: a ControllerCaches, or a Manager."""
 
     def referred(self, kind: type[K], name: ObjectName, *, owner: ObjectName) -> K | None:
-        """The object of that name, to which owner refers; None without one."""
+        """The object of that name that owner refers to; None without one."""
 
 
 class TrackedWrites(Protocol):
@@ -77,7 +77,7 @@ class TrackedWrites(Protocol):
         """The server accepted a write of another client. Args: obj is its answer."""
 
     def deleted(self, obj: Kind) -> None:
-        """The server accepted a deletion by another client. Args: obj as it was known."""
+        """The server accepted a deletion by another client. Args: obj as last known."""
 
 
 class Context:
@@ -171,12 +171,12 @@ class Context:
         return self._client if self._writes is None else self._client.telling(self._writes.accepted)
 
     def wrote(self, obj: Kind) -> None:
-        """Record a write of a foreign client. Args: obj is the server's answer."""
+        """Record a write of another client. Args: obj is the server's answer."""
         if self._writes is not None:
             self._writes.wrote(obj)
 
     def deleted(self, obj: Kind) -> None:
-        """Record a deletion by a foreign client, which the server accepted. Args: obj as it was known."""
+        """Record a deletion by another client, which the server accepted. Args: obj as last known."""
         if self._writes is not None:
             self._writes.deleted(obj)
 

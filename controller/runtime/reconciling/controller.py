@@ -340,7 +340,7 @@ class Controller:
             READER.reset(before)
 
     def _take_watches(self) -> tuple[Watch, ...]:
-        """The watches that run starts; those that come later start by themselves."""
+        """The watches that run starts; later ones start by themselves."""
         with self._lock:
             if self._started:
                 raise RuntimeError(f"controller {self.name} was started before: add it to one manager, once")
@@ -415,7 +415,7 @@ class Controller:
         except NotYetAdmittedError as opening:
             self._park(name, taken, opening.retry_seconds, "the caches do not have all of its slot yet")
         except NotAdmittedError:
-            # not drop: what has come meanwhile stays, as the object may be here by now
+            # not drop: later causes stay, as the object may have arrived by now
             self.queue.settle(name)
 
     def _work_on_ours(self, name: ObjectName, taken: Taken) -> None:
@@ -465,7 +465,7 @@ class Controller:
                 result = _checked(returned)
         except WaitError as wait:
             what = WAITS
-            # first: the text of an author's error may fail, and the name must not be lost then
+            # first: printing an author's error may fail, and the name must not be lost then
             self._settled(name, context, Result(requeue_after=wait.retry_seconds), began_at, why="wait")
             text = in_words(wait)
             self._reports.waits(context, wait)
@@ -500,7 +500,7 @@ class Controller:
             deadline=Deadline(self._options.reconcile_timeout_seconds, stop=self._stop, clock=self._clock),
             # bound when it is first used
             log=get_logger(self.name, controller=self.name, object=name, reconcileID=identity),
-            # a dry write never comes to a cache
+            # a dry write never reaches a cache
             writes=None if dry_run else NameWrites(self._writes, name),
             told=None if dry_run else partial(self.decisions.note, name, TOLD),
             dry_run=dry_run,
@@ -522,7 +522,7 @@ class Controller:
         """Returns: whether only a change leads to another try."""
         terminal, unexpected = self._is_final(name, error), not is_expected(error)
         own = self._writes.status_versions(name, self.kind)
-        # the name first: an error below must not lose it
+        # the name first: an error below must not lose the name
         if terminal:
             self.queue.give_up(name, own=own)
             self._metrics.terminal.inc()

@@ -71,7 +71,7 @@ class ControllerCaches:
 
     def referred(self, kind: type[K], name: ObjectName, *, owner: ObjectName) -> K | None:
         """
-        The object of that name, to which owner refers; None without one.
+        The object of that name that owner refers to; None without one.
 
         Raises: LookupError for a kind without refers_to; as ReferredObjects.get. Blocks: as that.
         """
@@ -98,7 +98,7 @@ def _is_of(kind: type[Kind], group_resource: str) -> bool:
 
 
 class _Several:
-    """Several selections of a kind as one. An object may be in each, in another version."""
+    """Several selections of a kind as one. An object may be in each of them, in different versions."""
 
     def __init__(self, parts: Sequence[MultiNamespaceInformer[Any]]) -> None:
         self.kind = parts[0].kind

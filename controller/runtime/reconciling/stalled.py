@@ -129,9 +129,9 @@ def _is_ours(condition: Condition) -> bool:
 
 def told(obj: Any, context: Context, say: _Say) -> Conditions:
     """
-    The conditions of an object with ours, which is one of three types; those of an author stay.
+    The conditions of an object with ours, which has one of three types; the author's own stay.
 
-    It comes first: kstatus goes by the first of Stalled and Reconciling.
+    It comes first: kstatus uses the first of Stalled and Reconciling.
     """
     before: Conditions = obj.status.conditions
     others = tuple(each for each in before if not _is_ours(each))

@@ -130,7 +130,7 @@ class StatusWrites:
                 field = resource, path
                 if value is None or _has(there, path):
                     if self._dropped.pop(field, None) is not None:
-                        # the definition was mended: what other objects came to no longer counts
+                        # the definition was repaired: the results of other objects no longer count
                         self._last.clear()
                     continue
                 news += [] if field in self._dropped else [path]

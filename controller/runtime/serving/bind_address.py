@@ -43,7 +43,7 @@ def is_loopback(host: str) -> bool:
         address = ip_address(host.partition("%")[0])
     except ValueError:
         return host == "localhost"
-    # an IPv6 socket shows 127.0.0.1 so; before Python 3.13 that counts as no loopback
+    # an IPv6 socket shows 127.0.0.1 like this; before Python 3.13 that is not loopback
     return (getattr(address, "ipv4_mapped", None) or address).is_loopback
 
 

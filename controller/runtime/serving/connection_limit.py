@@ -33,7 +33,7 @@ class ConnectionLimit:
             if oldest is not None:
                 del self._open[oldest]
         if oldest is not None:
-            # its thread wakes up, reads the end, and closes it; without a TLS goodbye
+            # its thread wakes up, reads the end, and closes it, without a TLS close
             with suppress(OSError):
                 socket.socket.shutdown(oldest, socket.SHUT_RDWR)
 

@@ -12,7 +12,7 @@ log = get_logger("health")
 
 
 class Well(NamedTuple):
-    """A good state that is worth a word, such as `standby, holder=pod-a`."""
+    """A good state that is worth mentioning, such as `standby, holder=pod-a`."""
 
     detail: str
 

@@ -30,7 +30,7 @@ class KeyPair(NamedTuple):
         """The context of a server. Raises: OSError, ssl.SSLError among them."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
-        # the library loads key pairs from files only; the folder is ours alone and gone when this returns
+        # the library loads key pairs only from files; the folder is private, and deleted on return
         with TemporaryDirectory(prefix="handloop-") as folder:
             file = Path(folder, "pem")
             file.touch(mode=0o600)

@@ -115,7 +115,7 @@ class PageServer:
         settings = {
             "tls": tls and staticmethod(tls),
             "connections": ConnectionLimit(most),
-            # with the default of 5 a burst would wait for its retransmissions
+            # with the default of 5, a burst would wait for retransmissions
             "request_queue_size": most,
             "stopping": threading.Event(),
             "draining": threading.Event(),
@@ -170,7 +170,7 @@ class _Server(ThreadingHTTPServer):
     spare: SpareDescriptor
 
     def get_request(self) -> tuple[socket.socket, object]:
-        """Accept a connection; its own thread does the handshake, which may take long."""
+        """Accept a connection; its own thread does the handshake, which may take a while."""
         connection, address = self._accept()
         if self.tls is not None:
             try:
@@ -190,7 +190,7 @@ class _Server(ThreadingHTTPServer):
                 if self.spare.give_up():
                     with suppress(OSError):
                         return super().get_request()
-                # the connection is still waiting: the next try would come at once, and fail alike
+                # the connection is still waiting: the next try would come at once, and fail the same way
                 self.stopping.wait(_EXHAUSTED_PAUSE_SECONDS)
             raise
 
@@ -232,7 +232,7 @@ class _Handler(BaseHTTPRequestHandler):
     names: Collection[str] | None = None
     posts: Mapping[str, Post] = {}
     private: Collection[str] = ()
-    # an answer is one packet: of two, the second would wait until the first is acknowledged
+    # an answer is one packet: a second one would wait until the first is acknowledged
     wbufsize = -1
     disable_nagle_algorithm = True
     timeout = _REQUEST_TIMEOUT_SECONDS

@@ -46,7 +46,7 @@ def assignment(
 
 
 def _level(kept: Sequence[list[int]], least: int) -> None:
-    """Let the fullest, of these the oldest, give what has moved least, until each has the least."""
+    """Make the fullest member, of several the oldest, give what moved least, until all have their minimum."""
     for slots in kept:
         while len(slots) < least:
             slots.append(max(kept, key=len).pop())

@@ -140,7 +140,7 @@ class _Slot:
 
     @property
     def is_held(self) -> bool:
-        """Whether its Lease is ours, and its work may be under way."""
+        """Whether its Lease is ours, so that its work may be under way."""
         return self.candidacy.is_leading
 
     @property
@@ -155,20 +155,20 @@ class _Slot:
         return self.candidacy.is_leader() or self.candidacy.statistics().expires_in_seconds <= seconds
 
     def observe(self, lease: Lease | None, renewal: Renewal | None) -> None:
-        """Take note of its Lease as last listed, None = there is none; the elector looks for itself."""
+        """Note its Lease as last listed, None = there is none; the elector reads it itself."""
         if self.is_idle and lease is not None:
             self.candidacy.observe(lease)
         elif not self.is_idle and renewal is not None:
             self.candidacy.confirm(renewal, lease)
 
     def ask(self) -> None:
-        """Let an elector ask for the Lease, unless one does, or the last one's error was not taken."""
+        """Start an elector for the Lease, unless one runs, or the last one's error was not collected."""
         if self.is_idle and self._error is None:
             self._stop = threading.Event()
             self._start(self._run)
 
     def give_up(self) -> None:
-        """Let the work end, and then the Lease be released. Does not wait."""
+        """End the work, and then release the Lease. Does not wait."""
         self._stop.set()
 
     def unmark(self) -> None:
@@ -282,7 +282,7 @@ class ShardCoordinator:
             return self._statistics
 
     def check(self) -> str | None:
-        """A health check: bad if we work for a slot whose Lease has expired. Returns: None when well."""
+        """A health check: fails if we work for a slot whose Lease has expired. Returns: None when well."""
         reasons = (slot.candidacy.check() for slot in self._slots if slot.is_held)
         return next((reason for reason in reasons if reason is not None), None)
 

@@ -91,13 +91,13 @@ class _Seen(NamedTuple):
 
     @property
     def is_cleared(self) -> bool:
-        """Whether it was given up, or cleared by another member; a user's edit leaves the duration."""
+        """Whether it was released, or cleared by another member; a user's edit keeps the duration."""
         spec = self.lease.spec
         return not spec.holder_identity and spec.lease_duration_seconds == RELEASED_SECONDS
 
     @property
     def marked_by(self) -> str:
-        """Its holder, if its Lease is renewed through that one's member Lease, else ""."""
+        """Its holder, if that member's own Lease renews it, else ""."""
         holder = self.lease.spec.holder_identity or ""
         return holder if holder == self.lease.metadata.annotations.get(RENEWED_BY) else ""
 
@@ -157,7 +157,7 @@ class Members:
 
     @property
     def leader(self) -> str:
-        """The process that works by leader election, under the Lease of our name; "" = none is seen."""
+        """The process that leads by leader election, under the Lease with our name; "" = none is seen."""
         return self._leaders.get_leader() if self._leaders.held_by_another() else ""
 
     def _lock(self, name: str, identity: str, labels: Mapping[str, str] = EMPTY_MAP) -> LeaseLock:
@@ -197,7 +197,7 @@ class Members:
         return (self._own if self.joined else self._leaders).statistics().last_error
 
     def leave(self) -> None:
-        """Delete our Lease: the others get ready for our slots. Errors are told: it then expires."""
+        """Delete our Lease: the others get ready for our slots. Errors are logged: it then expires."""
         self.joined, self.view = False, View()
         try:
             self._delete(self._own_name)
@@ -214,7 +214,7 @@ class Members:
         self._keep_leaders_out(ends_at)
 
     def work_has_ended(self) -> None:
-        """After leave: let leaders in, if nobody else has a Lease. Else, and after an error, they wait."""
+        """After leave: let leaders in if no other member has a Lease. Else, and after an error, they wait."""
         with suppress(ClientError):
             self._look()
             now, others = self._clock.now(), (name for name in self._seen if name != self._terms.name)
@@ -253,7 +253,7 @@ class Members:
         return ((n, self._seen[name]) for n, name in enumerate(self._slot_names) if name in self._seen)
 
     def next_change(self) -> float:
-        """When the next Lease expires if it stays as it is, or we may join; infinity = nothing is to come."""
+        """When the next unrenewed Lease expires, or we may join; infinity = nothing is expected."""
         now = self._clock.now()
         may_join_at = inf if self.joined or self._begun_at is None else self._begun_at + _JOIN_SECONDS
         changes = (may_join_at, *map(self._ends_at, self._seen.values()))
@@ -280,7 +280,7 @@ class Members:
         return self._own.renew_deadline() - self._terms.renew_deadline_seconds
 
     def _own_ends_at(self) -> float:
-        """When others may take us for dead, if the renewal that we last sent is the last."""
+        """When others may consider us dead, if no renewal follows the last one."""
         return self._own_sent_at() + self._terms.lease_duration_seconds
 
     def _clear_the_dead(self) -> None:

@@ -160,9 +160,9 @@ class Replica:
 
     def elsewhere(self, name: ObjectName) -> tuple[str, str]:
         """
-        Why a name is not ours, and the identity of who works on it; "" = it is ours, or that is not known.
+        Why a name is not ours, and who works on it; "" = it is ours, or that is not known.
 
-        By UID only who has the object knows its slot.
+        By UID, a slot is known only with the object.
         """
         seen = self.coordinator.statistics()
         if self.kinds is not None:
@@ -186,7 +186,7 @@ class Replica:
 
     def run(self, client: Client, stop: threading.Event) -> None:
         """
-        Take part until stop is set and all slots are given up.
+        Take part until stop is set and all slots are released.
 
         Args: client lists Namespaces, once: those of other replicas are left out from the first list on.
         Raises, blocks: as ShardCoordinator.run.
@@ -204,7 +204,7 @@ class Replica:
         return {"shards": self.coordinator.check}
 
     def readiness_checks(self) -> Mapping[str, Check]:
-        """Always well: a replica without slots is ready for those of others."""
+        """Always well: a replica without slots is ready to take some over."""
 
         def check() -> Well:
             seen, words = self.coordinator.statistics(), self._narrowing.words()

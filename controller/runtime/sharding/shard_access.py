@@ -13,6 +13,6 @@ def shards_access(namespace: str = "") -> tuple[Access, ...]:
 
     Args: namespace is that of the Leases; "" = the program's own.
     """
-    # a list cannot be limited by name, and the names of the members are made at their start
+    # a list cannot be limited by name, and members get their names at their start
     leases = ("create", "delete", "get", "list", "update")
     return (Access(resource=Lease.resource, verbs=leases, namespace=namespace, purpose=PURPOSE),)

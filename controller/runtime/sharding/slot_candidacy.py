@@ -84,7 +84,7 @@ class SlotCandidacy(Candidacy):
     def __init__(self, config: LeaderElectionConfig, view: Callable[[], View], **options: Any) -> None:
         """Args: view is asked from any thread; options as Candidacy."""
         super().__init__(config, **options)
-        # then there is time for two tries alone; where two periods are longer than that, nothing is marked
+        # this leaves time for two tries alone; if two periods are longer than that, nothing is marked
         periods = 2 * config.retry_period_seconds
         self._patience = periods if periods <= config.renew_deadline_seconds / 2 else 0.0
         self._view = view
@@ -111,7 +111,7 @@ class SlotCandidacy(Candidacy):
         return self.is_leader() and self._lease.renewed_by == self._lease.identity
 
     def let_expire(self) -> None:
-        """Take our mark from a slot that we do not work on."""
+        """Remove our mark from a slot that we do not work on."""
         self.try_acquire_or_renew(deadline=self._clock.now() + self._config.renew_deadline_seconds)
 
     def try_acquire_or_renew(self, *, deadline: float = inf) -> bool:
@@ -153,7 +153,7 @@ class SlotCandidacy(Candidacy):
         super()._observe(fetched)
         if (ends_at := self._ends_at()) is not None:
             with self._lock:
-                # if it is deleted by hand, its holder has a lease's duration from the last look
+                # if it is deleted by hand, its holder keeps a lease duration from the last look
                 self._reserved_until = self._clock.now() + marked_seconds(fetched) if ends_at > FREE else FREE
 
     def _free_at(self) -> float:
@@ -161,7 +161,7 @@ class SlotCandidacy(Candidacy):
         return super()._free_at() if ends_at is None else ends_at
 
     def _ends_at(self) -> float | None:
-        """When the mark of another ends, as last listed: infinity = not known; None without such a mark."""
+        """When another member's mark ends, as last listed: infinity = not known; None without such a mark."""
         holder, lease = self._observed.holder_identity, self._lease
         if not holder or holder == lease.identity or holder != lease.renewed_by:
             return None

@@ -293,9 +293,9 @@ class SlotWork:
 
     def _end(self, tenure: _Tenure) -> None:
         """
-        Leave nothing of the slot behind, so that nothing of before counts when it comes back.
+        Leave nothing of the slot behind, so that nothing old counts when it comes back.
 
-        Only its own names are forgotten, and before it leaves: those of a slot that comes meanwhile stay.
+        Only its own names are forgotten, before it leaves: names of a slot that comes meanwhile stay.
         """
         with self._lock:
             tenure.closing = True

@@ -282,7 +282,7 @@ def _concerns(predicate: Predicate, old: Kind, new: Kind) -> bool:
 
 
 def _brought(verb: str, states: Sequence[Kind]) -> SpanContext | None:
-    """The trace that came with this very event: the annotation stays, and later events bring none."""
+    """The trace that came with exactly this event: the annotation stays, but later events bring no trace."""
     if verb in (LISTED, RESYNCED, DELETED):
         return None
     old, new = (annotated(state.metadata.annotations) for state in (states[0], states[-1]))

@@ -157,7 +157,7 @@ def all_of(*predicates: Predicate) -> Predicate:
 
 
 def any_of(*predicates: Predicate) -> Predicate:
-    """An event passes if one predicate lets it pass; without any, none passes."""
+    """An event passes if any of the predicates lets it pass; without predicates none does."""
     return PredicateFuncs(
         create=lambda obj: any(each.create(obj) for each in predicates),
         update=lambda old, new: any(each.update(old, new) for each in predicates),

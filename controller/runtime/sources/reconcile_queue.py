@@ -106,7 +106,7 @@ class Causes:
             for cause in causes:
                 if cause not in kept and len(kept) >= MAX_CAUSES:
                     self._more[name] = self._more.get(name, 0) + 1
-                    # news is kept: a name without any may lose all its causes
+                    # causes with news are kept: a name without any may lose all its causes
                     resync = next((each for each in kept if each.is_resync), None)
                     if cause.is_resync or resync is None:
                         continue
@@ -338,9 +338,9 @@ class ReconcileQueue:
         self, name: ObjectName, seconds: float, why: str = "requeue", *, priority: int | None = None
     ) -> None:
         """
-        A reconcile succeeded, and wants another one later.
+        A reconcile succeeded, and asks for another one later.
 
-        Args: why is "wait" after a WaitError. priority None = that with which the worker got the name.
+        Args: why is "wait" after a WaitError. priority None = the one with which the worker got the name.
         """
         self.settle(name)
         if TRACE.on:
@@ -390,7 +390,7 @@ class ReconcileQueue:
             if gone(name):
                 self.drop(name)
                 if not gone(name):
-                    # its object was made again, and the cause of that may have been dropped with the others
+                    # its object was recreated, and that cause may have been dropped with the others
                     self.add(name, Cause("object", "came"))
 
     def done(self, name: ObjectName) -> None:

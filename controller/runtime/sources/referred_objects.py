@@ -101,7 +101,7 @@ class Watcher(Protocol):
 
 
 class _Change(NamedTuple):
-    """The watches to end, and the names that are heard of in another way from now on."""
+    """The watches to end, and the names that are followed in another way from now on."""
 
     ended: list[Stoppable]
     moved: frozenset[ObjectName]
@@ -285,7 +285,7 @@ class ReferredObjects(Generic[T]):
         return self._watch(ObjectName(metadata.get("namespace", ""), metadata.get("name", ""))) is not None
 
     def _look_at(self, owner: ObjectName) -> None:
-        """Begin and end watches, so that they are those of the cached owner."""
+        """Begin and end watches, so that they match the cached owner."""
         with self._lock:
             before = self._of.get(owner, frozenset())
             names = self._read_locked(owner, before)
@@ -308,7 +308,7 @@ class ReferredObjects(Generic[T]):
         for ended, moved in changes:
             for watch in ended:
                 watch.stop()
-            # nobody hears of what comes between the last event of the old way and the first of the new one
+            # events between the last one of the old way and the first one of the new way reach nobody
             for name in moved:
                 self._wake(name, LISTED)
 
@@ -320,7 +320,7 @@ class ReferredObjects(Generic[T]):
             self._in.get(name.namespace, set()).discard(name)
 
     def _arrange_locked(self, namespace: str) -> _Change:
-        """Let each name of a namespace be heard of in one of the three ways."""
+        """Make each name of a namespace followed in one of the three ways."""
         names, held = self._in.get(namespace, set()), self._held.setdefault(namespace, {})
         ended: list[Stoppable] = []
         together = self._together_locked(namespace, len(names), ended)

@@ -62,7 +62,7 @@ class InstanceFaults:
             self._failures[controller, key] = count
 
     def slow(self, plural: str, seconds: float) -> None:
-        """Let each call of the event handlers of a kind take so much longer."""
+        """Make each call of the event handlers of a kind take this much longer."""
         self.hasten()
         self._awake = threading.Event()
         for listener in self._parts.listeners(plural):
@@ -86,7 +86,7 @@ class InstanceFaults:
             return bool(self._slowed)
 
     def lose_done(self, controller: str, key: str) -> None:
-        """Leave the next done() of a key out. Raises: KeyError without such a controller."""
+        """Skip the next done() of a key. Raises: KeyError without such a controller."""
         queue = self._parts.queues()[controller]
         self._wrap(Method(queue, "done"), partial(self._done, controller))
         with self._lock:
@@ -118,7 +118,7 @@ class InstanceFaults:
             vars(owner).pop(name, None)
 
     def _wrap(self, method: Method, around: Callable[..., Any]) -> None:
-        """Have calls of a method of one instance go through around(original, *arguments); once."""
+        """Make calls of one instance's method go through around(original, *arguments); once."""
         with self._lock:
             if method not in self._wrapped:
                 vars(method.owner)[method.name] = partial(around, getattr(*method))

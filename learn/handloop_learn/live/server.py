@@ -211,7 +211,7 @@ class LiveServer:
             await asyncio.sleep(0)
 
     def _admitted(self, server: web.Server) -> RequestHandler:
-        """A new connection; of too many that are no viewers' the oldest goes."""
+        """A new connection; of too many without viewers the oldest is closed."""
         open_ones = [one.transport for one in server.connections if one.transport is not None]
         others = [one for one in open_ones if not one.is_closing() and one not in self._connections]
         if len(others) >= MOST_OTHERS:
@@ -238,7 +238,7 @@ class LiveServer:
         await response.prepare(request)
         assert request.transport is not None
         self._connections.add(request.transport)
-        # a browser that goes away is no news
+        # a browser that disconnects is not news
         with suppress(ConnectionError, TimeoutError):
             async with response, self._viewing() as newest:
                 await self._tell(response, self._resumed(request), newest)
@@ -279,7 +279,7 @@ class LiveServer:
             is_end = stops or (bool(self._why_it_ends) and not told)
             if is_end:
                 self._state_until = 0.0
-            # also while steps come without an end: most experiments are observed in the state
+            # also while steps keep coming: most experiments are observed in the state
             if (state := self._state_text()) != shown:
                 shown = state
                 await response.send(state, event="state")

@@ -1,4 +1,4 @@
-"""What `top` is asked to show: a page at an address or of the sandbox in this folder, and a key of it."""
+"""What `top` shows: a page at an address or of this folder's sandbox, and one of its keys."""
 
 from __future__ import annotations
 

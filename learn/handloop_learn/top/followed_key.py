@@ -90,7 +90,7 @@ class FollowedKey:
             self._threads.add(step["thread"])
         has_key = step["thread"] in self._threads
         if has_key and step["step"] in (GET, DONE) and step["key"] != self.key:
-            # it has left the key without done()
+            # the worker has left the key without done()
             self._threads.discard(step["thread"])
             return False
         if has_key and step["step"] == DONE:

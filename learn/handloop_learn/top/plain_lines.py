@@ -31,7 +31,7 @@ class PlainLines:
         if self._followed is not None:
             return self._of_key(self._followed, message, screen)
         if message.event == "connected":
-            # the snapshot comes next, and has it, too
+            # the snapshot comes next, and includes it
             return []
         if message.event == "steps":
             return [visible(self._step(step)) for step in message.data]

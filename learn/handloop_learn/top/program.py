@@ -50,7 +50,7 @@ def main(arguments: Sequence[str], out: TextIO | None = None, source: Iterable[M
         import_module("rich")  # its lack is told before the lack of a program
     with _ended_by_signals():
         try:
-            # before the terminal is drawn on: there may be nothing to show
+            # before drawing on the terminal: there may be nothing to show
             first = list(islice(messages, 1))
             show(chain(first, messages), out, followed)
         except NoProgramError as error:

@@ -257,7 +257,7 @@ def _informers(informers: Sequence[Mapping[str, Any]]) -> Table:
 def _table(title: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
     table = Table(title=title, title_justify="left", title_style="bold", box=None, padding=(0, 2, 0, 0))
     for column, head in enumerate(heads):
-        # where a table is too wide, the widest column is cut off first, but the name in the first one last
+        # if a table is too wide, the widest column is cut first, and the name in the first column last
         table.add_column(head, header_style="dim", overflow="ellipsis", no_wrap=column == 0)
     for row in rows:
         # Text, not str: the program's words are not markup

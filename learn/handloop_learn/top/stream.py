@@ -49,7 +49,7 @@ class Stream:
 
     def messages(self) -> Iterator[Message]:
         """
-        Every message, forever; between two connections one with the reason.
+        Every message, forever; between two connections, a message with the reason.
 
         Raises: NoProgramError if there is no page at first.
         Blocks: until the next message; at most SILENCE_SECONDS while the page is silent.

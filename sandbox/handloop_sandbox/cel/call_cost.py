@@ -1,7 +1,7 @@
 """
 What calls of functions cost beyond their arguments.
 
-A size is the least and the most characters or elements; a cost is the most only.
+A size is a minimum and a maximum of characters or elements; a cost is only a maximum.
 Follows: apiserver 0.36 pkg/cel/library/cost.go; cel-go 0.26.0 checker/cost.go, ext/sets.go, ext/lists.go.
 """
 
@@ -100,7 +100,7 @@ def _once(_call: Call) -> Estimate:
 
 
 def _read(call: Call, factor: float = _CHARACTER) -> Estimate:
-    """A text is read once; what becomes of it is as long."""
+    """A string is read once; the result is as long."""
     return Estimate(scaled(call.subject, factor)[1], call.subject)
 
 

@@ -1,5 +1,5 @@
 """
-The types of an expression, and what is wrong with them.
+The types of an expression, and their errors.
 
 Follows: cel-go 0.26.0 checker/checker.go.
 """

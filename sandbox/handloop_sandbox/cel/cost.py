@@ -1,5 +1,5 @@
 """
-The most that an expression may cost on any object that a request can hold.
+The highest cost of an expression on any object that fits into a request.
 
 Follows: cel-go 0.26.0 checker/cost.go, ext/sets.go, ext/lists.go; apiserver 0.36 pkg/cel/library/cost.go.
 """

@@ -1,5 +1,5 @@
 """
-Texts in expressions: names of Kubernetes, versions, and what printf makes.
+Strings in expressions: Kubernetes names, versions, and printf's results.
 
 Follows: apiserver 0.36 pkg/cel/library/format.go, semverlib.go; cel-go 0.26.0 ext/strings.go, formatting.go.
 """

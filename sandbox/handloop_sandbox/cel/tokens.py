@@ -55,7 +55,7 @@ class Uint(int):
 
 
 def tokens_of(text: str, problems: list[Problem]) -> list[Token]:
-    """The words of a text; what is none of them goes to the problems and is skipped."""
+    """The tokens of a text; anything else goes to the problems and is skipped."""
     found, position = [], 0
     word, other = re.compile(_TOKEN, re.VERBOSE | re.DOTALL | re.ASCII), re.compile(_NO_TOKEN, re.DOTALL)
     while position < len(text):

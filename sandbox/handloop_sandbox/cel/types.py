@@ -1,5 +1,5 @@
 """
-The types of CEL: how they are written, and which one may stand for another.
+The types of CEL: how they are written, and which may be used for another.
 
 Follows: cel-go 0.26.0 checker/types.go, checker/format.go.
 """

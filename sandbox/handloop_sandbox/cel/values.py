@@ -98,7 +98,7 @@ def checked_int(value: int) -> int:
 
 
 def _whole(like: Any, value: Any) -> Any:
-    """The result of an operator: a whole number stays one of 64 bits, without a sign where like has none."""
+    """The result of an operator: an integer stays within 64 bits, unsigned where like is unsigned."""
     if isinstance(like, Uint):
         if not 0 <= value < 2 * _INT64:
             raise CelError("unsigned integer overflow")
@@ -145,7 +145,7 @@ def bound(schema: Schema, value: Any) -> Any:
 
 
 def readable(value: Any) -> Any:
-    """A value that is read. Raises: CelError for one that is none."""
+    """A value that was parsed. Raises: CelError for anything else."""
     if isinstance(value, CelError):
         raise value
     return value

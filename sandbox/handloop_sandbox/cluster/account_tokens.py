@@ -26,7 +26,7 @@ _Key = tuple[str, str]
 
 
 class AccountTokenController(KeyedController[_Key]):
-    """Looks at a Secret after a change of it, and at those of an account that goes."""
+    """Looks at a Secret after it changed, and at the Secrets of a deleted account."""
 
     interests: frozenset[GroupResource] | None = frozenset({SECRETS, ACCOUNTS})
 

@@ -80,7 +80,7 @@ class Orphans:
         self._names: dict[str, set[str]] = {}
 
     def observe(self, change: Change) -> bool:
-        """Take note of a change. Returns: whether the object may be adopted now."""
+        """Note a change. Returns: whether the object may be adopted now."""
         new = change.new.object
         names = self._names.setdefault(change.namespace, set())
         if change.type is ChangeType.DELETED or controller_of(new) is not None:

@@ -58,7 +58,7 @@ class AutoscalerStatus:
             self._status["lastScaleTime"] = format_time(self._now)
 
     def changed(self) -> dict[str, Any] | None:
-        """The status to write; None when it is the one there is."""
+        """The status to write; None when nothing changes."""
         status = {"desiredReplicas": 0, **_without_empty(self._status), "conditions": self._conditions}
         return None if _without_empty(status) == self._before else status
 

@@ -99,7 +99,7 @@ class Interval:
         return at + self.seconds
 
     def latest(self, at: float, since: float) -> float | None:
-        """The last time up to one unix time, counted from another; None when there is none."""
+        """The last scheduled time up to one unix time, counted from another; None when there is none."""
         passed = (at - since) // self.seconds
         return since + passed * self.seconds if passed >= 1 else None
 

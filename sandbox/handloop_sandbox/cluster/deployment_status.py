@@ -181,7 +181,7 @@ def _subject(deployment: Object, new: Object | None) -> str:
 
 
 def with_failure(status: Status, replica_sets: Sequence[Object], new: Object | None) -> Status:
-    """The ReplicaFailure condition: the new ReplicaSet's, else that of any other, else none."""
+    """The ReplicaFailure condition of the new ReplicaSet, else of any other, else none."""
     ordered = [*([new] if new else []), *replica_sets]
     failing = next((found for rs in ordered if (found := condition(rs, REPLICA_FAILURE))), None)
     status = without_condition(status, REPLICA_FAILURE)

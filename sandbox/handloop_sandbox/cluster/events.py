@@ -201,7 +201,7 @@ class EventExpiry:
         return Step(writes, next(iter(self._leases.values()), None))
 
     def refused(self, write: Write, status: Status, now: float) -> None:
-        """Nothing to do: a write that came first has renewed the lease."""
+        """Nothing to do: an earlier write has renewed the lease."""
 
 
 def _end(view: View, namespace: str, name: str) -> Write:

@@ -81,7 +81,7 @@ class PodSimulation:
         return Step(writes, self._dirty.next_wake())
 
     def refused(self, write: Write, status: Status, now: float) -> None:
-        """Nothing to do: a change of the pod brings the next look."""
+        """Nothing to do: a change of the pod triggers the next look."""
 
     def _observe(self, view: View, change: Change, now: float) -> list[Write]:
         pod = change.new.object

@@ -1,5 +1,5 @@
 """
-What an object uses of a ResourceQuota, and which quotas are about it.
+What an object uses of a ResourceQuota, and which quotas apply to it.
 
 Follows: kubernetes pkg/quota/v1/evaluator/core (pods.go, services.go, persistent_volume_claims.go) and the
 object count evaluator of apiserver. Differs: of scopes, VolumeAttributesClass is about nothing.

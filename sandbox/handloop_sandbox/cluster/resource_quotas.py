@@ -33,9 +33,9 @@ def used(state: State, quota: Object) -> Amounts:
 
 def exceeded(state: State, quota: Object, more: Amounts) -> Mapping[str, str] | None:
     """
-    What is beyond a quota when that much more is used.
+    What exceeds a quota when that much more is used.
 
-    Returns: None when it may be, else requested, used and limited amounts as texts.
+    Returns: None when it may be, else the requested, used and limited amounts as strings.
     """
     hard, present = _hard(quota), used(state, quota)
     beyond = [

@@ -145,7 +145,7 @@ _COUNT_BYTES = 8
 
 
 def template_hash(template: Mapping[str, Any], collisions: int | None = None) -> str:
-    """At most ten characters that are safe in names; another number of collisions gives another hash."""
+    """At most ten characters that are safe in names; each number of collisions gives another hash."""
     counted = b"" if collisions is None else collisions.to_bytes(_COUNT_BYTES, "little")
     digest = _FNV_OFFSET
     for byte in dump(template).encode() + counted:
@@ -253,7 +253,7 @@ def new_replica_set(deployment: Object, *, replicas: int, annotations: Mapping[s
 
 
 def expendable(deployment: Object, old: Sequence[Object]) -> list[Object]:
-    """The old ReplicaSets beyond revisionHistoryLimit, lowest revision first; none that has replicas."""
+    """The old ReplicaSets without replicas beyond revisionHistoryLimit, lowest revision first."""
     limit = deployment["spec"].get("revisionHistoryLimit")
     if limit is None:
         return []

@@ -41,7 +41,7 @@ class RoleAggregationController(KeyedController[str]):
         return [Write.of("update", CLUSTER_ROLES, {**role, "rules": rules or None})]
 
     def _has_written(self, role: Object) -> bool:
-        """Whether the rules are this controller's: what others wrote stays until something is selected."""
+        """Whether the rules are this controller's: rules of others stay until something is selected."""
         managers = role["metadata"].get("managedFields") or ()
         return any(entry["manager"] == self.name for entry in managers)
 

@@ -86,7 +86,7 @@ def size_of_new(bounds: Bounds, *, new: int, total: int) -> int:
 
 def shrink_old(bounds: Bounds, new: Object, old: Sequence[Object]) -> list[Resize]:
     """
-    The steps that take old replicas away, oldest ReplicaSet first.
+    The steps that remove old replicas, oldest ReplicaSet first.
 
     Unavailable replicas go first: they cost nothing. Then as many available ones as the bounds allow.
     """
@@ -105,7 +105,7 @@ def shrink_old(bounds: Bounds, new: Object, old: Sequence[Object]) -> list[Resiz
 
 
 def _take(ordered: Sequence[Object], sizes: dict[str, int], most: int, *, keep: str = "") -> list[Resize]:
-    """Take up to most replicas away in order, down to the status counter keep, else to 0."""
+    """Remove up to most replicas in order, down to the status counter keep, else to 0."""
     steps: list[Resize] = []
     for replica_set in ordered:
         name = replica_set["metadata"]["name"]

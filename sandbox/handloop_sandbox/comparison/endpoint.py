@@ -23,7 +23,7 @@ Body = dict[str, Any]
 
 
 class KubeconfigError(ValueError):
-    """A kubeconfig leads nowhere, or by a way that is not known here."""
+    """A kubeconfig leads nowhere, or in a way that is not supported here."""
 
 
 class Answer(NamedTuple):

@@ -58,7 +58,7 @@ def compared(own: Answer, other: Answer) -> list[str]:
 
 
 def is_built_in(obj: Body) -> bool:
-    """Whether the kind of an object looks like one of Kubernetes itself."""
+    """Whether the kind of an object looks like one of Kubernetes' own."""
     group = str(obj.get("apiVersion", "")).rpartition("/")[0]
     return "." not in group or group.endswith(".k8s.io")
 
@@ -108,7 +108,7 @@ def _with_sorted_members(found: re.Match[str]) -> str:
 
 
 def _with_sorted_causes(text: str) -> str:
-    """A message with its causes in order: Go's maps give them in any."""
+    """A message with its causes sorted: Go's maps have no order."""
     head, opened, rest = text.partition(" is invalid: [")
     return f"{head}{opened}{', '.join(sorted(rest[:-1].split(', ')))}]" if opened else text
 

@@ -149,7 +149,7 @@ def _mistakes(obj: Body, collection: str, what: str, depth: int) -> Iterator[Ask
 
 
 def _changes(obj: Body, one: str, what: str) -> Iterator[Ask]:
-    """Each member of the object's parts taken away, and with other values."""
+    """Each member of the object's parts removed, and with other values."""
     for name in sorted(obj.keys() - {"apiVersion", "kind", "metadata", "status"}):
         part = obj[name]
         members = {f"{name}.{member}": member for member in part} if isinstance(part, dict) else {name: ""}

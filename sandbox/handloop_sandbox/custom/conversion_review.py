@@ -1,5 +1,5 @@
 """
-ConversionReviews: what a conversion webhook is asked, and what is wrong with its answer.
+ConversionReviews: the request to a conversion webhook, and what is wrong with its answer.
 
 Follows: apiextensions pkg/apiserver/conversion/webhook_converter.go.
 """

@@ -106,7 +106,7 @@ def _type_causes(schema: Schema, value: Any, path: str) -> list[Cause]:
     fits = actual in wanted or (actual == "integer" and "number" in wanted)
     if not fits and _names_the_format(schema, value):
         return _misformatted(schema, value, path)
-    # a server takes a list for a text with a format, too
+    # a server also accepts a list for a string with a format
     if fits or not wanted or (isinstance(value, list) and formats.is_known(schema.get("format", ""))):
         return _format_causes(schema, value, path)
     whole = actual == "number" and wanted == ("integer",)
@@ -221,7 +221,7 @@ def _multiple_causes(value: float, factor: float, path: str) -> list[Cause]:
 
 
 def _is_nearly_whole(value: float) -> bool:
-    """As swag.IsFloat64AJSONInteger has it, which takes no number below 0 for nearly whole."""
+    """Like swag.IsFloat64AJSONInteger, which treats no number below 0 as nearly whole."""
     whole = math.floor(value)
     return 1 <= value < _EXACT and (value - whole) / (value + whole) < _TOLERANCE
 

@@ -93,14 +93,14 @@ class Fault(
         )
 
     def concerns(self, asked: RequestAttributes) -> bool:
-        """Whether such a request can have this kind of fault at all."""
+        """Whether this kind of fault applies to such a request at all."""
         del asked
         return True
 
 
 class WatchFault(Fault, frozen=True, kw_only=True):
     """
-    A fault of open watches: those of today and, unless only_open, those of tomorrow.
+    A fault of watches: the open ones and, unless only_open, later ones.
 
     after_events: each watch sends that many more watch events first.
     """
@@ -212,7 +212,7 @@ class DropWatch(WatchFault, frozen=True, kw_only=True, tag="drop-watch"):
 
 
 class DelayWatch(WatchFault, frozen=True, kw_only=True, tag="delay-watch"):
-    """Watch events come so much later; None = when the fault is cleared."""
+    """Watch events come this much later; None = when the fault is cleared."""
 
     lasting = True
     delay_seconds: Seconds | None = None

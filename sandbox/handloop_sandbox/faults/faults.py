@@ -291,7 +291,7 @@ class Faults:
         self, asked: RequestAttributes, known: set[str], now: float, *, opening: bool
     ) -> builtins.list[Injection]:
         """
-        The injections that take hold of a watch and are not in known, to which they are added.
+        The injections that affect a watch and are not yet in known; they are added to it.
 
         Args: opening = the watch was only just opened.
         """

@@ -106,7 +106,7 @@ class WatchOutput:
         return min(due, self._watcher.next_wake()) if self._may_take() else due
 
     def apply_to_open_watches(self, injection: Injection) -> None:
-        """Let an injection take hold of this watch if it chooses it."""
+        """Apply an injection to this watch if it matches."""
         if not self.ended and self._faults.offer(injection, self._asked):
             self._injections.append(injection)
 
@@ -126,7 +126,7 @@ class WatchOutput:
             self._revision = self._faults.revision
 
     def _release(self, now: float) -> list[bytes]:
-        """Take lines from the watcher, and let go those that are not held back."""
+        """Take lines from the watcher, and pass on those that are not held back."""
         self._take_in(now)
         room = min(self._quota(), self._room_before_silence())
         due = now - self._delay()
@@ -191,7 +191,7 @@ class WatchOutput:
         return self._room_before_silence() > 0 and self._delay() < inf
 
     def _may_take(self) -> bool:
-        """Whether to take more from the watcher: not while none of it could go out."""
+        """Whether to take more from the watcher: not while nothing could be sent."""
         return not self._watcher.ended and self._may_send() and len(self._held) < self._room_before_silence()
 
 

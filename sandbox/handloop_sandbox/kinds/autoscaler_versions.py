@@ -1,6 +1,5 @@
 """
-HorizontalPodAutoscalers of autoscaling/v1, stored as v2: annotations carry the parts that v1 has no field
-for.
+HorizontalPodAutoscalers of autoscaling/v1, stored as v2: annotations carry what v1 has no field for.
 
 Follows: kubernetes pkg/apis/autoscaling/v1/conversion.go, v1/defaults.go, annotations.go.
 """
@@ -194,7 +193,7 @@ def _at(value: Any, path: tuple[str, ...]) -> Any:
 
 
 def _behavior_as_v1(behavior: Object) -> Object:
-    """As Go writes its internal type, which has no names for JSON."""
+    """The form in which Go writes its internal type, which has no JSON names."""
     return {
         _upper(name): rules and {rule: _uppered(rules.get(_lower(rule))) for rule in _RULES}
         for name, rules in ((name, behavior.get(name)) for name in ("scaleUp", "scaleDown"))

@@ -132,7 +132,7 @@ CONSTANTS: dict[str, dict[str, Any]] = {
 
 def default_object(resource: ServedResource, obj: Object) -> Object:
     """
-    The object with every default of its kind; the same one when none is missing.
+    The object with every default of its kind; the same object when none is missing.
 
     Custom resources stay as they are.
     """
@@ -263,7 +263,7 @@ _PARTS: Final = {"u": (10**3, "m"), "n": (10**6, "m"), "e-6": (10**3, "e-3"), "e
 
 
 def rounded(amounts: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The amounts, given in canonical form; the very same mapping when none is finer than a thousandth."""
+    """The amounts, given in canonical form; the same mapping when none is finer than a thousandth."""
     changed = {name: _rounded_amount(text) for name, text in amounts.items() if _FINE.fullmatch(text)}
     return {**amounts, **changed} if changed else amounts
 

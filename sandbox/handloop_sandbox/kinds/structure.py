@@ -95,7 +95,7 @@ def value_of(schema: Schema) -> Schema | None:
 
 
 def property_of(schema: Schema, name: str) -> Schema | None:
-    """The schema of one member: declared, or that of a map's values; None when there is none."""
+    """The schema of one member: declared, or the one of a map's values; None when there is none."""
     return properties(schema).get(name) or value_of(schema)
 
 

@@ -250,7 +250,7 @@ def after_update(
     others: Mapping[str, Comparison] = MappingProxyType({}),
 ) -> Managed:
     """
-    Changed fields leave all other managers. The manager gets those that the request can set.
+    Changed fields are taken from all other managers. The manager gets those that the request can set.
 
     Args: others has the changes as managers of other versions see them, where they see others.
     """

@@ -37,7 +37,7 @@ class ElementError(Exception):
 
 
 class Atom(NamedTuple):
-    """What a value may be: a kind of scalar, a list, a map; None = not that."""
+    """What a value may be: a kind of scalar, a list, a map; None = cannot be."""
 
     scalar: str | None = None
     list: ListType | None = None

@@ -1,5 +1,5 @@
 """
-Server-side apply: merge a manager's wishes into the object, and find the other managers of these fields.
+Server-side apply: merge what a manager applies, and find the other managers of these fields.
 
 Follows: structured-merge-diff merge/update.go (Apply, prune), apimachinery pkg/util/managedfields/internal
 (structuredmerge.go, skipnonapplied.go, lastappliedmanager.go, lastappliedupdater.go, conflict.go).

@@ -120,7 +120,7 @@ def _take(merged: list[Any], live: Any, applied: Any, kind: ListType) -> None:
 
 
 def remove(value: Any, fields: FieldSet, atom: Atom) -> Any:
-    """The value without the members of a set; containers that become empty go as well (None)."""
+    """The value without the members of a set; containers that become empty are removed, too (None)."""
     atom = atom.of(value)
     if atom.map and isinstance(value, dict):
         return None if atom.map.atomic or not value else _remove_from_map(value, fields, atom.map)

@@ -1,5 +1,5 @@
 """
-Whom a bearer token stands for: a user that the sandbox was given, or a service account.
+The user of a bearer token: one that the sandbox was given, or a service account.
 
 Follows: kubernetes pkg/serviceaccount/{claims,legacy}.go, apiserver pkg/authentication.
 """

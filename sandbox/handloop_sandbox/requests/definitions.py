@@ -85,7 +85,7 @@ def catalog(state: State, *, revision: int, known: Known | None = None) -> Catal
     """
     Everything served: the built-in kinds, and those of established definitions.
 
-    Args: known has the conversions that the work at hand may use.
+    Args: known has the conversions that the current work may use.
     """
     served = served_by(state.list(DEFINITIONS), known)
     return Catalog((*builtin_resources(), *served), revision=revision)
@@ -232,7 +232,7 @@ class DefinitionController:
         return Step(writes, self._again_at)
 
     def refused(self, write: Write, status: Status, now: float) -> None:
-        """Try again to delete. If a definition has changed meanwhile, that change brings the next look."""
+        """Retry a deletion. If a definition has changed meanwhile, that change triggers the next attempt."""
         if write.verb == "delete" and status["code"] == _FAILED:
             self._failures[str(write.group_resource)] = status["message"]
             self._again_at = now + _RETRY_SECONDS
@@ -278,7 +278,7 @@ def _with_approval(crd: Object, now: str) -> Object:
 
 
 def _with_names(state: State, crd: Object, now: str) -> Object:
-    """A definition with those of its names that no other definition of its group has taken."""
+    """A definition with the subset of its names that no other definition of its group has taken."""
     wanted = crd["spec"]["names"]
     conflict = _conflict(state, crd)
     if conflict is None:

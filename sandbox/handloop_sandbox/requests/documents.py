@@ -114,7 +114,7 @@ def _openapi(site: Site, request: Request, version: str, path: str) -> Response:
 def _published(
     request: Request, found: bytes, caching: tuple[str, str], as_protobuf: Callable[[bytes], bytes]
 ) -> Response:
-    """An OpenAPI document in the type asked for; no body says that there is none."""
+    """An OpenAPI document in the requested type; an empty body if there is none."""
     protobuf = openapi_protobuf.V2 if as_protobuf is openapi_protobuf.version_2 else openapi_protobuf.V3
     available = (JSON, protobuf, protobuf.replace(".v1.0", "@v1.0"))
     chosen = choose(request.headers.get("accept", ""), available)

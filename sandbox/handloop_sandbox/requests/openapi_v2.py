@@ -68,7 +68,7 @@ def _parameter(parameter: Document) -> Document:
 
 
 def _definition(schema: Document) -> Document:
-    """A kind's schema: one that keeps unknown fields names none; numbers that may be texts are texts."""
+    """A kind's schema: one that keeps unknown fields names none; numbers that may be strings are strings."""
     if schema.get(_PRESERVE):
         return {key: value for key, value in schema.items() if key == "type" or key in _OF_OBJECTS}
     if "oneOf" in schema and "type" not in schema:

@@ -50,7 +50,7 @@ class ShardSelector:
     ranges: tuple[ShardRange, ...]
 
     def matches(self, obj: Object) -> bool:
-        """Whether an object is asked for. A cluster-scoped one has the namespace ""."""
+        """Whether an object is requested. A cluster-scoped one has the namespace ""."""
         value = fnv1a_64(obj["metadata"].get(self.field.rpartition(".")[2], ""))
         return any(start <= value < end for start, end in self.ranges)
 

@@ -76,7 +76,7 @@ def slice_notices(obj: Object, old: Object | None) -> list[str]:
 
 
 def _odd_address(path: str, address: str) -> list[str]:
-    """An IPv6 address that is not written as RFC 5952 has it."""
+    """An IPv6 address that is not written as RFC 5952 says."""
     try:
         found = ipaddress.IPv6Address(address)
     except ValueError:

@@ -1,5 +1,5 @@
 """
-Pods and pod templates: what they may look like, and what of a running pod may change.
+Pods and pod templates: their form, and what may change in a running pod.
 
 Follows: kubernetes pkg/apis/core/validation/validation.go (ValidatePodSpec, ValidatePodTemplateSpec,
 ValidatePodUpdate).

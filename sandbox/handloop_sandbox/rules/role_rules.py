@@ -1,5 +1,5 @@
 """
-Roles and bindings of RBAC: what they may look like, and that the role of a binding stays.
+RBAC's roles and bindings: their form, and that a binding keeps its role.
 
 Follows: kubernetes pkg/apis/rbac/validation.
 """

@@ -38,7 +38,7 @@ _ONLY_NONE: Final = "'None' must be the first and only value"
 
 
 def address_causes(spec: Object, before: Object | None = None) -> list[Cause]:
-    """The complaints about addresses, families and their policy; former addresses may stay."""
+    """The complaints about addresses, families and their policy; old addresses may stay."""
     addresses = list(entries(spec, "clusterIPs"))
     causes = _first(spec.get("clusterIP", ""), addresses) + _families(spec)
     wrong = _each(addresses, entries(before or {}, "clusterIPs"))

@@ -1,7 +1,7 @@
 """
 The rules of built-in kinds, besides those of their metadata, and the rules of their names.
 
-There are rules for what the sandbox runs and for what operators create most. Others are stored as they come.
+There are rules for what the sandbox runs and what operators create most. Other kinds are not checked.
 Follows: kubernetes pkg/registry strategies (which validation runs on create, update and status).
 """
 

@@ -1,5 +1,5 @@
 """
-Webhook configurations: what a webhook is asked about, and how it is reached.
+Webhook configurations: what a webhook is called for, and how it is reached.
 
 Follows: kubernetes pkg/apis/admissionregistration/validation/validation.go. Differs: the expressions of match
 conditions are not compiled.

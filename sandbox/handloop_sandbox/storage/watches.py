@@ -25,7 +25,7 @@ from handloop_sandbox.wire.status import Status, failure
 
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 _BEFORE_TIMEOUT_SECONDS: Final = 2.0
-# After so long a bookmark comes also without news. An API server's needs a version after the one at which the
+# By then a bookmark comes even without news. An API server's needs a version after the one at which the
 # watch began: there is one soon, as leases are renewed. Here nothing moves by itself.
 _REPEAT_SECONDS: Final = 60.0
 _RETRY_SECONDS: Final = 1.0
@@ -282,7 +282,7 @@ def error_line(status: Status) -> bytes:
 
 
 def too_old(rv: int, oldest: int) -> Status:
-    """The Status of a watch from further back than the history goes."""
+    """The Status of a watch that starts before the history."""
     return failure(410, "Expired", f"too old resource version: {rv} ({oldest})")
 
 

@@ -164,7 +164,7 @@ def _running(status: Object, before: _Progress) -> _Progress:
 
 
 def _completed(status: Object, *, running: bool, error: str) -> str:
-    """The word for a pod of which one container has ended well: it depends on the others."""
+    """The word for a pod with a successfully ended container: it depends on the others."""
     if running and holds(status.get("conditions"), "Ready"):
         return "Running"
     return error or ("NotReady" if running else "Completed")

@@ -115,7 +115,7 @@ def _apply(call: Call, options: WriteOptions) -> Replaced:
     decoded = _decoded(call, merged, APPLY)
     obj = in_request_namespace(call, decoded.object)
     if current is None or _content(merged) != _content(current):
-        # what is applied without any effect gets no defaults
+        # an apply without any effect gets no defaults
         obj = object_rules.defaulted(call.resource, obj, keep_nulls=True)
     if before is None:
         if given := obj["metadata"].get("uid"):
@@ -271,7 +271,7 @@ def _unfit(kind: str, go_type: str) -> str:
         return f"cannot restore slice from {kind}"
     if not _SCALARS.fullmatch(go_type):
         return f"cannot restore struct from: {kind}"
-    # Go could convert whole numbers to texts and to each other, and refuses to
+    # Go could convert integers to strings and to each other, but refuses to
     if kind.startswith(_NUMBERS) and (go_type == "string" or go_type.startswith(_NUMBERS)):
         return f"cannot convert {kind} to {go_type}"
     return f"unrecognized type: {go_type}"

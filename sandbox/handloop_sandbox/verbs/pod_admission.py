@@ -79,7 +79,7 @@ def _is_guaranteed(resources: dict[str, Any]) -> bool:
 def _with_service_account(call: Call, pod: Object, spec: Object) -> Object:
     name = spec.get("serviceAccountName") or _DEFAULT_ACCOUNT
     account = call.state.get(_ACCOUNTS, call.namespace, name) or {}
-    # a new namespace gets its default one in a moment, for which a real server waits
+    # a new namespace soon gets its default account; a real server waits for it
     if not account and name != _DEFAULT_ACCOUNT:
         where = f"{call.namespace}/{name}"
         text = f'error looking up service account {where}: serviceaccount "{name}" not found'
@@ -166,7 +166,7 @@ def _default_class(call: Call) -> Object | None:
 
 
 def only_default(call: Call, priority_class: Object) -> Object:
-    """A new PriorityClass as it is. Raises: StatusError 403 for a second default."""
+    """A new PriorityClass, unchanged. Raises: StatusError 403 for a second default."""
     found = _default_class(call) if priority_class.get("globalDefault") else None
     if found is None:
         return priority_class

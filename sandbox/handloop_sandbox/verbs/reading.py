@@ -290,7 +290,7 @@ def _subscription(call: Call, options: ListOptions, rv: int | None) -> Subscript
             return replace(base, refusal=too_large_resource_version(current, current - 1).status)
     if rv and (refusal := _too_old(call, rv)):
         return replace(base, refusal=refusal)
-    # from a version of the future: silent until the counter has passed it
+    # from a future version: silent until the counter has passed it
     return replace(base, silent_until=rv) if rv and rv > current else base
 
 

@@ -234,7 +234,7 @@ def is_external(spec: _Spec) -> bool:
 
 
 def kept(spec: _Spec, before: _Spec) -> _Spec:
-    """A changed spec with the former addresses and ports, where it names none."""
+    """A changed spec with the old addresses and ports, where it names none."""
     filled = {**spec, **_kept_addresses(spec, before)}
     if has_node_ports(before) and has_node_ports(spec):
         filled["ports"] = _kept_ports(spec.get("ports") or [], before.get("ports") or [])

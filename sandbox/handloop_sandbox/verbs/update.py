@@ -1,5 +1,5 @@
 """
-PUT, and the half of PATCH that stores: a changed object.
+PUT, and the part of PATCH that stores the changed object.
 
 Follows: apiserver pkg/endpoints/handlers/update.go, pkg/registry/generic/registry/store.go (Update),
 pkg/registry/rest/update.go.
@@ -229,7 +229,7 @@ def _without_times(obj: Object) -> Object:
 
 
 def _finishes_deletion(new: Object, old: Object) -> bool:
-    """Whether the last finalizer of an object that is being deleted goes."""
+    """Whether the last finalizer of an object that is being deleted is removed."""
     metadata_ = new["metadata"]
     if not metadata_.get("deletionTimestamp") or metadata_.get("finalizers"):
         return False

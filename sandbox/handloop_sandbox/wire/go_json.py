@@ -1,5 +1,5 @@
 """
-JSON with Go's manners: its words for a syntax error, members that occur twice, halves of surrogate pairs.
+JSON as Go treats it: its words for a syntax error, duplicate members, halves of surrogate pairs.
 
 Follows: encoding/json scanner.go (error texts), decode.go (unquote), sigs.k8s.io/json (duplicate fields).
 """

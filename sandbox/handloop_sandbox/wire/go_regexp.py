@@ -1,5 +1,5 @@
 """
-Regular expressions as Go has them, by RE2: both have the same dialect and take linear time.
+Go's regular expressions, by RE2: both have the same dialect and take linear time.
 
 A pattern that Go refuses is refused in its words.
 Follows: regexp/syntax (parse.go), Regexp.FindAllString.

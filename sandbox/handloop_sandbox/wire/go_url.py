@@ -42,7 +42,7 @@ class GoUrl(NamedTuple):
 
 
 def parse_request_url(text: str) -> GoUrl:
-    """A URL. Raises: ValueError with Go's words, without the name of the function."""
+    """A URL. Raises: ValueError with Go's words, without the function's name."""
     if _CONTROL.search(text):
         raise ValueError("net/url: invalid control character in URL")
     if not text or text == "*":

@@ -133,7 +133,7 @@ def _told(error: yaml.YAMLError, text: str) -> str:
 
 
 class _Loader(_PARSER):  # type: ignore[misc]  # the C loader when there is one
-    """The safe loader with Go's idea of scalars, and texts as keys."""
+    """The safe loader with Go's idea of scalars, and strings as keys."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[str, Any]:  # noqa: FBT001, FBT002 - PyYAML's
         """A mapping; `1` and `true` are different keys."""
@@ -167,7 +167,7 @@ def _float(loader: Any, node: Any) -> int | float | str:
 
 
 def _whole(value: float, text: str) -> int | float | str:
-    """Whole numbers as an int; a number beyond every float64 stays text."""
+    """Whole numbers as an int; a number beyond every float64 stays a string."""
     if math.isinf(value):
         return text
     return int(value) if value.is_integer() and abs(value) < _MAX_WHOLE else value

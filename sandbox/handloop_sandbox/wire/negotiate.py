@@ -75,7 +75,7 @@ PLAIN: Final = Form()
 
 
 class _Dumper(_SAFE_DUMPER):  # type: ignore[misc]  # the C dumper when there is one
-    """YAML as Go writes it: double quotes around texts that would read as another type."""
+    """YAML as Go writes it: double quotes around strings that would be read as another type."""
 
     def ignore_aliases(self, data: Any) -> bool:
         """Repeat equal parts instead of referring to them."""
@@ -173,7 +173,7 @@ def wants_aggregated(accept: str) -> str | None:
 
 
 def choose(accept: str, available: Sequence[str]) -> str | None:
-    """The media type that the client likes best, None when it takes none of them."""
+    """The media type that the client prefers, None when it takes none of them."""
     wanted = clauses(accept) or (Clause("*/*", {}, 1.0),)
     return next((media for clause in wanted for media in available if clause.accepts(media)), None)
 

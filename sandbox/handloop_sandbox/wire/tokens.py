@@ -82,7 +82,7 @@ def lasting_claims(namespace: str, account: Reference, secret: str) -> dict[str,
 
 
 def lasting_secret(claims: Mapping[str, Any]) -> str:
-    """The Secret that a lasting token is in; "" for another token."""
+    """The Secret that holds a long-lived token; "" for another token."""
     secret: str = claims.get(f"{_LASTING}/secret.name", "")
     return secret
 
