@@ -333,7 +333,7 @@ def _check_key(key: str, items: Mapping[str, Any], place: _Place) -> None:
 
 
 def _union(info: inspect.UnionType, place: _Place) -> dict[str, Any]:
-    """`T | None` is a field that may be left out; a number or a string is the only other union of a schema."""
+    """`T | None` is a field that may be left out; a schema's only other union is a number or a string."""
     some = [part for part in info.types if part != _NULL]
     if len(some) == 1:
         return _schema(some[0], place)

@@ -59,8 +59,8 @@ class StructType(msgspec.StructMeta):
     """
     Makes types whose fields are given by name, frozen, and camelCase on the wire.
 
-    A default with content, such as a number, a boolean or a text, is sent even if the field was not set: the
-    server has no other way to know it. None, "", () and empty maps are left out.
+    A default with content, such as a number, a boolean or a string, is sent even if the field was not set:
+    the server has no other way to know it. None, "", () and empty maps are left out.
     The class keyword `omit_defaults=True` leaves all defaults out, `omit_defaults=False` none.
     """
 
@@ -389,7 +389,7 @@ def _refuse_dicts(path: str, value: Any, same: Any) -> None:
 
 def _as_it_is(kind: Any, value: Any) -> Any:
     """
-    The hook of a check: a type that msgspec does not know is not made of other values; a map's are checked.
+    The hook of a check: unknown types are not converted from other values; a map's values are checked.
 
     Raises: TypeError when value is not of that type.
     """

@@ -1,4 +1,4 @@
-"""A function whose results are compared by identity, so that an argument has one forever."""
+"""A function whose results are compared by identity, so each argument keeps one result forever."""
 
 from __future__ import annotations
 

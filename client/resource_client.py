@@ -53,7 +53,7 @@ _TYPE: Final = decoder_of(_Type)
 
 
 class PatchType(StrEnum):
-    """How a patch is meant; values are the media types. Custom resources do not take STRATEGIC."""
+    """The kind of a patch; values are the media types. Custom resources do not take STRATEGIC."""
 
     MERGE = "application/merge-patch+json"
     JSON = "application/json-patch+json"
@@ -113,7 +113,7 @@ class ResourceClient(Generic[T]):
         return f"<ResourceClient of {self.kind}>"
 
     def within(self, timeout_seconds: float) -> ResourceClient[T]:
-        """The same objects; a request takes at most timeout_seconds an attempt. A watch is as ever."""
+        """The same objects; an attempt of a request takes at most timeout_seconds. Watches do not change."""
         return ResourceClient(self._rest, self._codec, timeout_seconds=timeout_seconds)
 
     @property

@@ -231,7 +231,7 @@ class RESTClient:
         """
         An open stream whose status is not a failure.
 
-        This call does not wait: its caller backs off by itself, and can be stopped meanwhile.
+        This call does not wait: its caller has its own back-off, and can be stopped during it.
 
         Raises: APIError, TransportError.
         """

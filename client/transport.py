@@ -358,7 +358,7 @@ def _encoded(query: tuple[tuple[str, str], ...]) -> str:
 
 
 def _require_readable(answer: Answer, asked: str) -> None:
-    """Refuse a redirect, and an encoding that was not asked for; have the other inflated."""
+    """Refuse a redirect, and an encoding that was not requested; inflate the requested one."""
     if answer.status // 100 == _REDIRECTION:
         # shown in part: a redirect to a login page may carry a code in its query
         where = shown_server(answer.headers.get("Location", "nowhere")) or "another path"

@@ -1,5 +1,5 @@
 """
-Delays that grow from try to try.
+Delays that grow with each try.
 
 Follows: apimachinery pkg/util/wait/backoff.go (exponential back-off manager with reset).
 """

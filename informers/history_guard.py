@@ -1,6 +1,6 @@
 """
-Tells the past from the present: which of two resource versions is older, whether a list from the past may be
-taken, and which watch events are echoes of the past.
+Distinguishes old from new: which of two resource versions is older, whether an old list may be
+taken, and which watch events are old.
 
 Resource versions are opaque to a component that merely stores them. Those of one resource may be compared, as
 numbers. A version that is not a number compares with nothing, and then nothing is ever refused.

@@ -1,8 +1,8 @@
 """
-The measurements of informers. A provider makes the instruments of each.
+The metrics of informers. A provider makes the instruments of each.
 
-Without a provider nothing is recorded. Values are set once per batch, never per object: no measurement shows
-their cost.
+Without a provider nothing is recorded. Values are set once per batch, never per object: their cost is not
+measurable.
 Follows: client-go tools/cache/informer_metrics.go @32ce75a7d for objects, queued_items and
 processing_latency; the others are ours.
 Decision: Informers have no registered names.

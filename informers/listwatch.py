@@ -1,5 +1,5 @@
 """
-A reflector's source, which can list and watch one kind, and the one stream that is open.
+A reflector's source, which can list and watch one kind, and its open stream.
 
 The seam is a Protocol owned by the informers, so that a test or a replay can stand in for a server.
 Follows: client-go tools/cache/listwatch.go @32ce75a7d.

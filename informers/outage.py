@@ -259,7 +259,7 @@ class _Trouble(NamedTuple):
     code: int
 
     def is_same(self, other: _Trouble) -> bool:
-        """A server that goes away first cuts streams off and then refuses connections: one trouble."""
+        """A server that stops first cuts streams off and then refuses connections: one trouble."""
         return self == other or self.error == other.error == _GONE
 
 

@@ -1,5 +1,5 @@
 """
-What an informer may hold of its kind at each moment: all of it, or what a Restriction lets in.
+What an informer may hold of its kind at each moment: everything, or what a Restriction allows.
 
 Reflector, informer, intake and readers ask their Restriction, and never what it restricts by. Each version of
 it has another set of objects. `Whole` is that of an informer without one; handloop.informers.sharding has

@@ -194,7 +194,7 @@ class SharedIndexInformer(Generic[T]):
 
     def has_listed(self, version: int) -> bool:
         """
-        Whether the store has had a complete list of what may be held since a version of its restriction.
+        Whether, since a version of its restriction, the store has had a complete list of what may be held.
 
         Handlers do not count: a slow one delays nobody else.
         """

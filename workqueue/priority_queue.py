@@ -191,7 +191,7 @@ class PriorityQueue(RateLimited[T], BlockingQueue[T]):
         """
         Add item after delay_seconds, at once if that is not positive; ignored while shutting down.
 
-        An item that is to be handed out sooner anyway is not handed out twice.
+        An item that is due sooner anyway is not handed out twice.
         Args: priority None keeps the one with which item was handed out.
         """
         with self._lock:

@@ -201,7 +201,7 @@ class BlockingQueue(ABC, Generic[T]):
 
     def shut_down_with_drain(self) -> None:
         """
-        Shut down and wait for the items that are with workers, not for those that wait.
+        Shut down and wait for the items that workers have, not for queued ones.
 
         Blocks: until no item is in flight, or shut_down() is called by another thread.
         """

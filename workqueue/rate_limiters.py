@@ -1,7 +1,7 @@
 """
 How long a failed item waits before its next try.
 
-Limiters slow down retries. A handler's `add` asks none of them, and neither does a request of the client.
+Limiters slow down retries. Neither a handler's `add` nor a client's request uses one.
 Upstream's default pair is 5 ms to 1000 s per item and 10 a second after 100 over all items; sample-controller
 and Foo take 50 and 300.
 

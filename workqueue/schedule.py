@@ -102,7 +102,7 @@ class Schedule(Generic[T]):
             self._loop.join()
 
     def _sweep_locked(self) -> None:
-        """Once most entries do not count, drop those: each sweep removes more than it keeps."""
+        """Once most entries are void, drop those: each sweep removes more than it keeps."""
         if len(self._heap) <= _COMPACT_FROM + 2 * len(self._ready_at):
             return
         self._heap = [entry for entry in self._heap if self._ready_at.get(entry[2]) == entry[0]]

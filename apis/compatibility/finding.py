@@ -16,7 +16,7 @@ WARNS: Final = "warns"
 @dataclass(frozen=True, slots=True)
 class Finding:
     """
-    A rule that a change breaks, or that one should think of.
+    A rule that a change breaks, or that deserves a thought.
 
     Fields: path is that of a field, `spec.tags[].x`, "" for the definition itself; version "" = of all; old
     and new are parts of the definitions as JSON has them, None for what is absent.

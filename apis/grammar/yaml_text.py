@@ -1,9 +1,9 @@
 """
 YAML that kubectl reads as it was meant, and manifests read as kubectl reads them.
 
-kubectl reads YAML with go-yaml v2, other programs with v3 or with readers of YAML 1.2. They take texts such
-as `y`, `1e3` or `0o17` for booleans and numbers, and PyYAML writes these without quotes. Here each text that
-any of them takes for something else is quoted.
+kubectl reads YAML with go-yaml v2, other programs with v3 or with readers of YAML 1.2. They take strings such
+as `y`, `1e3` or `0o17` for booleans and numbers, and PyYAML writes these without quotes. Here each string
+that any of them takes for something else is quoted.
 """
 
 from __future__ import annotations

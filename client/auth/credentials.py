@@ -132,7 +132,7 @@ def read_token(path: str) -> str:
 
 
 class Fetched(NamedTuple):
-    """The answer of a program or a login service; expires_at is Unix time, None for never."""
+    """The answer of a program or a login service; expires_at is Unix time, None = never."""
 
     authorization: str = ""
     key_pair: KeyPair | None = None

@@ -153,9 +153,11 @@ def impersonation_headers(user: User, name: str = "") -> tuple[tuple[str, str], 
     """
     The headers that make the server treat us as another user.
 
-    Characters of a key that no header's name may hold, such as a slash, are percent-encoded, as client-go's.
+    Characters of a key that a header name may not hold, such as a slash, are percent-encoded, as client-go
+    does.
+
     Args: name is the user's, for messages.
-    Raises: ConfigError for a value that no header takes.
+    Raises: ConfigError for a value that a header cannot hold.
     """
     headers = [("Impersonate-User", user.act_as)] if user.act_as else []
     if user.act_as_uid:

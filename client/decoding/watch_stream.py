@@ -105,7 +105,7 @@ class EventDecoder(Generic[T]):
 
     Args: item decodes one object's JSON; block decodes whole lines at once, or is None to go line by line.
     sieve drops foreign objects, None = there are none.
-    State: unknown_events counts the lines of a type we do not know, which are left out.
+    State: unknown_events counts the lines of unknown types, which are left out.
     Threads: the one that reads the watch.
     """
 
@@ -125,7 +125,7 @@ class EventDecoder(Generic[T]):
         self.unknown_events = 0
 
     def decode(self, lines: bytes) -> Decoded[T]:
-        """The events of lines, each of which ends with a newline; empty lines are allowed."""
+        """The events of lines that each end with a newline; empty lines are allowed."""
         if self._sieve is not None and self._sieve.metadata_first:
             return self._decode_wanted(lines, self._sieve)
         return self._decode_block(lines)

@@ -73,7 +73,7 @@ _REASON_BY_CODE: Mapping[int, str] = {
 
 
 def reason_for_code(code: int) -> str:
-    """The reason that a bare HTTP status code stands for, "" when it stands for none."""
+    """The reason for a bare HTTP status code, "" when it has none."""
     return _REASON_BY_CODE.get(code, "")
 
 

@@ -189,7 +189,7 @@ class Answer:
             self.keep_alive = False
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Called by the parser for each field of the head, and of the trailer, which does not count."""
+        """Called by the parser for each field of the head, and of the trailer, which is ignored."""
         if not self._has_head:
             self.headers.add(name.decode("latin-1"), value.decode("latin-1"))
 

@@ -1,4 +1,4 @@
-"""Turns the errors of sockets, TLS and HTTP into ours, with a reason for people."""
+"""Turns errors of sockets, TLS and HTTP into ours, with a readable reason."""
 
 from __future__ import annotations
 

@@ -30,9 +30,9 @@ _STOP_SECONDS: Final = 0.5
 
 class FitWatch:
     """
-    Looks at the served definitions, beside the start, which does not wait for it, and from then on.
+    Looks at the served definitions in parallel with the start, which does not wait, and later on.
 
-    Our kinds are looked at each time, as a definition may be changed; those of others until they fit.
+    Our kinds are checked each time, as a definition may be changed; others' kinds until they fit.
 
     State: _fits, the last look, None before the first; written by `definitions`, under _lock. _told, the
     problems that were said, of that thread alone. Threads: `definitions`, inside the `with` block; any asks.

@@ -136,7 +136,7 @@ def _commands_text(command: str, operator: Operator) -> str:
         sandbox = extension("sandbox")
         differences = sandbox.bullets("  ", 100)
         limits = f"\nlimits:\n  {sandbox.LIMITS}\n"
-        return f"{limits}where it is not like a kube-apiserver with its controllers:\n{differences}"
+        return f"{limits}where it differs from a kube-apiserver with its controllers:\n{differences}"
     if command != "run":
         return ""
     rows = [f"  {name:16} {text}" for name, text in {**COMMANDS, **operator.own_commands}.items()]

@@ -55,7 +55,7 @@ class HelmTemplate:
         return "".join(f"{line}\n" for line in lines)
 
     def nindent(self, expression: str, deeper: int = 0) -> str:
-        """A line that is all lines of an expression, as deep as its place or some columns deeper."""
+        """A line for all lines of an expression, indented like its place or some columns deeper."""
         return f"{{{{- {expression} | nindent {self._mark}{deeper}I }}}}"
 
     def item(self, value: Any) -> str:

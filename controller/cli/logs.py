@@ -199,7 +199,7 @@ class LogLevel:
 
 
 class _Crowd(NamedTuple):
-    """One trouble of many subjects: how many had a line since then, and who had none."""
+    """One trouble of many subjects: how many got a line since then, and which got none."""
 
     since: float
     told: int

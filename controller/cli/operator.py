@@ -32,7 +32,7 @@ class Setup:
     One controller, as far as it is known without running it.
 
     Args: kinds are the types of the custom kinds that it reconciles, which need CRDs; foreign are those whose
-    CRDs other programs have; written are the types by which it writes objects of other kinds; access is an
+    CRDs other programs have; written are the types with which it writes objects of other kinds; access is an
     Access for each thing that it asks of the server; sample is the path of a manifest with an object of such
     a kind; shown is what `kubectl get` should list, "" = the kinds.
     """

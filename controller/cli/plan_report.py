@@ -137,7 +137,7 @@ def _counts(unshown: Iterable[Unshown]) -> Iterator[str]:
 
 
 def _groups(unshown: Iterable[Unshown]) -> Iterator[tuple[str, dict[str, list[str]]]]:
-    """What is failed, paused and not planned: by reason, without the name in it, the names."""
+    """The names that failed, are paused or not planned, by the reason without the name in it."""
     found: dict[str, dict[str, list[str]]] = {}
     for each in unshown:
         if each.what != MORE:

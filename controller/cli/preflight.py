@@ -284,7 +284,7 @@ class Preflight:
                 yield Finding(check="storage", subject=subject, ok=True)
 
     def _converted(self, kinds: Iterable[type[Kind]]) -> Iterator[tuple[str, Any]]:
-        """(name of a definition, Conversion). A program that starts may be the first that converts."""
+        """(name of a definition, Conversion). A starting program may be the first one that converts."""
         if self._options.command != "doctor":
             return
         from handloop.controller.cli.conversion_check import conversions  # noqa: PLC0415 - not for a start

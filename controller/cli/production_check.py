@@ -114,7 +114,7 @@ class Deployed:
 
 
 def production_lines(client: Client, options: Options, clock: Clock) -> list[Line]:
-    """The list for the operator's Deployment; one failing line where there is none. Raises: ClientError."""
+    """The list for the operator's Deployment; one failing line if it does not exist. Raises: ClientError."""
     place = options.leader_elect_resource_namespace or f"{options.operator.name}-system"
     found = _deployment(client, place, options.operator.name)
     if found is None:

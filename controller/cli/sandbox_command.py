@@ -76,7 +76,7 @@ def running_sandbox(options: Options) -> Iterator[Path]:
 
 
 def _refuse_a_kubeconfig_in_use(path: str) -> None:
-    """People find their server by the file: while that server runs, it is not ours. Raises: ConfigError."""
+    """People find their server by the file: while that server runs, keep the file. Raises: ConfigError."""
     try:
         config = load_config(kubeconfig=path)
         with closing(HTTPTransport(config, request_seconds=_ANSWER_SECONDS)) as transport:

@@ -95,7 +95,7 @@ def run_scaffold(command: str, arguments: Sequence[str]) -> int:
 
 
 def _create(project: Project, given: argparse.Namespace) -> None:
-    """Add what was asked for, and say what to type next. Raises: as run_scaffold handles."""
+    """Add what was requested, and say what to type next. Raises: as run_scaffold handles."""
     if given.what == "view":
         kind = _add_view(project, given)
         names = {"package": project.package, "module": module_of(kind), "kind": kind}

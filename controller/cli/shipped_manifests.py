@@ -1,7 +1,7 @@
 """
 The manifests of this repository, `manifests/`, for an operator of another name.
 
-They are the one source of what `handloop init` writes and of what `monitoring` prints. Wherever the name
+They are the only source of what `handloop init` writes and `monitoring` prints. Wherever the name
 occurs in them, in labels, words and queries, the operator's takes its place.
 """
 

@@ -1,8 +1,8 @@
 """
 What a new definition does to the objects that a cluster has now.
 
-Each object is shown to a sandbox that has the new definition: whether it would take it, and what it would
-leave of it. A server since Kubernetes 1.33 forgives what a write leaves as it was: an object that is refused
+Each object is shown to a sandbox that has the new definition: whether it would accept it, and what it would
+keep of it. Since Kubernetes 1.33 a server forgives what a write does not change: an object that is refused
 here is refused there when somebody changes that part of it.
 """
 

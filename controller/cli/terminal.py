@@ -1,7 +1,7 @@
 """
 Lines for people: makes foreign text safe to show.
 
-A terminal obeys control characters, and a reader of logs splits at all that looks like the end of a line.
+A terminal obeys control characters, and log readers split at anything that looks like the end of a line.
 """
 
 from __future__ import annotations

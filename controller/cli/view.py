@@ -102,7 +102,7 @@ def _part(schema: Schema, name: str) -> Schema:
 
 @dataclass
 class _Tree:
-    """The fields that were asked for, by their names; whole = all that is below."""
+    """The requested fields, by their names; whole = all that is below."""
 
     below: dict[str, _Tree] = field(default_factory=dict)
     whole: bool = False

@@ -25,7 +25,7 @@ def webhook_service(options: Options) -> WebhookService:
     """
     Where the API server finds the webhook, and in which namespace its Secret is.
 
-    Without a namespace that is known, it is that of the manifests; outside of the cluster `default`.
+    If the namespace is not known, it is the manifests'; outside of the cluster `default`.
     """
     name = options.operator.name
     url = options.webhook_url or (f"https://{_LOOPBACK}:0" if options.sandbox else "")

@@ -75,9 +75,9 @@ class ReferenceSpec(NamedTuple):
 @dataclass(slots=True)
 class ControllerSpec:
     """
-    One controller as asked for.
+    One controller as declared.
 
-    The first of watches is that of for_; written are the kinds that writes names, as the keys; access is what
+    The first of watches is that of for_; written has the kinds of writes() as keys; access is what
     the author declared.
     """
 

@@ -133,7 +133,7 @@ class ProcessServices:
 
     @property
     def certificates(self) -> CertificateMetrics | None:
-        """The counts of what is read of certificates, for other servers; None before the pages are bound."""
+        """The counts of certificate reads, for other servers; None before the pages are bound."""
         return None if self._servers is None else self._servers.certificates
 
     def __enter__(self) -> Self:

@@ -1,4 +1,4 @@
-"""Which lines of an operator's code are come to while it sets up and reconciles."""
+"""Which lines of an operator's code run while it sets up and reconciles."""
 
 from __future__ import annotations
 

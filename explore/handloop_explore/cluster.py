@@ -89,7 +89,7 @@ class VirtualCluster(Administrator):
         return self.sandbox.engine.version()
 
     def keep_events(self) -> None:
-        """Let its own controllers record Events, nearly half of what they write: somebody reads them."""
+        """Make its own controllers record Events, nearly half of their writes: somebody reads them."""
         self._keeps_events = True
 
     def transport(self, user: str = _ADMIN) -> Transport:

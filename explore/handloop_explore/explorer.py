@@ -116,7 +116,7 @@ def run_plans(
 
 def _undisturbed(workload: Workload, invariants: Sequence[Invariant], seconds: float) -> Played:
     """
-    The undisturbed run, with what is by chance in it: where its twin differs.
+    The undisturbed run, with what is random in it: where its twin differs.
 
     Where there are forks, one plays the twin first: a controller may neither rest nor yield. The run in this
     process leaves caches filled, which every trunk and its children have from here.

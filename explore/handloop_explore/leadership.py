@@ -29,7 +29,7 @@ NOWHERE: Final = ClientConfig(host="https://virtual")
 
 class Leadership:
     """
-    Who holds which Lease in one run: that of the leader, or those of slots.
+    Who holds which Lease in one run: the leader's, or those of slots.
 
     Field: shards, None = one process leads.
     State: _holders, the number of the process that took a Lease last, by its name, 0 = it was given back;

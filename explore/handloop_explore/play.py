@@ -79,7 +79,7 @@ def play(
     """
     Play a workload under a plan, from the beginning. The same plan gives the same run.
 
-    The plan's order of threads begins at its first strike, or with the operator if it has none.
+    The plan's order of threads applies from its first strike, or from the start if it has none.
     Args: is_twin = with another seed of what is by chance, and in another year; known = lines of the
     operator's code that need not be noted.
     """

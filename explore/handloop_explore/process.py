@@ -136,7 +136,7 @@ class Process:
         thread.on_wait = self._waits
 
     def _shared(self, client: Client) -> dict[str, Any]:
-        """Arguments of a manager that shares the work by slots; none if it does not."""
+        """The arguments for a manager that shares work by slots; none for any other."""
         if self.leadership is None or self.leadership.shards is None:
             return {}
         transport: Any = LeaseTransport(self.cluster.transport(), self, self.leadership)

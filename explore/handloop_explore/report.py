@@ -25,7 +25,7 @@ class Failure:
 
     others = more plans that failed like it: with no verdict that is new; story = what happened, for people;
     parting = the first write that is another than undisturbed, in a sentence, "" = there is none; doubt = why
-    it is rather the undisturbed run that is wrong, "" = it is this one.
+    the undisturbed run may be the wrong one, "" = this one is.
     """
 
     played: Played

@@ -98,7 +98,7 @@ class Tape:
             self._threads.in_main(lambda: self._take_state(process))
 
     def _tell_story(self) -> None:
-        """Take over what the story has got since the last step; writes are steps already."""
+        """Add what the story has gained since the last step; writes are steps already."""
         for told in self._journal.story[self._told :]:
             self._told += 1
             if not (told.write and told.who.startswith("process")):

@@ -15,7 +15,7 @@ class TimedQueues(WorkqueueMetricsProvider):
     """Tells a journal the age of each reconcile: at its end, and each half second while it runs."""
 
     def __init__(self, journal: Journal, works: Callable[[bool], object]) -> None:
-        """Args: works is told that the thread which runs begins a reconcile, or ends it."""
+        """Args: works is called when the running thread begins or ends a reconcile."""
         super().__init__(CollectorRegistry())
         self._journal = journal
         self._works = works

@@ -13,7 +13,7 @@ from greenlet import getcurrent, greenlet
 
 
 class Wait:
-    """One wait of one thread: `over` once it was woken, or its time has come."""
+    """One wait of one thread: `over` once it was woken, or has timed out."""
 
     __slots__ = ("over", "thread", "woken")
 
@@ -36,7 +36,7 @@ class Scheduler(Protocol):
         """Block the thread that runs until it is woken, at most so long. Returns: whether it was woken."""
 
     def wake(self, waits: Wait) -> bool:
-        """End a wait. Returns: whether it had not ended before."""
+        """End a wait. Returns: whether it was still waiting."""
 
 
 class VirtualLock:

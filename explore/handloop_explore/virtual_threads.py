@@ -236,7 +236,7 @@ class VirtualThreads:
         return self.now
 
     def virtual(self) -> Callable[[Any], Any]:
-        """What gives the virtual thing for a lock, condition or queue that was made outside."""
+        """Gives the virtual counterpart of a lock, condition or queue that was made outside."""
         made: dict[int, Any] = {}
 
         def convert(value: Any) -> Any:
@@ -355,7 +355,7 @@ class VirtualThreads:
             thread.on_wait = on_wait
 
     def wake(self, waits: Wait) -> bool:
-        """End a wait. Returns: whether it had not ended before."""
+        """End a wait. Returns: whether it was still waiting."""
         if waits.over:
             return False
         waits.woken = waits.over = True
@@ -373,7 +373,7 @@ class VirtualThreads:
         return waits.woken
 
     def _step(self, until: float) -> bool:
-        """Let one thread run, or time move on. Returns: False when nothing happens before `until`."""
+        """Run one thread, or advance time. Returns: False when nothing happens before `until`."""
         if self._ready:
             self.switches += 1
             found = self._ready.popleft() if self.order is None else self._chosen(self.order)

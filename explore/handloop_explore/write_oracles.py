@@ -185,7 +185,7 @@ def logs_no_error_unexplained(undisturbed: Played, played: Played) -> Iterator[s
     """
     An error has a strike as its cause, or is logged undisturbed, too; details aside.
 
-    A refusal, a rival or a view explains errors for three minutes; a foreign owner of the name all later ones. A
+    A refusal, a rival or a view explains errors for three minutes; a foreign owner of the name, always. A
     crash explains none: the next process finds the objects that the last one has left, which is not an error.
     """
     usual = set(map(_without_details, undisturbed.errors))
@@ -236,7 +236,7 @@ def _made_for_the_gone(played: Played) -> Counter[str]:
 
 
 def _generated(played: Played, chance: Chance) -> Counter[tuple[str, str]]:
-    """How often the operator put another value over a generated one, in what it makes."""
+    """How often the operator overwrote a generated value in what it makes."""
     found: Counter[tuple[str, str]] = Counter()
     for act in played.acts:
         if act.who != OPERATOR or not (act.old and act.new) or act.obj["kind"] in played.reconciled:
@@ -249,7 +249,7 @@ def _generated(played: Played, chance: Chance) -> Counter[tuple[str, str]]:
 
 
 def _summary(played: Played) -> defaultdict[str, Counter[str]]:
-    """By object: how often the operator creates and deletes it, and how often others do."""
+    """For each object, how often the operator creates and deletes it, and how often others do."""
     found: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for act in played.acts:
         ours = act.who == OPERATOR

@@ -19,7 +19,7 @@ class Sync(NamedTuple):
     outcome is `ok`, `failed`, `waits`, or "" when none is known; reason is the error, or why it waits;
     retry_seconds is until the next try, None = none. began is the number of the get's step. began_at and
     ended_at are as the steps' `at`; ended_at None = done() was not called. left: its thread went on to
-    another key all the same.
+    another key anyway.
     """
 
     queue: str

@@ -1,1 +1,1 @@
-"""What every part takes from outside: clock, threads and locks; logs; the trace of steps."""
+"""What every part gets from outside: clock, threads and locks; logs; the trace of steps."""

@@ -71,7 +71,7 @@ def condition_over(lock: Lock) -> threading.Condition:
 
 def acquire_contended(lock: Lock) -> None:
     """
-    Take a lock that an attempt without blocking has just found taken.
+    Take a lock that a non-blocking attempt has just found taken.
 
     Yields a few times before it blocks. A thread that blocks is given the lock while it still has to wait for
     the interpreter's own lock; the running thread comes back for the lock meanwhile, blocks as well, and from

@@ -3,8 +3,8 @@ The source of an informer that holds only the objects of this process' slots.
 
 Each list and watch asks only for those slots. By label the server obeys. By namespace it leaves out the
 foreign namespaces that are known. By UID only a server with the feature ShardedListAndWatch obeys, and the
-answers hardly say so: of 1.36.3's, only a list of a built-in kind has shardInfo. So the slot of each object
-that arrives is looked at:
+answers hardly say so: of 1.36.3's, only a list of a built-in kind has shardInfo. So the slot of each arriving
+object is checked:
 
     no foreign object has come    pages and blocks are decoded whole: as without shards
     one has come                  metadata is decoded first, and of a foreign object nothing else, until so

@@ -25,7 +25,7 @@ RECAP: Final = (
 
 
 class End(NamedTuple):
-    """In which order handlers hear; deltas after events, lists and a resync; the stored keys."""
+    """The order in which handlers hear; deltas after events, lists and a resync; the stored keys."""
 
     orders: tuple[list[str], list[str]]
     deltas: list[dict[str, list[str]]]

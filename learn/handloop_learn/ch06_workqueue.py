@@ -133,7 +133,7 @@ class PausedWorker:
         until(lambda: len(self.syncs) >= syncs, f"sync {syncs} of the worker")
 
     def resume(self, syncs: int) -> None:
-        """Never wait again. Blocks: until this many keys were begun, and none is in work."""
+        """Never wait again. Blocks: until this many keys were begun, and all are done."""
         self._gate.set()
         self.begins(syncs)
         until(lambda: self._queue.statistics().in_flight == 0, "the end of the work")

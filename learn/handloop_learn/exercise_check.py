@@ -81,7 +81,7 @@ def _judged(number: int, file: Path, seconds: float) -> Report:
 
 
 def _unfinished(stacks: str, file: Path, seconds: float) -> Report:
-    """The message for code that has not ended by itself: the line where it was."""
+    """The message for code that did not end by itself: the line that it had reached."""
     if not stacks:
         return Report(wrong="your code ended the whole process", hint="It should return, or raise.")
     found = re.search(rf'File "{re.escape(str(file))}", line (\d+) in (\w+)', stacks)

@@ -21,7 +21,7 @@ def run_live(flags: Sequence[str]) -> int:
     """
     Run it with the live page, until Ctrl-C.
 
-    Args: flags are those of `run`; before them may stand the file of exercise 16, whose pieces run then.
+    Args: flags are those of `run`; the file of exercise 16 may come first: then its pieces run.
     Returns: the exit code.
     """
     operator = PLAIN

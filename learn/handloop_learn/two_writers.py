@@ -34,7 +34,7 @@ OF_FOO: Final = Change(Foo, {"deploymentName": NAME}, "replicas", 5)
 
 def ways_to_write(stage: Stage, change: Change) -> list[tuple[str, str, str]]:
     """
-    Label an object in three ways; each time another writer has changed its spec since we read it.
+    Label an object in three ways, each time after another writer has changed its spec.
 
     Returns: the request, the answer, and what became of that change.
     """

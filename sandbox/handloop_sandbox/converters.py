@@ -62,7 +62,7 @@ class Converters:
     def _converted(
         self, needed: ConversionNeededError, target: Target | None, objects: list[Object]
     ) -> list[Object | str]:
-        """For each object what it is in the other version, or why there is none."""
+        """Each object in the other version, or why it has none."""
         api_version = needed.api_version
         try:
             converted = self._asked(needed, target, objects)

@@ -171,7 +171,7 @@ class Engine:
         self._listeners.add(listener)
 
     def record(self, recorder: Recorder) -> None:
-        """Have every change told, with the name of its user. Locks: the engine's is held."""
+        """Report every change, with the name of its user. Locks: the engine's is held."""
         self._recorders.append(recorder)
 
     def listen_weakly(self, method: Callable[[], None]) -> None:

@@ -120,7 +120,7 @@ def parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m handloop_sandbox",
         description=f"A Kubernetes API server in memory. {LIMITS}{_COMPARE}",
-        epilog=f"where it is not like a kube-apiserver with its controllers:\n{bullets('  ', 100)}",
+        epilog=f"where it differs from a kube-apiserver with its controllers:\n{bullets('  ', 100)}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )

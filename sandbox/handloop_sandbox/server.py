@@ -165,7 +165,7 @@ class Sandbox:
 
     def tick(self) -> float | None:
         """
-        Step the controllers that are due, and have objects converted that anybody waits for.
+        Step the controllers that are due, and convert the objects that somebody waits for.
 
         Returns: the unix time of the next step, as far as it is known.
         """
@@ -214,7 +214,7 @@ class Sandbox:
         )
 
     def _changed(self) -> None:
-        """After a change: let the loop look, or look here if there is no loop."""
+        """After a change: wake the loop, or look here if there is no loop."""
         http = self._http
         if http is not None:
             http.schedule()

@@ -332,7 +332,7 @@ class MultiNamespaceInformer(Lister[T]):
         return super().get(name)
 
     def get_by_key(self, key: str) -> T | None:
-        """The cached object with that store key; None also for one that is not watched."""
+        """The cached object with that store key; None also for an object that is not watched."""
         part = self._part(namespace_of_key(key))
         found = None if part is None else part.indexer.get_by_key(key)
         return None if part is None or found is None or not part.restriction.holds(found) else found
@@ -380,7 +380,7 @@ class MultiNamespaceInformer(Lister[T]):
         """
         Why first lists are not complete yet, in words, one per informer that is not synced.
 
-        If there are several namespaces, one whose list is refused, as before its role is bound, delays no other;
+        A namespace whose list is refused, as before its role is bound, delays no other;
         where they come and go, one whose list fails. But the given namespace is waited for, and no other.
         """
         if self._changing is not None and not self._changing.known():

@@ -75,7 +75,7 @@ class Children:
         self._child_labels = child_labels
 
     def apply(self, obj: K, owner: Kind | None, *, caller: FrameType) -> K:
-        """Context.apply, called by the author's frame; the Event about a taken name is the caller's."""
+        """Context.apply, called by the author's frame; the caller sends the Event about a taken name."""
         if getattr(obj, "string_data", None):
             raise TypeError("the server never returns string_data: say data=secret_data({...}) in its place")
         wanted = obj if owner is None else self._owned(obj, owner)

@@ -32,7 +32,7 @@ NO_PAIR: Final = KeyPair(b"", b"")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lifetimes:
-    """How long things last; grace is what API servers may take to see a definition."""
+    """Durations; grace is how long API servers may take to see a definition."""
 
     authority: timedelta = timedelta(days=90)
     certificate: timedelta = timedelta(days=1)

@@ -1,11 +1,11 @@
 """
-One candidate's view of a lease, and the steps by which it is taken, kept and given up.
+One candidate's view of a lease, and the steps that take, keep and release it.
 
 Guarantees: wall clocks of two machines are never compared. A candidate takes a lease only after it has seen
 its record unchanged for the holder's full duration. `seconds_to_write` ends with the renew deadline of the
 last successful renewal, counted from before that was sent: it is 0 before the lease expires for others.
-A lease that is deleted or emptied by hand leaves its holder that duration, too: the holder learns of it with
-its next renewal only.
+If a lease is deleted or emptied by hand, its holder keeps that duration, too: it learns of it only with
+its next renewal.
 Follows: client-go tools/leaderelection/leaderelection.go @32ce75a7d (tryAcquireOrRenew, release), differs: a
 release checks the holder that it has read, too, so that it never clears another candidate's lease; only a
 release makes a lease free before its time.
@@ -68,7 +68,7 @@ class ElectionStatistics(NamedTuple):
 
 class Candidacy:
     """
-    Takes, keeps and gives up a lease, one step at a time.
+    Takes, keeps and releases a lease, one step at a time.
 
     State, under _lock: _observed, the lease as last seen or written; _observed_at, when that was;
     _renewed_at, when our last successful write began; _leading, between start_leading and stop_leading;

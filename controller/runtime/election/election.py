@@ -143,7 +143,7 @@ class Election:
         self._connections.close()
 
     def elect(self, manager: Electing) -> None:
-        """Let manager work only while it leads. Raises: ValueError for durations that make no sense."""
+        """Make manager work only while it leads. Raises: ValueError for durations that make no sense."""
         terms = self._terms
         lock = LeaseLock(
             self._connections.leases(manager.client.reachability),
@@ -168,5 +168,5 @@ class Election:
 
 
 def new_identity() -> str:
-    """`<host>_<random>`: people recognise it, and no other candidate has it."""
+    """`<host>_<random>`: recognisable for people, and unique among candidates."""
     return f"{socket.gethostname()}_{uuid.uuid4()}"

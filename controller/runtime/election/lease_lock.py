@@ -1,7 +1,7 @@
 """
-The lock of leader election: one Lease, changed only in the version that was read.
+The lock of leader election: one Lease, changed only at the version that was read.
 
-Its LeaseSpec names the leader, since when it leads, and for how long without a sign of life. Times stay as
+Its LeaseSpec names the leader, since when it leads, and how long it may stay silent. Times stay as
 the server spells them: another machine's clock may be wrong, so nothing computes with them.
 Follows: client-go tools/leaderelection/resourcelock/leaselock.go @32ce75a7d, differs: there is one kind of
 lock, so the LeaseSpec is the record.

@@ -1,5 +1,5 @@
 """
-Events: words for people about an object, seen in `kubectl describe` and `kubectl events`.
+Events: messages for people about an object, seen in `kubectl describe` and `kubectl events`.
 
 Guarantees: recording never blocks and never raises, even if the Event is lost. Behind a recorder is a
 broadcaster, which writes core/v1, where equal messages are counted.

@@ -83,7 +83,7 @@ class RunnableGroup:
         self._first = {each.name for each in runnables if getattr(each, "ends_first", False)}
 
     def start(self, stop: threading.Event, stop_rest: threading.Event) -> None:
-        """Start all, once: those that end first, and the rest, end with their own stop."""
+        """Start all, once: those that end first and the rest have separate stops."""
         with self._lock:
             for runnable in self._runnables:
                 its_stop = stop if runnable.name in self._first else stop_rest

@@ -22,7 +22,7 @@ class SlotObjects(Collector):
     """
 
     def __init__(self, held: HeldSlots, informers: Callable[[], Iterable[SharedIndexInformer[Any]]]) -> None:
-        """Args: informers returns all of the process; those that are not sharded do not count."""
+        """Args: informers returns all informers of the process; unsharded ones do not count."""
         self._held = held
         self._informers = informers
 

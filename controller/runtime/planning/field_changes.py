@@ -184,7 +184,7 @@ def _timeless(value: Any) -> Any:
 
 
 def _reason(way: Way) -> str:
-    """What of a pod's template changes, in a word: image, env, labels."""
+    """What changes in a pod's template, in a word: image, env, labels."""
     names = [step for step in way if isinstance(step, str)]
     if names[:1] == ["spec"] and len(names) > 1:
         del names[0]

@@ -201,7 +201,7 @@ class Context:
         """
         The cached objects of a kind: those that the controller watches, else all; or those of a selection.
 
-        A name that the cache of a selection lacks may exist, with other labels or fields.
+        A name missing in a selection's cache may exist, with other labels or fields.
         Raises: SeveralSelections if the controller watches several, and none is named; MetadataOnly if it
         watches no more than that; as Manager.lister_for.
         """

@@ -1,7 +1,7 @@
 """
 The condition Stalled: the reconcile ended with a TerminalError, so nothing happens until something changes.
 
-kstatus, and with it `helm --wait` and Flux, takes such an object for Failed. While it is tried again,
+kstatus, and with it `helm --wait` and Flux, calls such an object Failed. While it is tried again,
 Reconciling takes the place of Stalled; while it is paused, Paused does.
 """
 

@@ -117,7 +117,7 @@ class StatusWrites:
         self, obj: Kind, patch: Mapping[str, Any], wanted: Mapping[str, Any], stored: Kind, answer: bytes
     ) -> None:
         """
-        The server has taken a patch. Logs fields that it drops, each once.
+        The server has accepted a patch. Logs fields that it dropped, each once.
 
         Args: answer = stored as the server sent it: our type gives absent fields its defaults.
         """

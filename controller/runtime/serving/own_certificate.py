@@ -1,7 +1,7 @@
 """
-The certificate of a server that was given none. It signs itself, and is renewed long before its end.
+The certificate of a server without a given one. It signs itself, and is renewed long before it expires.
 
-No client can check it. Still it keeps the tokens of clients from those who only listen.
+No client can check it. Still it protects clients' tokens from passive listeners.
 
 Follows: controller-runtime pkg/metrics/server, which makes one at the start, differs: this one is renewed.
 """

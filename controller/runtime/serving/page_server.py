@@ -39,7 +39,7 @@ request's path as `*` in its query. It finds the headers Accept, if there are an
 ACCEPT: Final = "Accept"
 
 Post = Callable[[bytes], tuple[int, str, bytes]]
-"""What answers to a body that is sent, as JSON is."""
+"""Answers a request with a body, such as JSON."""
 
 Guard = Callable[[str, str], int]
 """Decides about a request: (path, Authorization header or "") -> 200, or the status of the refusal."""

@@ -1,12 +1,12 @@
 """
 Which member should have which slot: a pure function, which every member computes for itself.
 
-The members may see different things for a while, and want the same slot. The slot's Lease decides then: the
-assignment only says whose elector asks for it.
+The members may see different things for a while, and ask for the same slot. The slot's Lease decides then:
+the assignment only says whose elector asks for it.
 
-A rolling update brings a member and takes another, again and again. So that it moves no slot often, slots
-without a holder go to the youngest, who will stay; and of slots that may move the one goes that has moved
-least.
+A rolling update brings a member and takes another, again and again. So that no slot moves often, slots
+without a holder go to the youngest, who will stay; and of the slots that may move, the one moves that has
+moved least.
 """
 
 from __future__ import annotations

@@ -374,7 +374,7 @@ class ShardCoordinator:
         """
         Whether a slot without a living holder counts as ours.
 
-        A slot that we may be taking at this moment is not given up to a member that has come meanwhile.
+        A slot that we may be taking at this moment is not released to a new member.
         A slot that stays free is asked for by each: the member that should have it may be dead, or have to
         wait for longer, as each counts the time of a Lease from its own first look.
         """

@@ -358,7 +358,7 @@ class Members:
             self._leaders.try_acquire_or_renew(deadline=ends_at)
 
     def _clean_up(self, now: float) -> None:
-        """Delete one Lease that nobody needs: a dead member's, or a slot's of another count."""
+        """Delete one Lease that nobody needs: a dead member's, or one of a slot of another slot count."""
         ours = {self._own_name, self._terms.name, *self._slot_names}
         for name, seen in self._seen.items():
             is_stale = now - seen.since > _STALE_DURATIONS * self._terms.lease_duration_seconds
@@ -375,9 +375,9 @@ class Members:
 
     def _may_join(self, begun_at: float) -> bool:
         """
-        Whether nobody who splits the work otherwise can be alive.
+        Whether no replica that splits the work differently can be alive.
 
-        A Lease that we have not seen change may be a dead one's: it has its time.
+        A Lease that we have not seen change may be a dead member's, and gets its time to change.
 
         Raises: ShardMismatchError for one that we have seen change.
         """

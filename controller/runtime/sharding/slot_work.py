@@ -70,7 +70,7 @@ class SlotOpening(NotYetAdmittedError):  # noqa: N818 - as SlotNotHeld
 
 class _Tenure:
     """
-    One time of holding a slot; a slot that leaves and comes back has another one.
+    One period of holding a slot; a slot that leaves and comes back gets a new one.
 
     State, under SlotWork._lock: open_to, the controllers that work on the slot; in_flight, how many of their
     reconciles do; closing, from which on none begins. idle is set when closing has come and none is left.

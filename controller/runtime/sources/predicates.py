@@ -35,7 +35,7 @@ def _yes(*_: object) -> bool:
 
 
 class PredicateFuncs:
-    """A predicate made of up to three functions; without one of them its events pass."""
+    """A predicate from up to three functions; events of a missing one pass."""
 
     def __init__(
         self,
@@ -127,7 +127,7 @@ class LabelsMatch:
     """
     Watch events of objects that a label selector matches, such as "app=web,tier!=cache".
 
-    An update that ends the match passes, too: a reconciler that counts such objects has to know.
+    An update that ends the match also passes: a reconciler that counts such objects needs it.
     """
 
     def __init__(self, selector: str) -> None:

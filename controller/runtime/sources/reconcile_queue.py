@@ -148,7 +148,7 @@ class Causes:
         return scheduled is not None and scheduled[1].subject == RETRY
 
     def standing(self, name: ObjectName) -> tuple[tuple[Cause, ...], tuple[float, Cause] | None]:
-        """The causes that wait, and when and why the name is due without another one."""
+        """The causes that wait, and when and why the name is due without another cause."""
         with self._lock:
             pending = _with_rest(tuple(self._pending.get(name, ())), self._more.get(name, 0))
             return pending, self._scheduled.get(name)

@@ -1,5 +1,5 @@
 """
-What the live page asks of the API server: changes as another client would make them, and faults.
+What the live page asks of the API server: changes as from another client, and faults.
 
 The requests do not pass the controllers' client, so they are no steps of theirs. The faults are the
 sandbox's own, asked for over HTTP.

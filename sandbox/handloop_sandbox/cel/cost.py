@@ -242,7 +242,7 @@ class _Coster:
         return local and local.size
 
     def _at(self, path: _Path) -> Size | None:
-        """The declared size at a path. The first name is taken for the value's own."""
+        """The declared size at a path. The first name stands for the value itself."""
         if not path:
             return None
         found = self._root

@@ -248,7 +248,7 @@ class Runner:
                 self.refused(index, write, refusal, now)
 
     def refused(self, index: int, write: Write, status: Status, now: float) -> None:
-        """Tell a controller that a write of it was refused."""
+        """Tell a controller that one of its writes was refused."""
         self._controllers[index].refused(write, status, now)
         self._wakes[index] = now  # it may want to look again at a time next_wake did not know of
 

@@ -155,7 +155,7 @@ def _pod(view: View, daemon_set: Object, node: str, hashed: str) -> Object:
 
 
 def _pod_spec(daemon_set: Object, node: str) -> dict[str, Any]:
-    """The template's spec, bound to a node by affinity, and tolerating what nodes go through."""
+    """The template's spec, bound to a node by affinity, with tolerations for node conditions."""
     spec = daemon_set["spec"]["template"]["spec"]
     field = {"key": "metadata.name", "operator": "In", "values": [node]}
     terms = {"nodeSelectorTerms": [{"matchFields": [field]}]}

@@ -171,7 +171,7 @@ class JobController(PodOwnerController):
     def _decision(
         self, job: Object, tally: Tally, status: dict[str, Any], now: float
     ) -> tuple[str, tuple[str, str]] | None:
-        """The condition that decides the end, with reason and message; None while it is open."""
+        """The condition that decides the end, with reason and message; None while that is undecided."""
         for target in _ENDS:
             if found := held(job, target):
                 return target, (found["reason"], found["message"])

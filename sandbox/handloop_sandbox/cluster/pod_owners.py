@@ -32,7 +32,7 @@ Key = tuple[str, str]
 
 @dataclass(slots=True)
 class Failure:
-    """Why pods cannot be created; told = an Event about the latest refusal was recorded."""
+    """Why pods cannot be created; told = an Event about the last refusal was recorded."""
 
     reason: str
     message: str

@@ -1,5 +1,5 @@
 """
-The StatefulSet controller: named pods, one after the other, their claims, and updates that begin with the last.
+The StatefulSet controller: named pods one after the other, their claims, and updates, last pod first.
 
 Follows: kubernetes pkg/controller/statefulset/{stateful_set_control,stateful_set_utils}.go. Differs: claims
 stay when the set shrinks or goes, whatever persistentVolumeClaimRetentionPolicy says; maxUnavailable is 1.

@@ -170,7 +170,7 @@ def _untrusted(code: int) -> str:
 
 
 def _refusal(answer: http.client.HTTPResponse, content: bytes) -> str:
-    """Why an answer is none: the message of a Status, or what its code means."""
+    """Why an answer does not count: the message of a Status, or what its code means."""
     try:
         status = json.loads(content)
         if (status["kind"], status["apiVersion"]) == ("Status", "v1") and status.get("message"):

@@ -1,5 +1,5 @@
 """
-Values of an object and of the one before it: which belong together, and which have not changed.
+Values of an object and of its old state: which belong together, and which have not changed.
 
 An update may keep what a later schema refuses: a complaint about a value that has not changed is let through
 (ratcheting).

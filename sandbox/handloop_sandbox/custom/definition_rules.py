@@ -1,5 +1,5 @@
 """
-What a CustomResourceDefinition may look like, and what of it may change.
+The rules for a CustomResourceDefinition, and what may change in it.
 
 Complaints about the parts that versions share (schema, subresources, columns) come once, under the names of
 the internal type.

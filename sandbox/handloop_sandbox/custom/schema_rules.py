@@ -1,5 +1,5 @@
 """
-What the schema of a custom resource may look like: structural, with lists and maps that make sense, defaults
+The rules for the schema of a custom resource: structural, with lists and maps that make sense, defaults
 that it accepts itself, and well-formed rules.
 
 Follows: apiextensions-apiserver pkg/apis/apiextensions/validation/validation.go

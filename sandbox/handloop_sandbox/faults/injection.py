@@ -49,7 +49,7 @@ class Injection:
         self._clear(self.id)
 
     def claim(self, asked: RequestAttributes) -> bool:
-        """Whether it hits this request. Counts the request. Locks: that of its Faults is held."""
+        """Whether it hits this request. Counts the request. Locks: its Faults' lock is held."""
         if self.over or self.is_spent or not self.fault.chooses(asked):
             return False
         if self.skipped < self.fault.skip:

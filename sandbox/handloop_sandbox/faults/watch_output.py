@@ -79,7 +79,7 @@ class WatchOutput:
         return lines
 
     def arrive(self, now: float) -> None:
-        """After a commit: let delayed lines wait from now on, not from the next look."""
+        """After a commit: start the wait of delayed lines now, not at the next look."""
         if self.ended or not self._is_touched():
             return
         self._look(now)

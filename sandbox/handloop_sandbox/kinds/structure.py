@@ -1,5 +1,5 @@
 """
-A way through OpenAPI schemas: those of built-in kinds (with references) and of custom resources (without).
+Access to OpenAPI schemas: of built-in kinds (with references) and of custom resources (without).
 
 The generator writes keys of ours on built-in schemas: `x-omit` on a property ("pointer", "never"; see
 `Omission`), `x-shape` on a few types that OpenAPI cannot describe (see `Shape`), `x-go` where Go names a type

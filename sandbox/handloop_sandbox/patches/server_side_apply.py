@@ -293,7 +293,7 @@ def _taken_over(
 
 
 def _last_applied_fields(request: _Apply) -> FieldSet | None:
-    """The fields that kubectl's client-side apply set and that stayed so; None without its annotation."""
+    """The fields that kubectl's client-side apply set and nobody changed; None without its annotation."""
     text = (request.live["metadata"].get("annotations") or {}).get(LAST_APPLIED)
     try:
         last = json.loads(text or "")

@@ -91,7 +91,7 @@ class Call:
             self.warnings.append(text)
 
     def refused(self, obj: Object, text: str) -> StatusError:
-        """403 by admission, which knows an object whose name is made up by its prefix."""
+        """403 by admission, which knows an object with a generated name by its prefix."""
         name, prefix = (obj["metadata"].get(member) or "" for member in ("name", "generateName"))
         return forbidden(
             self.resource, prefix if prefix and (self.makes_name or self.trusted) else name, text

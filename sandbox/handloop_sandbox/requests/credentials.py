@@ -36,7 +36,7 @@ class Identity(NamedTuple):
 
 
 class Credentials(NamedTuple):
-    """The tokens of users by themselves, and the key that signs those of service accounts."""
+    """The tokens of users, and the key that signs the tokens of service accounts."""
 
     signing_key: bytes = b""
     users: Mapping[str, User] | None = None

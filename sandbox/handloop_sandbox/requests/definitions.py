@@ -2,7 +2,7 @@
 Custom resource definitions: the resources that they add, and how they are established and removed.
 
 `catalog` makes the served resources from the definitions. `DefinitionController` accepts names, establishes
-definitions and removes the objects of those that go; `begin_removal` is the first step of a DELETE.
+definitions and removes the objects of deleted ones; `begin_removal` is the first step of a DELETE.
 Follows: apiextensions pkg/apihelpers, pkg/controller/{status,establish,finalizer},
 pkg/apiserver/customresource_handler.go, pkg/registry/customresourcedefinition/etcd.go (Delete).
 """
@@ -221,7 +221,7 @@ class DefinitionController:
         self._again_at: float | None = None
 
     def step(self, view: View, changes: Sequence[Change], now: float) -> Step:
-        """Look at every definition that changed, or whose resources did or could not be deleted."""
+        """Look at every definition that changed, or whose resources changed or could not be deleted."""
         is_due = self._again_at is not None and now >= self._again_at
         touched = self._touched(view.state, changes, self._failures if is_due else ())
         self._again_at = None if is_due else self._again_at

@@ -54,7 +54,7 @@ def _message(fields: _Fields) -> _Writer:
 
 
 def _inside(write: _Writer, at: int = 1) -> _Writer:
-    """The value as the only field of a message: what gnostic makes of a choice."""
+    """The value as the only field of a message: gnostic's form of a choice."""
     return lambda number, value: content(number, write(at, value))
 
 

@@ -1,5 +1,5 @@
 """
-Which nodes a pod or a volume asks for.
+The nodes that a pod or a volume may use.
 
 Follows: kubernetes pkg/apis/core/validation/validation.go (validateNodeAffinity, ValidateNodeSelector).
 """

@@ -1,5 +1,5 @@
 """
-Services: what they may look like, what of them may change, and the warnings about accepted ones.
+Services: their form, what may change, and the warnings about accepted ones.
 
 Follows: kubernetes pkg/apis/core/validation/validation.go (ValidateService,
 ValidateServiceClusterIPsRelatedFields), pkg/api/service/warnings.go. Differs: no warning about the spelling

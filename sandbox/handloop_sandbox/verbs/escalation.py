@@ -1,8 +1,8 @@
 """
 Roles and bindings give no more than their author has.
 
-Who writes a role needs every permission in it, or the verb `escalate`. Who writes a binding needs every
-permission of its role, or the verb `bind`. Only who may do everything writes an aggregationRule.
+The writer of a role needs every permission in it, or the verb `escalate`. The writer of a binding needs every
+permission of its role, or the verb `bind`. Only a user with all rights may write an aggregationRule.
 Follows: kubernetes pkg/registry/rbac/{escalation_check,role/policybased,rolebinding/policybased}.go,
 pkg/registry/rbac/validation/{rule,policy_compact}.go.
 """

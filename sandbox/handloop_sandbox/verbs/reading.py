@@ -315,7 +315,7 @@ def _deadline(call: Call, options: ListOptions) -> float:
 
 
 def _bookmark_object(call: Call) -> Object:
-    """The object of a bookmark besides its metadata: the members that the kind never omits."""
+    """The bookmark's object without its metadata: the members that the kind never omits."""
     head = {"kind": call.resource.kind, "apiVersion": call.resource.api_version}
     if call.resource.custom or call.resource.schema is None or call.collection == EVENTS:
         return head

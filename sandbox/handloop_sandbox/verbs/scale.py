@@ -221,7 +221,7 @@ def to_scale(entries: Any, path: str) -> Entries:
 
 
 def to_parent(entries: Any, scale_entries: Any, path: str, api_version: str) -> Entries:
-    """The managedFields of the object after a write of its Scale, whose own are scale_entries."""
+    """The managedFields of the object after a write of its Scale, which has scale_entries."""
     wanted, parent, scale = _field_set_of(path), _owners(entries), _owners(scale_entries)
     after: Managed = {}
     for manager, owned in parent.items():

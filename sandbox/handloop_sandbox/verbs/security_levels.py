@@ -1,7 +1,7 @@
 """
 PodSecurity admission: the labels of a namespace choose the level that its pods must keep.
 
-`enforce` refuses pods. `warn`, or else `enforce`, warns of pods and of the workloads whose template breaks
+`enforce` refuses pods. `warn`, or else `enforce`, warns about pods and about workloads whose template breaks
 the level. `audit` has no effect.
 Follows: kubernetes k8s.io/pod-security-admission admission/admission.go.
 """

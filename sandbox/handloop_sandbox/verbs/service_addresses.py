@@ -87,7 +87,7 @@ def _supplied(call: Call, service: Object, spec: Object, before: Object) -> Obje
 
 
 def _is_open(spec: Object) -> bool:
-    """Whether it is headless without a selector: its endpoints may be of either family."""
+    """Whether it is headless without a selector: then its endpoints may be of either family."""
     return spec.get("clusterIP") == "None" and not spec.get("selector")
 
 

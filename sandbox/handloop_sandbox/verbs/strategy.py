@@ -1,5 +1,5 @@
 """
-What the server changes of an object before it validates it, kind by kind.
+What the server changes in an object before it validates it, kind by kind.
 
 `prepare_create` removes the client's status and adds what admission and the kind's strategy add; for a pod
 see pod_admission. `prepare_update` lets only those changes through that the endpoint allows, and counts the

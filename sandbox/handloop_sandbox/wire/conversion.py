@@ -1,7 +1,7 @@
 """
-The conversion of custom objects by somebody outside: a webhook, or a function of a test.
+The conversion of custom objects outside the server: by a webhook, or a test's function.
 
-The state is read under a lock, and nobody outside is asked meanwhile. Work that needs a conversion whose
+The state is read under a lock, and nothing outside is called meanwhile. Work that needs a conversion whose
 result is not known raises ConversionNeededError; the engine leaves the lock, asks, and has the work done
 again from its start, with the answer among those that are known.
 """

@@ -2,8 +2,8 @@
 YAML as Go reads it into JSON: the first document, with go-yaml's plain scalars and errors.
 
 Dates and `12:30` stay text, `y` and `n` are booleans, `1e3` and `0o10` are numbers. Unknown tags are ignored.
-`check_bounds` refuses a text before it is read: the parser nests as deep as the text, on the C stack, and an
-alias stands for a value that is written once and counted a thousand times. The limits are go-yaml's, much
+`check_bounds` refuses a string before it is parsed: the parser nests as deep as the text, on the C stack, and
+an alias stands for a value that is written once and counted a thousand times. The limits are go-yaml's, much
 lower.
 Follows: sigs.k8s.io/yaml (goyaml.v2 resolve.go, decode.go).
 """
