@@ -19,7 +19,7 @@ def _pod(server: LocalServer, name: str, **requests: str) -> Reply:
 
 
 def test_a_scope_is_about_some_pods(server: LocalServer) -> None:
-    """What the quota of the others would refuse is let through; the rest is recorded in the contract tests."""
+    """What the quota of the others would refuse is let through; the contract tests have the rest."""
     _quota(server, {"pods": "0"}, scopes=["BestEffort"])
     assert _pod(server, "a", cpu="1").status == 201
     refused = _pod(server, "b")
