@@ -104,10 +104,7 @@ def check_version(call: Call, obj: Object) -> None:
     """Refuse (400) a custom resource of another version than the path's."""
     expected, given = call.resource.api_version, obj.get("apiVersion") or ""
     if given != expected:
-        error = bad_request(
-            f"the API version in the data ({given}) does not match the expected API version ({expected})"
-        )
-        raise error
+        raise bodies.wrong_version(given, expected)
 
 
 def in_request_namespace(call: Call, obj: Object) -> Object:
