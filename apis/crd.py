@@ -43,7 +43,7 @@ class PrinterColumn:
     """Such as `.spec.replicas`, or `.status.conditions[?(@.type=="Ready")].status`."""
 
     description: str = ""
-    """For `kubectl explain` and the like."""
+    """For tools such as `kubectl explain`."""
 
     priority: int = 0
     """Above 0 it shows with `-o wide` only."""

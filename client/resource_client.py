@@ -32,7 +32,7 @@ from handloop.client.errors import InvalidName
 from handloop.client.options import ListOptions
 from handloop.client.rest_client import Call, RESTClient
 
-# JSON has them in a text as they are; in YAML some are an error, others the end of a line
+# JSON allows them in strings; in YAML some are an error, and others end a line
 _NOT_YAML: Final = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 
 T = TypeVar("T", bound=Object)

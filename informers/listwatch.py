@@ -46,7 +46,7 @@ class Watch(Protocol[T]):
 
 
 class ListerWatcher(Protocol[T]):
-    """A kind of object somewhere, or a part of it."""
+    """One kind of object on a server, or a part of its objects."""
 
     @property
     def supports_watch_list(self) -> bool:

@@ -202,7 +202,7 @@ class _PluginProcess:
             return self._process
 
     def end(self) -> None:
-        """End it if it still runs, and see that it does not start later."""
+        """End it if it still runs, and make sure that it does not start later."""
         with self._lock:
             self._is_over = True
             if self._process is None:
@@ -218,7 +218,7 @@ def _written(
     process: subprocess.Popen[bytes], began_at: float, seconds: float, stop: threading.Event
 ) -> tuple[bytes, bytes]:
     """
-    Read until the plugin has ended: processes that it leaves running may hold the pipes open.
+    Read until the plugin has ended: processes that it left running may hold the pipes open.
 
     Returns: its output, and its complaints unless a terminal shows them.
     Raises: _PluginError when it takes or writes too much.
@@ -230,7 +230,7 @@ def _written(
             if stream is not None:
                 selector.register(stream, selectors.EVENT_READ, text)
         while True:
-            # asked before reading: after its end all of its output can be read
+            # checked before reading: once it has ended, all of its output can be read
             has_ended = process.poll() is not None
             ready = selector.select(0 if has_ended else _LOOK_SECONDS)
             for key, _ in ready:

@@ -92,9 +92,9 @@ def pruning(decode: Callable[[bytes], T]) -> Callable[[bytes], T]:
 
 def null_as_absent(decode: Callable[[bytes], T]) -> Callable[[bytes], T]:
     """
-    The same decoder, which reads a null in place of a list, a map or the like as no field at all.
+    The same decoder, which reads a null in place of a list, a map or another container as an absent field.
 
-    Servers and controllers in Go write null for an empty list, and Kubernetes takes the two for the same.
+    Servers and controllers in Go write null for an empty list, and Kubernetes treats both alike.
     """
 
     def decode_without(data: bytes) -> T:

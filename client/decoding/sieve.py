@@ -14,7 +14,7 @@ class Sieve(Protocol):
     """Which objects of a list or a watch are wanted; the others are foreign. Threads: the reader's."""
 
     metadata_first: bool
-    """Whether each object is asked for before it is decoded; else only one that does not fit its type."""
+    """Whether each object is checked before it is decoded, and not only one that does not fit its type."""
 
     def keeps(self, namespace: str, uid: str) -> bool:
         """Whether the object is wanted."""

@@ -224,7 +224,7 @@ class _Templates:
         return template.rendered(changed({**document, "metadata": metadata}, self._renamed))
 
     def _renamed(self, path: tuple[str, ...], text: str) -> str:
-        """A text with the release's names in place of the operator's, where it names an object."""
+        """A string with the release's names in place of the operator's, where it names an object."""
         field, above = path[-1], path[-2] if len(path) > 1 else ""
         if text == self._source.name:
             is_name = (

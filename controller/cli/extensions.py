@@ -85,7 +85,7 @@ def needing(name: str) -> Iterator[None]:
 
 @cache
 def _modules() -> Mapping[str, str]:
-    """The module of each extension that there is. In a checkout the neighbours become importable."""
+    """The modules of the installed extensions. In a checkout the neighbours become importable."""
     root = Path(__file__).parents[3]
     if not checkout(root):
         from importlib.metadata import entry_points  # noqa: PLC0415 - it loads the parser of mails, too

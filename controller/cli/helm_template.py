@@ -1,7 +1,7 @@
 """
-A manifest as a template of Helm: YAML in which some places are expressions.
+A manifest as a Helm template: YAML in which some values are expressions.
 
-What a manifest says is text, also where it looks like an expression: `{{ $labels.name }}` of an alert.
+A manifest's content is text, even where it looks like an expression: an alert's `{{ $labels.name }}`.
 
 Follows: helm.sh/helm/v4 pkg/engine, text/template.
 """
@@ -19,7 +19,7 @@ _MARK: Final = "HELM"
 
 class HelmTemplate:
     """
-    Makes templates. A mark stands for an expression until a document is text.
+    Makes templates. A mark stands for an expression until a document is rendered.
 
     Args: text is all that the documents say, so that no mark occurs in it.
     """

@@ -30,7 +30,7 @@ class LivePage(Protocol):
     """Its URL for the banner, or how to get it; "" = off."""
 
     def show(self, running: Running, config: ClientConfig) -> None:
-        """Show what runs from now on. Args: config of the server, which the controls ask."""
+        """Show what runs from now on. Args: config is the server's, for the controls."""
 
     def end(self, why: str) -> None:
         """Tell the viewers why the program ends. Returns at once."""

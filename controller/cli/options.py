@@ -282,7 +282,7 @@ class Options:
         False,
         boolean,
         "BOOL",
-        "let the live page act: pause workers, fail keys and the like (with --sandbox on, else off)",
+        "let the live page act: pause workers, fail keys and so on (with --sandbox on, else off)",
     )
 
     # leader election

@@ -81,7 +81,7 @@ def text_report(plan: Plan, out: TextIO, *, only_restarts: bool = False) -> None
 
 def summary(writes: Iterable[PlannedWrite], owned: dict[str, int], unshown: Iterable[Unshown]) -> str:
     """
-    What a plan comes to, in one sentence.
+    The result of a plan, in one sentence.
 
     Args: owned are all objects of kinds with pods, by kind.
     """

@@ -395,9 +395,9 @@ def _need_finding(need: Need, *, ok: bool) -> Finding:
 
 def doctor(options: Options, stop: threading.Event, out: TextIO, *, seams: Seams = REAL_SEAMS) -> int:
     """
-    Ask the server everything that a start asks, and write the answers.
+    Ask the server everything that a start asks, and print the answers.
 
-    Returns: the exit code with which `--preflight=exit` would end: that of the first class that fails.
+    Returns: the exit code of `--preflight=exit`: that of the first class of checks that fails.
     """
     report = _examine(options, stop, seams)
     out.write(writable(_json(report) if options.output == "json" else _table(report), out))

@@ -31,7 +31,7 @@ _KEPT: Final = ("labels", "annotations")
 
 @dataclass
 class _Tally:
-    """How many objects one thing happens to, and the first of them."""
+    """How many objects are affected, and the first of them."""
 
     count: int = 0
     first: str = ""

@@ -78,7 +78,7 @@ def namespaces(text: str) -> str:
     """
     A list such as `a,b`, "" = all; or a selector of the namespaces' labels, such as `team=a`.
 
-    An empty place in a list is not a name: a variable may not be set.
+    An empty place in a list is not a name: a variable may be unset.
     """
     if is_label_selector(text):
         from handloop.apis.grammar.labels import Operator, parse_selector  # noqa: PLC0415 - a version needs no library

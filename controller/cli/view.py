@@ -254,7 +254,7 @@ def _all_fields(schema: Schema) -> Iterator[str]:
 
 
 def _written(lines: Sequence[_Line], module: _Module) -> Iterator[str]:
-    """The lines of a class; a name that Python spells otherwise says how the server does."""
+    """The lines of a class; a name that Python spells differently also gives the server's spelling."""
     taken: set[str] = set()
     for line in lines:
         name = _unlike(_field_name(line.name), taken)

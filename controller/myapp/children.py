@@ -105,7 +105,7 @@ def child(kind: type[K], app: MyApp, context: Context) -> K | None:
 
 
 def patched(live: K, changes: dict[str, Any], context: Context) -> K:
-    """A strategic merge patch for the version that was read: else the server answers Conflict."""
+    """A strategic merge patch for the version that was read; for any other the server answers Conflict."""
     there = live.metadata
     seen = {"resourceVersion": there.resource_version, "uid": there.uid}
     return context.client.resource(type(live)).patch(

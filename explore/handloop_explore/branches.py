@@ -22,7 +22,7 @@ class Line(NamedTuple):
 
 class Branches:
     """
-    The lines of some code that a run comes to, in the threads that are traced.
+    The lines of some code that a run reaches in the traced threads.
 
     State: lines. Threads: those of a VirtualThreads; a traced thread stops that while it waits.
     """

@@ -156,7 +156,7 @@ class _Trunk:
         self._index: int | None = None
 
     def run(self, play: PlayTrunk) -> NoReturn:
-        """Play, and end the process; a child comes here, too, with its own run."""
+        """Play, and end the process; a child returns here, too, with its own run."""
         try:
             signal.signal(signal.SIGTERM, self._end)
             gc.freeze()

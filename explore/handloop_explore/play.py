@@ -80,7 +80,7 @@ def play(
     Play a workload under a plan, from the beginning. The same plan gives the same run.
 
     The plan's order of threads applies from its first strike, or from the start if it has none.
-    Args: is_twin = with another seed of what is by chance, and in another year; known = lines of the
+    Args: is_twin = with another random seed, and in another year; known = lines of the
     operator's code that need not be noted.
     """
     memory = Memory(workload.set_up, [*workload.outside, *_functions_of_others(workload, invariants)])

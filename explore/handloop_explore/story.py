@@ -98,7 +98,7 @@ def parts_at(undisturbed: Played, played: Played) -> tuple[int, int]:
 
 
 def line_of(story: Sequence[Told], write: int) -> int:
-    """The index of the line that tells what came of a write; the length, if there is none."""
+    """The index of the line with the result of a write; the length, if there is none."""
     found = (nth for nth, told in enumerate(story) if write and told.write == write)
     return max(found, default=len(story))
 

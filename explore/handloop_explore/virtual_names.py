@@ -1,8 +1,8 @@
 """
-What names of the standard library mean in a world: its time, its threads, its chance.
+What names of the standard library mean in a world: its time, threads and randomness.
 
-A name is exchanged where it stands, as time.monotonic, and in each module that has imported it by itself, as
-`from time import monotonic`. Functions on top of these follow by themselves: secrets, uuid4, queue.Queue,
+A name is replaced in its module, as time.monotonic, and in each module that imported the name itself, as
+`from time import monotonic`. Functions built on these follow automatically: secrets, uuid4, queue.Queue,
 Semaphore, Timer, ThreadPoolExecutor, asyncio's loops.
 """
 

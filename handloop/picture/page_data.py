@@ -1,4 +1,4 @@
-"""What the page needs beside its own files: recordings, scenes, the source of the steps."""
+"""What the page needs besides its own files: recordings, scenes, the source of the steps."""
 
 from __future__ import annotations
 

@@ -5,9 +5,9 @@ Proves that the conversions of a kind lose nothing.
         assert_converts(Site)
 
 It makes objects from the schemas of all versions, and holds for each pair of versions:
-an object that goes to the other version and back is as it was, with its status and its metadata; a change
-that is made in the other version arrives; what a function gives fits its schema; and a function gives the
-same for the same. Where one of this does not hold, it shows the smallest object that it has found.
+an object that goes to the other version and back is unchanged, with its status and its metadata; a change
+that is made in the other version arrives; the result of a function fits its schema; and equal objects give
+equal results. If one of these fails, it shows the smallest such object that it has found.
 Follows: the laws of lenses (GetPut, PutGet), kubebuilder's fuzz tests of round trips.
 """
 

@@ -238,7 +238,7 @@ class Caches:
 
         Stopping all ends it, too. It has no metrics of its own, which would outlive it.
 
-        Args: plain = the options that an author chose for the kinds of his controllers are not for this one.
+        Args: plain = without the options that the author chose for the kinds of the controllers.
         """
         suffix = f"@{namespace}" if namespace else ""
         # the caller has another source while this one fails
@@ -437,7 +437,7 @@ class Caches:
             informers = [each for each in informers if each.has_synced() or not is_refused(each)]
         if self._namespaces is not None:
             informers = [*self._namespaces.informers(), *self._cluster.informers()]
-        # see synced_check: with every replica unready, nothing would ever be converted again
+        # see synced_check: if every replica were unready, nothing would ever be converted again
         informers = [each for each in informers if not waits_for_conversion(each)]
         lags = {each.name: lag_seconds(each, now) for each in (one.statistics() for one in informers)}
         old = [f"{name} for {lag:.0f}s" for name, lag in lags.items() if lag > FRESH_SECONDS]

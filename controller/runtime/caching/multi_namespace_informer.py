@@ -129,7 +129,7 @@ class _Registration(Generic[T]):
         self._parts = {name: part for name, part in self._parts.items() if name != namespace}
 
     def has_synced(self) -> bool:
-        """Whether each part that is waited for has."""
+        """Whether each part that the start waits for has."""
         awaited = _awaited([part for part, _ in self._parts.values()], changing=self._changing)
         return all(added.has_synced() for part, added in self._parts.values() if part in awaited)
 
@@ -381,7 +381,7 @@ class MultiNamespaceInformer(Lister[T]):
         Why first lists are not complete yet, in words, one per informer that is not synced.
 
         A namespace whose list is refused, as before its role is bound, delays no other;
-        where they come and go, one whose list fails. But the given namespace is waited for, and no other.
+        where they come and go, one whose list fails. But a given namespace is waited for, and no other.
         """
         if self._changing is not None and not self._changing.known():
             plural = self.kind.resource.group_resource
@@ -418,7 +418,7 @@ class MultiNamespaceInformer(Lister[T]):
 
 
 def _awaited(parts: list[SharedIndexInformer[T]], *, changing: bool) -> list[SharedIndexInformer[T]]:
-    """The parts whose first list is waited for; of namespaces that are named, one has to have its."""
+    """The parts whose first list the start waits for; if namespaces are named, one list is enough."""
     if changing:
         return [part for part in parts if part.has_synced() or not failing(part)]
     left = [part for part in parts if part.has_synced() or not is_refused(part)]

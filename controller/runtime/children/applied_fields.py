@@ -1,17 +1,17 @@
 """
 Whether there is anything to send: what is wanted, what is present, and what this controller applied last.
 
-A cached object shows fields, not who wants them: beside a wanted key there may be one of ours from before,
+A cached object shows fields, not who wants them: next to a wanted key there may be an earlier one of ours,
 such as a revoked key of a Secret. The server knows, in managedFields, which caches leave out: they are as
 large as the object. So a controller remembers what it applied last, and asks the server once for each object
 of an earlier process.
 
-The memory also tells that an apply would change nothing although the object differs from what is wanted: the
+The memory also shows when an apply would change nothing although the object differs from what is wanted: the
 server leaves zeros out, spells a value in its own way, or an admission policy has changed it. What the last
-apply made is still there then.
+apply made still exists then.
 
 Once something else is stored, the server is asked again: a write of a former leader, or of a process before,
-may have been under way for long, and brings back what was revoked since.
+may have been under way for long, and restores what was revoked since.
 Decision: A controller removes the fields that it no longer wants.
 """
 

@@ -35,7 +35,7 @@ def read_pair(client: Client, name: ObjectName) -> KeyPair:
 
 
 def material_of(secret: Secret | None) -> Material:
-    """What a Secret holds; parts that are missing or no base64 are empty."""
+    """What a Secret holds; parts that are missing or not base64 are empty."""
     data = {} if secret is None else secret.data
     pair = KeyPair(_decoded(data, _CERTIFICATE), _decoded(data, _PAIR_KEY))
     return Material(_decoded(data, _AUTHORITIES), _decoded(data, _KEY), pair)

@@ -267,7 +267,7 @@ class EventDelivery:
         except (TypeError, ValueError) as error:  # the request could not be built
             self._log_failure("Unable to construct event (will not retry!)", error, event)
         except Cancelled as error:
-            # not sent by our own decision: its namespace is watched no longer
+            # not sent, by our own decision: its namespace is no longer watched
             log.debug("Event dropped", v=2, err=str(error), **self._shown(event))
         except BaseException as error:  # noqa: BLE001 - such as an exit in a credentials plugin
             self._log_failure("Unable to write event (may retry after sleeping)", error, event)

@@ -96,9 +96,9 @@ class _Undone(NamedTuple):
 
 class HotLoops:
     """
-    The paces of one controller's names.
+    How often one controller's names are written.
 
-    State: _paces and _undone, those of the last names that were written.
+    State: _paces and _undone, of the last names that were written.
     Threads: workers, each with the name that it got.
     """
 

@@ -72,7 +72,7 @@ def new_registry() -> CollectorRegistry:
 
 def metrics_page(registry: CollectorRegistry) -> Page:
     """
-    `/metrics` in Prometheus' text format; in that of OpenMetrics for who asks for it, while we trace.
+    `/metrics` in Prometheus' text format; in OpenMetrics' format for those who ask for it, while we trace.
 
     Only that format has exemplars. It writes le="1.0", so only those get it who gain by it.
     """

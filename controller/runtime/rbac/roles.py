@@ -56,7 +56,7 @@ def user_roles(kind: type[Kind], *, name: str = ROLE_NAME) -> list[dict[str, Any
     """
     Roles for people: to read the objects of a kind, and to edit them.
 
-    They join the cluster's own roles view, edit and admin, so that who has one of these has ours, too.
+    They join the cluster's own roles view, edit and admin, so that whoever has one of these also has ours.
     """
     resource = kind.resource
     read = [resource.plural, *([f"{resource.plural}/status"] if has_status_subresource(kind) else [])]

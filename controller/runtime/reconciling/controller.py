@@ -325,7 +325,7 @@ class Controller:
 
     def reconcile_once(self, name: ObjectName) -> float | None:
         """
-        Reconcile a name for a plan: nothing is repeated or remembered, and no write is waited for.
+        Reconcile a name for a plan: nothing is repeated or remembered, and it waits for no write.
 
         Returns: after how many seconds it would be reconciled again, 0 = after a change; None = it is paused.
         Raises: whatever the reconcile does.

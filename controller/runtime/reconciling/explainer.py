@@ -1,4 +1,4 @@
-"""What one controller knows of a name, gathered for those who ask why."""
+"""What one controller knows about a name, gathered to answer why."""
 
 from __future__ import annotations
 

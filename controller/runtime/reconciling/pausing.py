@@ -2,8 +2,8 @@
 Objects that are left alone: an annotation on the object, or on its namespace, stops their reconciles.
 
 A reconcile that is under way continues; the next one does nothing but write the condition Paused, where the
-status has conditions. Whatever comes meanwhile is dropped: the reconcile after the pause sees the state of
-then. The annotation is read from the cache, so the pause begins with its watch event.
+status has conditions. Whatever comes meanwhile is dropped: the reconcile after the pause sees the current
+state. The annotation is read from the cache, so the pause begins with its watch event.
 """
 
 from __future__ import annotations

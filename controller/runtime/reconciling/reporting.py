@@ -45,7 +45,7 @@ def _bug(error: BaseException) -> dict[str, Any]:
 
 
 def _fix(error: BaseException) -> dict[str, str]:
-    """What to declare after a 403 of the server's roles; nothing after another, as by a quota."""
+    """What to declare after a 403 from the server's roles; nothing after any other 403, such as a quota's."""
     denied = _DENIED.search(error.status.message) if isinstance(error, Forbidden) and error.kind else None
     if denied is None:
         return {}

@@ -52,7 +52,7 @@ def with_status(obj: K, status: APIStruct) -> K:
 
 
 def for_this_version(obj: Kind, **changes: Any) -> dict[str, Any]:
-    """A merge patch that holds only for the version of obj: else the server answers Conflict."""
+    """A merge patch that holds only for the version of obj; for any other the server answers Conflict."""
     there = {"uid": obj.metadata.uid, "resourceVersion": obj.metadata.resource_version}
     return {"metadata": {name: value for name, value in there.items() if value}, **changes}
 

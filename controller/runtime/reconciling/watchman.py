@@ -81,7 +81,7 @@ class Watchman:
             return self._running.get(name)
 
     def late(self, limit_seconds: float) -> list[tuple[Running, float]]:
-        """The reconciles that have run for as long, and for how long."""
+        """The reconciles that have run longer than the limit, and for how long."""
         now = self._clock.now()
         with self._lock:
             running = [(each, now - each.began_at) for each in self._running.values()]

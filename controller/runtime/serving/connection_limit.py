@@ -13,7 +13,7 @@ class ConnectionLimit:
     """
     Admits every new connection; of too many it cuts off the one that has been silent for longest.
 
-    So a client that holds connections open keeps no probe and no scrape out, and cuts off nobody who asks.
+    So a client that holds connections open blocks no probe or scrape, and cuts off no active client.
 
     State, under _lock: _open, silent for longest first; _at_work counts those that are being answered.
     Threads: the server's admits and waits, those of the connections do the rest.

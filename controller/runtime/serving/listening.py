@@ -37,7 +37,7 @@ def listen_error(error: OSError, host: str, port: int, purpose: str) -> ListenEr
     address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     if error.errno in _IN_USE:
         return PortInUseError(address, purpose, port_owner(port))
-    # asyncio puts the whole story into strerror
+    # asyncio puts the whole message into strerror
     words = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror or str(error)
     return ListenError(address, purpose, words.lower())
 

@@ -264,9 +264,9 @@ class SlotWork:
 
     def _can_open(self, admission: Admission, version: int, behind: _Behind) -> bool:
         """
-        Whether the caches have the slot: the controller's own, and all others that are in no trouble.
+        Whether the caches have the slot: the controller's own, and all others without trouble.
 
-        Those of kinds that are whole have what was written before the slot came. The others list it again.
+        Caches of unsharded kinds have what was written before the slot came. The others list it again.
         """
         return all(
             (each.has_listed(version) and all(one.is_done() for one in behind.get(each, ())))

@@ -45,7 +45,7 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
     One line.
 
     Fields: at as the clock counts; what is one of the words above; text is the event or cause that did not
-    count, what is waited for, or the error; by is the predicate, or what else decided; cause, of several the
+    count, what it waits for, or the error; by is the predicate, or what else decided; cause, of several the
     first, led to a reconcile, which took this many milliseconds and made these changes; of a wait,
     milliseconds are its longest; count = this many alike, one after the other.
     """

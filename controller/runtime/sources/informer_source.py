@@ -62,7 +62,7 @@ class Sink(Protocol):
     def add(
         self, name: ObjectName, cause: Cause, *, priority: int = DEFAULT_PRIORITY, version: str = ""
     ) -> None:
-        """Reconcile a name. Args: version = that of the object, if nothing but its status is new."""
+        """Reconcile a name. Args: version = the object's, if only its status is new."""
 
 
 class OwnerCache(Protocol):

@@ -1,9 +1,9 @@
 """
 Which watch events lead to a reconcile: asked per watch, on the listener's thread, before anything is queued.
 
-A resync comes as an update between two states of one resource version: GenerationChanged and the like keep it
-out. A predicate on a kind that others write must pass the fields that the reconcile reads: GenerationChanged
-on a Deployment would hide its status.
+A resync comes as an update between two states of one resource version: predicates such as GenerationChanged
+keep it out. A predicate on a kind that others write must pass the fields that the reconcile reads:
+GenerationChanged on a Deployment would hide its status.
 Follows: controller-runtime pkg/predicate.
 """
 

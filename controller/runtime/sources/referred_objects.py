@@ -69,7 +69,7 @@ ROUND_SECONDS: Final = 10.0
 IDLE_SECONDS: Final = 10.0
 """How long a watch continues without a reference, while there is room for all."""
 LOOK_SECONDS: Final = 0.5
-"""How soon after its beginning a watch of all takes the place of those of single names."""
+"""How soon after its beginning a watch of all replaces the watches of single names."""
 REFUSED_SECONDS: Final = 600.0
 """How long after a refusal the names of a namespace are not watched together."""
 

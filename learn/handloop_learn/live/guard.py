@@ -4,7 +4,7 @@ Who may see the live page, and who may act on it.
 A web page in a browser of this machine can reach loopback, too: directly, or under a name of its own that
 points here (DNS rebinding). So the Host of each request is checked on loopback, and an act needs the token of
 this process, which only our own page can read, and our own Origin. A page of another site can read nothing,
-but its requests would cost lists and places of viewers, so they are refused where the browser names the site.
+but its requests would cost work and viewers' places, so they are refused if the browser names the site.
 """
 
 from __future__ import annotations

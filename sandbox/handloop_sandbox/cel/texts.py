@@ -70,7 +70,7 @@ class Version:
 
     @property
     def value(self) -> tuple[Any, ...]:
-        """By what it is compared: one without what comes before a release is higher."""
+        """Its sort key: a version without a pre-release part is higher."""
         parts = [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in self.before.split(".")]
         return (*self.numbers, not self.before, *parts)
 

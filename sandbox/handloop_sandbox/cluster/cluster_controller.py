@@ -43,7 +43,7 @@ class Pace:
         return nominal / self.speed
 
     def jittered(self, nominal: float, source: random.Random) -> float:
-        """The same, times 0.9 to 1.6, so that things that start together do not end together."""
+        """The same, times 0.9 to 1.6, so that what starts together does not end together."""
         return self.seconds(nominal) * source.uniform(_LEAST, _MOST)
 
 

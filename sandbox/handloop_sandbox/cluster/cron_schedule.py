@@ -106,9 +106,9 @@ class Interval:
 
 def parsed(text: str, zone: str | None) -> Schedule | Interval:
     """
-    The schedule of a text.
+    The schedule that a string describes.
 
-    Raises: ValueError for a text or a zone that is none, with cron's words about the text.
+    Raises: ValueError for an invalid string or zone, with cron's words about the string.
     """
     if text.startswith(("TZ=", "CRON_TZ=")):
         prefix, _, text = text.partition(" ")

@@ -1,5 +1,5 @@
 """
-Whether a custom object is right: the values against the schema of its definition, in the server's words.
+Whether a custom object is valid: its values against its definition's schema, in the server's words.
 
 cel_rules.py evaluates expressions (x-kubernetes-validations).
 Follows: kube-openapi pkg/validation/validate, apiextensions pkg/apiserver/validation and schema/listtype.

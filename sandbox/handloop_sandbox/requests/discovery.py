@@ -118,7 +118,7 @@ def _subresource(resource: ServedResource, sub: Subresource) -> Document:
 
 
 def storage_version_hash(resource: ServedResource) -> str:
-    """Eight bytes that change with the version that objects are stored in."""
+    """Eight bytes that change with the storage version."""
     text = f"{resource.group}/{resource.storage_version}/{resource.kind}"
     return base64.b64encode(hashlib.sha256(text.encode()).digest()[:8]).decode()
 

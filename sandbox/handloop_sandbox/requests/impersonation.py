@@ -1,5 +1,5 @@
 """
-Who acts as another user, by the Impersonate headers, and who may.
+Who impersonates another user, by the Impersonate headers, and who may.
 
 Each part of the other user needs the verb `impersonate`: on users or serviceaccounts, groups, uids, and
 userextras/NAME. Differs: the rights of constrained impersonation (`impersonate-on:...`) give nothing, though

@@ -74,7 +74,7 @@ def _table_digest() -> bytes:
 
 @lru_cache(maxsize=64)
 def document(catalog: Catalog, group_version_path: str) -> bytes | None:
-    """`GET /openapi/v3/apis/apps/v1` and its like; None for a path that is not in the index."""
+    """Paths such as `GET /openapi/v3/apis/apps/v1`; None for a path that is not in the index."""
     for group, version in _group_versions(catalog):
         if _path_of(group, version) == group_version_path:
             return msgspec.json.encode(_document(catalog.in_group_version(group, version)))

@@ -77,7 +77,7 @@ def _definition(schema: Document) -> Document:
 
 
 def _schema(schema: Document) -> Document:
-    """A schema without the words of version 3; a reference keeps only its description."""
+    """A schema without version 3's keywords; a reference keeps only its description."""
     match schema:
         case {"$ref": name} | {"allOf": [{"$ref": name}]}:
             said = {key: schema[key] for key in ("description",) if key in schema}

@@ -1,5 +1,5 @@
 """
-Rows of kinds that run pods (Deployments, ReplicaSets, Jobs and their like), of autoscalers and budgets.
+Rows of kinds that run pods (Deployments, ReplicaSets, Jobs and so on), of autoscalers and budgets.
 
 Follows: kubernetes pkg/printers/internalversion/printers.go.
 """

@@ -52,7 +52,7 @@ def without_system_fields(obj: Object) -> Object:
 
 
 def for_create(obj: Object, context: Context, *, with_generation: bool) -> Object:
-    """A new object with the server's metadata. Where no generations are counted, a given one stays."""
+    """A new object with the server's metadata. For kinds without generations, a given one is kept."""
     metadata = {key: value for key, value in obj["metadata"].items() if key != "resourceVersion"}
     metadata["uid"] = context.new_uid()
     if with_generation:

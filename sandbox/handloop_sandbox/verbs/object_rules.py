@@ -93,7 +93,7 @@ def validate_new(resource: ServedResource, obj: Object) -> list[Cause]:
 
 
 def validate_update(resource: ServedResource, obj: Object, old: Object, subresource: str = "") -> Verdict:
-    """The complaints about a changed object. Those about metadata come twice, as from a real server."""
+    """The complaints about a changed object. Complaints about metadata come twice, as from a real server."""
     about_metadata = metadata.validate_update(obj["metadata"], old["metadata"])
     if not resource.custom:
         causes = about_metadata + validation.validate(resource, obj, old, subresource)

@@ -1,8 +1,8 @@
 """
 /scale: the replicas of an object as an autoscaling/v1 Scale, and the managers of that field.
 
-As upstream, a manager that got the replicas through the Scale has no time. Of two entries of one manager that
-differ in nothing else, the next write loses one.
+As upstream, the entry of a manager that got the replicas through the Scale has no time. If two entries of
+one manager differ in nothing else, the next write loses one.
 Follows: apiextensions pkg/registry/customresource/etcd.go (ScaleREST), kubernetes
 pkg/registry/apps/deployment/storage (ScaleREST), apimachinery pkg/util/managedfields/scalehandler.go.
 """

@@ -180,7 +180,7 @@ def _check_resource_version(call: Call, given: str, before: Stored) -> None:
     if given in ("", "0"):
         if call.resource.unconditional_update:
             return
-        # the real server names the resource in place of the kind
+        # the real server names the resource instead of the kind
         cause = invalid_value("metadata.resourceVersion", 0, "must be specified for an update")
         raise invalid_kind(call.resource.group, call.resource.plural, call.name, [cause])
     if int(given) != before.rv:

@@ -143,7 +143,7 @@ def _number(text: str) -> float:
 
 
 def _shortest(number: float) -> float:
-    """Whole numbers as an int with the fewest digits that name this float64, and zeros."""
+    """Integers as an int with the fewest digits that identify this float64, then zeros."""
     if not number.is_integer() or abs(number) >= _WHOLE_LIMIT:
         return number
     return int(number) if abs(number) < _INT64 else int(Decimal(repr(number)))
