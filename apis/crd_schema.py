@@ -1,8 +1,8 @@
 """
 Structural schemas generated from types, or a refusal; docs/types.md has a table of types and schemas.
 
-The decoder takes each object that the server takes, as the server stores it; and the server takes each
-object that the decoder takes. Only the server checks list types, CEL rules, `crd_required` and a Meta's
+The decoder accepts each object that the server accepts, as the server stores it, and the server each
+object that the decoder accepts. Only the server checks list types, CEL rules, `crd_required` and a Meta's
 extra_json_schema, and refuses whole numbers beyond 64 bits, which msgspec takes. Only the decoder checks
 structs that ANY_FIELDS marks.
 Follows: apiextensions.k8s.io/v1 JSONSchemaProps. kube-openapi (pkg/validation) compares whole numbers with

@@ -149,7 +149,7 @@ class ObjectMeta(APIStruct, omit_defaults=True):
 
 
 def _without_copy(metadata: ObjectMeta) -> dict[str, Any]:
-    """What is shown of annotations with kubectl's copy of the object: in that of a Secret are its values."""
+    """What is shown of annotations with kubectl's copy of the object: a Secret's copy has its values."""
     if LAST_APPLIED not in metadata.annotations:
         return {}
     return {"annotations": FrozenMap({**metadata.annotations, LAST_APPLIED: "***"})}
@@ -222,7 +222,7 @@ def _masked(obj: Kind) -> dict[str, Any]:
 
 
 def encodable(text: str) -> str:
-    """A string that JSON takes: half of a character, as of a subprocess' bytes, becomes an escape."""
+    """A string that JSON accepts: a broken character, such as from a subprocess, becomes an escape."""
     return text.encode(errors="backslashreplace").decode()
 
 

@@ -37,7 +37,7 @@ def same_fields(obj: msgspec.Struct, of: type[S], /, **changes: Any) -> S:
     """
     A struct of another type, with the fields that both have, by their names on the wire.
 
-    Args: changes are the fields that have to be given otherwise.
+    Args: changes are the fields with other values.
     Raises: msgspec.ValidationError for a value that does not fit its field there; TypeError for a field that
     is required and missing.
     """

@@ -273,7 +273,7 @@ class RESTClient:
         return response
 
     def _traced(self, call: Call, headers: dict[str, str]) -> Response:
-        """An attempt with a span of its own, where its thread is in one: lists of caches are in none."""
+        """An attempt with a span of its own, if its thread is in one: lists for caches are in none."""
         server = urlsplit(str(getattr(self._transport, "host", "")))
         facts: dict[str, str | int] = {
             "http.request.method": call.method,

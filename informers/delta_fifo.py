@@ -87,7 +87,7 @@ def extend(deltas: Deltas[T], delta: Delta[T]) -> None:
     """
     Add a delta to those of its key, except that two Deleted in a row are one.
 
-    Of two, the first stays, unless it holds a tombstone: a final state is worth more.
+    The first one stays, unless it holds a tombstone: a final state is worth more.
     """
     if delta.type is not _DELETED or deltas[-1].type is not _DELETED:
         deltas.append(delta)

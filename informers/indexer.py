@@ -412,7 +412,7 @@ class Indexer(Generic[T]):
     def _keyed(
         self, changes: Sequence[Change[T]]
     ) -> tuple[builtins.list[tuple[str, Change[T]]], dict[int, Exception]]:
-        """The changes that have a key, with that key; and by position the errors of the others."""
+        """The changes that have a key, with it, and the errors of the others by position."""
         key_func: KeyFunc = deletion_handling_meta_namespace_key_func
         try:
             return [(key_func(change[1]), change) for change in changes], {}

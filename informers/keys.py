@@ -155,7 +155,7 @@ def deletion_handling_object_to_name(obj: Object | DeletedFinalStateUnknown[Any]
 
 
 def final_state(obj: T | DeletedFinalStateUnknown[T]) -> T | None:
-    """The object itself, or the last state that a tombstone knows: the one place that unwraps tombstones."""
+    """The object itself, or the last state in a tombstone: the only place that unwraps tombstones."""
     if isinstance(obj, DeletedFinalStateUnknown):
         return obj.obj
     return obj

@@ -43,7 +43,7 @@ CUT_STREAMED_LISTS: Final = 3
 
 
 class ListFailed(ClientError):  # noqa: N818 - what happened
-    """A list could not be read or not be taken in; the exception's cause has the reason."""
+    """A list could not be read or processed; the exception's cause has the reason."""
 
 
 class StaleList(ClientError):  # noqa: N818 - what it is

@@ -335,7 +335,7 @@ class Reflector(Generic[T]):
         return False
 
     def _may_ask(self) -> bool:
-        """Whether this round has anything to ask for; without it the store is complete as it is: empty."""
+        """Whether this round has anything to ask for; if not, the store is complete: empty."""
         self._called_back = False
         if self._restriction.is_empty:
             self._intake.replace(Listed(), [], "")
@@ -462,7 +462,7 @@ class Reflector(Generic[T]):
         return None
 
     def _watch_was_silent(self, error: DeadlineExceeded) -> State | None:
-        """An idle kind may be silent: whether the server is gone shows when the next watch is opened."""
+        """An idle kind may be silent: the next watch shows whether the server is gone."""
         log.debug("Watch was silent, opening another", v=4, reflector=self.name, err=str(error))
         self._metrics.silent_watches.inc()
         self._tell_end(str(error))

@@ -71,7 +71,7 @@ def relist_reason(error: Exception) -> RelistReason:
 
 
 def may_open_again(error: Exception) -> bool:
-    """Whether a watch that could not be opened is tried again as it is: no connection, 429 and 5xx."""
+    """Whether a watch that could not be opened is retried unchanged: no connection, 429 and 5xx."""
     if isinstance(error, TransportError | TooManyRequests):
         return True
     if is_too_large_resource_version(error):

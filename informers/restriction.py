@@ -1,7 +1,7 @@
 """
 What an informer may hold of its kind at each moment: everything, or what a Restriction allows.
 
-Reflector, informer, intake and readers ask their Restriction, and never what it restricts by. Each version of
+Reflector, informer, intake and readers ask their Restriction, and never how it restricts. Each version of
 it has another set of objects. `Whole` is that of an informer without one; handloop.informers.sharding has
 that of replicas which share a kind.
 """
@@ -70,7 +70,7 @@ class Restriction(Protocol[T]):
         """Tell of none any more."""
 
     def has_listed(self, version: int) -> bool:
-        """Whether the consumer has had a list of all that may be held since that version. Any thread."""
+        """Whether, since that version, the consumer has had a list of all that may be held. Any thread."""
 
     # for the reflector
 

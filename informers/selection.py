@@ -208,7 +208,7 @@ def _fields(kind: type[Kind], text: str) -> tuple[FieldTerm, ...]:
 
 
 def _check_offered(kind: type[Kind], terms: tuple[FieldTerm, ...]) -> None:
-    """Raises: SelectorError. Of a custom kind that is not ours, its CRD knows the fields, and we do not."""
+    """Raises: SelectorError. The fields of a custom kind that is not ours are known only to its CRD."""
     resource, custom = kind.resource, not is_built_in(kind.resource.group)
     if custom and (kind.partial or issubclass(kind, Unstructured)):
         return

@@ -247,9 +247,9 @@ class SharedIndexInformer(Generic[T]):
         self, handler: ResourceEventHandler[T], *, resync_seconds: float | None = None
     ) -> Registration[T]:
         """
-        Call handler for every change; a handler that comes late first gets an add for every stored object.
+        Call handler for every change; a late handler first gets an add for every stored object.
 
-        Args: resync_seconds = how often it gets everything again, 0 = never, None = as the informer; at
+        Args: resync_seconds = how often it gets everything again, 0 = never, None = the informer's; at
               least 1 s, and in effect a multiple of the shortest period that was asked for before run.
         Raises: InformerStopped.
         """

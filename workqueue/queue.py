@@ -135,7 +135,7 @@ class BlockingQueue(ABC, Generic[T]):
 
     @abstractmethod
     def _take_back_locked(self, item: T) -> bool | None:
-        """End item's flight; whether it was put into the container again, None if it was not in flight."""
+        """End item's flight. Returns: whether it was requeued, None if it was not in flight."""
 
     @abstractmethod
     def statistics(self) -> QueueStatistics:

@@ -1,5 +1,5 @@
 """
-Whether the definition that a server serves fits a type: what it would drop, refuse, or fill in otherwise.
+Whether the definition that a server serves fits a type: what it would drop, refuse, or fill in differently.
 
 The rules are those of a change that goes from the type's definition to the served one, so `crd diff` and the
 checks of a program say the same. A definition that is newer, and has more, fits.

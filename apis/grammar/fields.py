@@ -115,7 +115,7 @@ def offered_fields(own: Sequence[str], *, namespaced: bool, custom: bool) -> tup
 def matcher(
     terms: Iterable[FieldTerm], *, custom: bool = False
 ) -> Callable[[Mapping[str, Any]], bool] | None:
-    """A function of objects as JSON; None when everything is selected. Args: custom = of a custom kind."""
+    """A function of objects as JSON; None when everything is selected. Args: custom = a custom kind."""
     aliases = {} if custom else _ALIASES
     compiled = [(tuple(aliases.get(t.field, t.field).split(".")), t) for t in terms]
     if not compiled:

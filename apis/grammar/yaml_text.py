@@ -32,7 +32,7 @@ def is_plain(text: str) -> bool:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Without references, with a text of several lines as such, and with a list of words in one line."""
+    """Without references, with multi-line strings as such, and with a list of words on one line."""
 
     def ignore_aliases(self, _: object) -> bool:
         return True
@@ -53,7 +53,7 @@ _Dumper.add_representer(list, _list)
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """Reads times, numbers such as 12:30, `=` and a value `<<` as the texts that they are in Kubernetes."""
+    """Reads times, numbers such as 12:30, `=` and a value `<<` as the strings that they are in Kubernetes."""
 
     yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {
         first: [

@@ -258,7 +258,7 @@ class Connections:
         _close_all(idle)
 
     def shown_certificate(self) -> Certificate | None:
-        """The certificate that the server shows, for a message about it; None where it cannot be had."""
+        """The certificate that the server presents, for a message about it; None if it is not available."""
         server, deadline = self._route.server, time.monotonic() + _PROBE_SECONDS
         if self._route.proxy is not None:
             return None

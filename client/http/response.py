@@ -66,4 +66,4 @@ class Stream(Protocol):
         """The rest of a short answer, such as an error's. Raises as read_block."""
 
     def close(self) -> None:
-        """Give the connection up, from any thread, any number of times; a blocked reader raises at once."""
+        """Close the connection, from any thread, any number of times; a blocked reader raises at once."""

@@ -167,7 +167,7 @@ class _Templates:
         return where(self._of_cluster(), text) + each
 
     def _of_cluster(self) -> str:
-        """When there is a role of the whole cluster; "" = always: with namespaces, for what is in none."""
+        """When a cluster-wide role exists; "" = always: with namespaces, for cluster-scoped access."""
         made = [(one["kind"], one["metadata"]["name"]) for one in self._made(_SOME_NAMESPACE, shards=0)]
         return "" if ("ClusterRole", self._source.name) in made else "not $.Values.namespaces"
 

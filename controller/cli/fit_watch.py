@@ -67,7 +67,7 @@ class FitWatch:
         self._thread.join(_STOP_SECONDS)
 
     def check(self) -> Well | None:
-        """For `/readyz`: a program works as well as it can with what does not fit, so it stays ready."""
+        """For `/readyz`: with what does not fit, a program works as well as it can, so it stays ready."""
         with self._lock:
             fits = self._fits
         if fits is None:

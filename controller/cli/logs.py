@@ -151,7 +151,7 @@ class _LineHandler(logging.Handler):
         self._out = structlog.WriteLogger(out)
 
     def createLock(self) -> None:  # noqa: N802 - a name of the library
-        """Have none: at its end the interpreter would wait for a line that blocks. WriteLogger has one."""
+        """Do not lock: on exit the interpreter would wait for a line that blocks. WriteLogger has a lock."""
         self.lock = _NoLock()  # type: ignore[assignment] # since Python 3.13 the library enters it unasked
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -347,7 +347,7 @@ def render_json(_logger: WrappedLogger, _method: str, event: EventDict) -> str:
 
 
 def _json_value(value: object) -> object:
-    """Numbers, maps and object names keep their shape; all else is text, as infinity is not JSON."""
+    """Numbers, maps and object names keep their shape; all else is a string, as infinity is not JSON."""
     if isinstance(value, int) or (isinstance(value, float) and math.isfinite(value)):
         return value
     if isinstance(value, ObjectName):

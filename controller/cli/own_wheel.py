@@ -1,9 +1,9 @@
 """
 The handloop that runs and its neighbours, as wheels for a project: of a checkout or what is installed.
 
-They are made of the files of the packages, so that no package index and no build tool is asked. The same
-files give the same bytes. The `kubernetes` package is an extra of theirs: 75 MiB for auth providers of a
-kubeconfig, and no pod has one.
+They are made from the packages' files, without a package index or a build tool. The same
+files give the same bytes. The `kubernetes` package is one of their extras: 75 MiB for auth providers of a
+kubeconfig, which no pod has.
 
 Follows: the binary distribution format of packaging.python.org.
 """

@@ -160,7 +160,7 @@ def missing_foreign(
 
 
 def foreign_scope(resource: str, scope: str) -> Problem:
-    """E08: what others define is namespaced, and not so in our type, or the other way round: scope says."""
+    """E08: a kind of others is namespaced, and our type is not, or the reverse, as scope says."""
     return Problem(
         code="E08",
         exit_code=EXIT_NO_CRD,
@@ -246,7 +246,7 @@ def stop_took_too_long(left: BaseException, shutdown_timeout: float) -> Problem:
 
 
 def cannot_share(error: BaseException) -> Problem:
-    """E17: the work cannot be shared by slots as asked for. Args: error has the reason, and the way out."""
+    """E17: the work cannot be shared by slots as requested. Args: error has the reason and the fix."""
     return Problem(code="E17", exit_code=EXIT_CONFIG, what=f"the work is not shared: {error}")
 
 

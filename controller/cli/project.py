@@ -88,7 +88,7 @@ def test_no_version_loses_anything() -> None:
 
 
 class ProjectError(Exception):
-    """A project cannot be made or extended. The message has the reason, fix the line to type, "" = none."""
+    """A project cannot be made or extended. The message has the reason; fix is what to type, "" = nothing."""
 
     def __init__(self, message: str, fix: str = "") -> None:
         super().__init__(message)
@@ -129,7 +129,7 @@ class Project:
         """
         A project in a folder that may exist, named after it.
 
-        Raises: ProjectError, also for the folder of something else.
+        Raises: ProjectError, also for a folder with other content.
         """
         project = cls(folder=folder, name=folder.resolve().name, domain=domain)
         if (folder / "pyproject.toml").exists() and (found := cls.at(folder)) != project:

@@ -34,7 +34,7 @@ _HEADERS: Final = {"Content-Type": "application/json"}
 
 
 class NotByServerError(Exception):
-    """The server does not do it. The message says why, "" = it has no such thing."""
+    """The server does not migrate. The message says why, "" = it does not support that."""
 
 
 class ServerMigration:

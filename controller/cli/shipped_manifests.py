@@ -24,7 +24,7 @@ _OF_OURS: Final = ("bundle", "charts", "samples", "install.yaml")
 
 
 def shipped_manifests(name: str, folder: Path = _FOLDER) -> Iterator[tuple[str, str]]:
-    """The path and the text of each that is written by hand. Kinds and roles are made of the code."""
+    """The path and the text of each hand-written manifest. Kinds and roles are generated from the code."""
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         place = path.relative_to(folder)
         text = path.read_text(encoding="utf-8")

@@ -52,7 +52,7 @@ def storage_problems(client: Client, kind: type[Kind], storage: str) -> Iterator
 
 
 def _schema(client: Client, resource: Resource) -> Schema | None:
-    """None if the server does not say: it publishes a definition a moment after it was changed."""
+    """None if the server does not say: it publishes a changed definition a moment later."""
     try:
         found = PublishedSchemas.fetch(client, resource.group, resource.version).find(resource, {})
     except ClientError:

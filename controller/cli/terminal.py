@@ -44,14 +44,14 @@ def writable(text: str, stream: TextIO) -> str:
 
 
 def show(text: str, stream: TextIO) -> None:
-    """Write lines for people. Lines that cannot be written are lost, as those of the log are."""
+    """Write lines for people. Lines that cannot be written are lost, like log lines."""
     with suppress(OSError, ValueError):
         stream.write(writable(text, stream))
         stream.flush()
 
 
 def open_closed() -> None:
-    """Give this process the standard streams that it was started without: what is written there is lost."""
+    """Give this process the standard streams that it was started without; they discard what is written."""
     # else the next file or connection gets this descriptor, and what others write to it
     while (number := os.open(os.devnull, os.O_RDWR)) <= _STDERR:
         pass

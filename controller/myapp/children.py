@@ -1,5 +1,5 @@
 """
-The children of a MyApp, which have its name: what they should be, and how they become so.
+The children of a MyApp, which have its name: their wanted state, and how they reach it.
 
 A MyApp applies the fields said here, and owns them. Replicas are patched: the server takes away what the next
 apply leaves out, so an autoscaler that takes over would find one replica.

@@ -186,7 +186,7 @@ class Assembly:
         self._watches = [self._new_watch(watch) for watch in spec.watches]
 
     def _declare_shards(self) -> list[str]:
-        """By UID: the reconciled kind by its own, owned kinds by label; whole what is watched otherwise."""
+        """By UID: the reconciled kind by its own UID, owned kinds by label; other watched kinds are whole."""
         kinds = None if self._manager.replica is None else self._manager.replica.kinds
         if kinds is None:
             return []

@@ -65,7 +65,7 @@ class ReferenceSpec(NamedTuple):
 
     @property
     def access(self) -> Access | None:
-        """Without a list of names there may be so many that each is read from the server."""
+        """Without a list of names there may be too many to watch: then each is read from the server."""
         if self.allowed is None:
             return Access(resource=self.kind.resource, verbs=("get", "list", "watch"), by_name=True)
         names = tuple(dict.fromkeys(self.allowed))

@@ -125,8 +125,8 @@ class Result:
     How a reconcile settled.
 
     Args: requeue_after in seconds: reconcile again then, even without a change; None or 0 = only after a
-    change. priority = with which the name waits for a worker then, None = as this time: higher ones come
-    first, watch events and changes have 0, objects of a first list and resyncs -100.
+    change. priority = the one with which the name then waits for a worker, None = as this time: higher ones
+    come first, watch events and changes have 0, objects of a first list and resyncs -100.
 
     Raises: ValueError; TypeError for a value that is not a number, such as a timedelta.
     """

@@ -186,7 +186,7 @@ def key_of(obj: Object) -> str:
 
 
 def chain(uid: str, controllers: dict[str, str]) -> Iterator[str]:
-    """The controller of an object, that one's, and so on. Args: controllers = uid -> its controller's."""
+    """The controller of an object, its controller, and so on. Args: controllers = uid -> its controller's."""
     found: set[str] = set()
     while (uid := controllers.get(uid, "")) and uid not in found:
         found.add(uid)

@@ -42,7 +42,7 @@ class Failure:
 
     def weighed(self, reference: Played, undisturbed: Played) -> Self:
         """
-        The same, with a doubt of the undisturbed run, if that differs from this one where a reference does.
+        The same, with a doubt about the undisturbed run, if a reference differs from that in the same place.
 
         Args: reference = a run in which the operator starts after the users, or restarts at rest.
         """
@@ -169,7 +169,7 @@ class Report:
 
     @property
     def covered(self) -> list[str]:
-        """What was struck, of how much; which branches were taken; and what this cannot show: a line each."""
+        """What was struck, out of how much; which branches ran; and what this cannot show: a line each."""
         struck = {(one.where, one.number) for one in self.struck}
         parts = []
         for where, words in PLACES.items():

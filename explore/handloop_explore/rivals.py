@@ -47,7 +47,7 @@ class Rivals:
             return False
 
     def _take_name(self, target: str, body: bytes | None) -> bool:
-        """Make an object that is nearly the wanted one: who takes it for its own has something to write."""
+        """Make an object that is nearly the wanted one: an operator that adopts it has something to write."""
         wanted: dict[str, Any] = json.loads(body) if body else {}
         collection, _, name = target.rpartition("/")
         if UID.search(name):
@@ -162,7 +162,7 @@ class Rivals:
 
 
 def _leaves(value: Any, path: Path = ()) -> Iterator[Path]:
-    """The paths of the texts and numbers in an object, except for those that say what it is."""
+    """The paths of the strings and numbers in an object, except for those that identify it."""
     inner = (
         value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
     )

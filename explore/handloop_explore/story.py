@@ -36,7 +36,7 @@ def lines(undisturbed: Played, played: Played) -> list[str]:
     """
     The story of a run for people, of about 40 lines.
 
-    It also tells what rivals do, and what the cluster itself deletes. Where all goes as in the undisturbed
+    It also says what rivals do, and what the cluster itself deletes. Where all is as in the undisturbed
     run, only the lines around something else are shown.
     """
     told = list(with_others(played))

@@ -57,7 +57,7 @@ class Striking(Protocol):
 
 
 class StruckTransport(ForwardingTransport):
-    """The operator's way to the server: its writes, reads and watches are counted, and may be struck."""
+    """The operator's connection to the server: writes, reads and watches are counted, and may be struck."""
 
     def __init__(self, transport: Transport, process: Striking) -> None:
         super().__init__(transport)
@@ -187,7 +187,7 @@ class StruckTransport(ForwardingTransport):
         *,
         unknown: bool,
     ) -> Response:
-        """The server's refusal, or none. Args: unknown = the request may have had an effect. Raises: so."""
+        """Raise the server's refusal, if any. Args: unknown = the request may have had an effect."""
         if what not in (*LOSSES, "timeout"):
             return answer_of(int(what))
         if what in ("lost", "timeout-after"):

@@ -79,12 +79,12 @@ class BlockedError(Exception):
 class VirtualThreads:
     """
     A world of threads. Use it with `with`: until its end, threading's names make virtual ones in this thread,
-    time is its own, and so is chance; see virtual_names.py.
+    time and randomness are its own; see virtual_names.py.
 
     Fields: now, virtual seconds since the beginning; epoch, the unix time then; switches, how often a thread
     was given the processor; order, which chooses who of those that can run is next, None = first come, first
     served; steps, which chooses before which locks a thread that reconciles is slow, None = at none.
-    Threads: one real one. Other real threads of the process get real locks and threads as ever.
+    Threads: one real one. Other real threads of the process still get real locks and threads.
     """
 
     def __init__(self, order: Random | None = None, *, seed: int = 1, epoch: float = EPOCH) -> None:
@@ -150,7 +150,7 @@ class VirtualThreads:
         join, is_alive = real.join, real.is_alive
 
         def begin(thread: Any) -> None:
-            """Start one that an author has made, maybe of another class: its run() runs in a virtual one."""
+            """Start an author's thread, maybe of another class: its run() runs in a virtual one."""
             if "virtual" in vars(thread):
                 raise RuntimeError("threads can only be started once")
             thread.virtual = VirtualThread(self, target=partial(_survived, thread.run), name=thread.name)
@@ -209,7 +209,7 @@ class VirtualThreads:
 
     @contextmanager
     def interrupted_in_main(self) -> Iterator[None]:
-        """Within, Ctrl-C is the main thread's, whichever runs: a worker outlives all that is raised in it."""
+        """Within, Ctrl-C is the main thread's, whichever runs: a worker survives what is raised in it."""
         before = signal.getsignal(signal.SIGINT)
         is_ours = before is signal.default_int_handler and self._real == threading.main_thread().ident
         if is_ours:

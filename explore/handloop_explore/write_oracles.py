@@ -1,4 +1,4 @@
-"""What must hold of the writes of every run, without an author, as the server has seen them."""
+"""What must hold for the writes of every run, by itself, as the server has seen them."""
 
 from __future__ import annotations
 
@@ -220,7 +220,7 @@ def _most_at_once(played: Played) -> Counter[tuple[str, str]]:
 
 
 def _under_way(played: Played) -> int:
-    """How many writes came to the server after the end of their process, or after it was suspended."""
+    """How many writes reached the server after the end of their process, or after it was suspended."""
     return sum(one.struck in ("crash-sent", "pause") and one.arrival is not None for one in played.writes)
 
 

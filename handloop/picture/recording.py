@@ -1,10 +1,10 @@
 """
 A recording, as the page gets it: steps that are counted from 1, and states.
 
-Which steps are in it: all that were told, but bookmarks, requests about Events, and, after a process' first
-one, successful renewals of a lease. They come with every run, and are never what it is about.
+It has all steps but bookmarks, requests about Events, and, after a process' first
+one, successful renewals of a lease. These occur in every run, and are never its subject.
 
-A state stands as what differs from the one before, by path: {"informers/1/fifo": 0}.
+A state is stored as its difference from the one before, by path: {"informers/1/fifo": 0}.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ _MOST_LINES: Final = 40
 
 
 class Snippet(NamedTuple):
-    """The function in which a step stands. line is the step's own, first that of the text's first line."""
+    """The function that has a step. line is the step's own, first the text's first line."""
 
     number: int
     words: str

@@ -1,5 +1,6 @@
 """
-Parts that tests replace, handed down whole: the clock, the source of random numbers, the start of threads.
+Parts that tests replace, passed down as a whole: the clock, the source of random numbers, the start of
+threads.
 
 A part that only reads the time takes a `Clock`. Locks come from `new_lock`.
 Decision: Seams are handed down whole.

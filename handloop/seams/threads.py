@@ -17,7 +17,7 @@ K = TypeVar("K")
 
 
 class AuthorExit(Exception):  # noqa: N818 - what happened
-    """An author's function raised what ends a program, such as SystemExit, on a thread that must live on."""
+    """An author's function raised what ends a program, such as SystemExit, on a thread that must survive."""
 
 
 def as_error(error: BaseException) -> Exception:

@@ -96,14 +96,14 @@ class Tracer(Protocol):
     def request(
         self, name: str, facts: Mapping[str, str | int], headers: dict[str, str]
     ) -> AbstractContextManager[Span]:
-        """A span of a request, if this thread has a span. Args: headers get those that carry it on."""
+        """A span of a request, if this thread has a span. Args: headers get the ones that propagate it."""
 
     def current(self) -> SpanContext | None:
         """The span of this thread."""
 
 
 class NoTracer:
-    """Makes none: for a thread that looked at `on` just before the end of the tracing."""
+    """Makes no spans: for a thread that read `on` just before tracing ended."""
 
     def reconcile(self, *_: object) -> AbstractContextManager[Span]:
         """See Tracer."""

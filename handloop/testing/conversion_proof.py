@@ -234,7 +234,7 @@ def _has(obj: Any, path: str) -> bool:
 
 @cache
 def _judge() -> Callable[[Schema, Document], bool]:
-    """Says whether a server takes an object. Without the sandbox, CEL rules are not looked at."""
+    """Says whether a server accepts an object. Without the sandbox, CEL rules are not checked."""
     try:
         from handloop_sandbox.custom import cel_rules, correlation, schema  # noqa: PLC0415 - an extra
     except ImportError:

@@ -156,7 +156,7 @@ class RunningOperator:
         return [obj for obj in found if hasattr(getattr(obj, "status", None), "observed_generation")]
 
     def _reconcile_again(self) -> None:
-        """A reconcile under way may have asked for the time before the move, and wait from after it."""
+        """A reconcile under way may have read the time before the move, and wait from after it."""
         for controller in self._controllers():
             controller.reconcile_again("the clock was moved")
 

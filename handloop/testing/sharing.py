@@ -102,7 +102,7 @@ class Sharing:
             return MappingProxyType(dict(self._holders))
 
     def made(self, plural: str) -> list[str]:
-        """The objects of a kind that were created, as `namespace/name`, each as often as it was."""
+        """The created objects of a kind, as `namespace/name`, each as often as it was created."""
         paths = [(write, _words(write.path)) for write in self.writes if write.method == "POST"]
         return [f"{at.namespace}/{one.body['metadata']['name']}" for one, at in paths if at.plural == plural]
 

@@ -31,7 +31,7 @@ class SlotFollower(Protocol):
     """What hears of each change of the slots."""
 
     def slots_changed(self) -> None:
-        """The slots are others now. On the thread that changes them, without a lock; it must not block."""
+        """The slots have changed. On the thread that changes them, without a lock; it must not block."""
 
 
 class HeldSlots:

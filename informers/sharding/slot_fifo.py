@@ -115,7 +115,7 @@ class SlotFIFO(DeltaFIFO[T]):
         return self._scope.slot_of(metadata.namespace, metadata.uid, metadata.labels)
 
     def _open_locked(self, asked: Held) -> set[int]:
-        """Open what was asked for and is still held; the slots that were not open before."""
+        """Open the requested slots that are still held. Returns: those that were not open before."""
         held, before = self._scope.held.now.since, self._open
         self._open = {slot: since for slot, since in asked.since.items() if held.get(slot) == since}
         return {slot for slot, since in self._open.items() if before.get(slot) != since}

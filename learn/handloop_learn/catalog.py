@@ -10,7 +10,7 @@ from handloop_learn.screen import Screen
 
 class Chapter(NamedTuple):
     """
-    One chapter: its module, what it is about, and how many minutes a reader takes.
+    One chapter: its module, its subject, and how many minutes a reader takes.
 
     read is a page of the docs that goes deeper, with its heading after `#`. run is the recording of the
     live page that shows the same; at is a mark in it, "" = its beginning.

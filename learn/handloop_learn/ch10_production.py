@@ -88,7 +88,7 @@ def chapter(screen: Screen) -> End:
 def _cut_off(
     screen: Screen, stage: Stage, ada: Replica, bob: Replica
 ) -> tuple[tuple[float, float], tuple[str, int, int]]:
-    """Let ada lose the lease. Returns: seconds to the takeover and between the two; what is shown then."""
+    """Make ada lose the lease. Returns: seconds to the takeover and between the two; what is shown then."""
     screen.break_it(
         "the server answers ada with errors only, so ada cannot renew the lease.",
         "Do ada's workers end before bob's begin?",

@@ -121,7 +121,7 @@ class _World:
         self._foos = stage.client.resource(Foo)
 
     def sync(self, what: str) -> State:
-        """Sync once with the Foo as it is on the server, and show what there is then."""
+        """Sync once with the Foo as it is on the server, and show what exists then."""
         try:
             sync(self._foos.get("example-foo", namespace="default"), self._foos, self.cloud)
         except CrashError as crash:

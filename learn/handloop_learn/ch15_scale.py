@@ -82,7 +82,7 @@ def chapter(screen: Screen) -> End:
 
 
 def _work(workers: int, adds: list[str], *, pause_seconds: float = 0.0) -> Work:
-    """Let workers sync what is added, with a pause after each add. Blocks: until nothing is left."""
+    """Make workers sync what is added, with a pause after each add. Blocks: until nothing is left."""
     queue: Queue[str] = Queue()
     lock, busy, most, syncs = threading.Lock(), Counter[str](), Counter[str](), Counter[str]()
 

@@ -30,7 +30,7 @@ class HandClock(RealClock):
         self._now += seconds
 
     def wait(self, condition: threading.Condition, timeout_seconds: float | None) -> bool:
-        """Wait once on condition, at most until the clock was moved by so much; None = forever."""
+        """Wait once on condition, at most until the clock was moved by this much; None = forever."""
         return self.wait_until(condition, None if timeout_seconds is None else self._now + timeout_seconds)
 
     def wait_until(self, condition: threading.Condition, at: float | None) -> bool:

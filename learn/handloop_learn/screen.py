@@ -22,7 +22,7 @@ _ROOMY: Final = 70  # columns from which names and values stand side by side, an
 
 
 class Colour(StrEnum):
-    """ANSI codes. A colour never stands alone: each line has a sign or a word, too."""
+    """ANSI codes. A colour is never the only sign: each line has a symbol or a word, too."""
 
     BOLD = "1"
     DIM = "2"

@@ -3,7 +3,7 @@ Who sends a request: a known user, a service account, the anonymous user, or a w
 
 The token may be in the server's URL, `http://127.0.0.1:PORT/TOKEN`: kubectl sends a bearer token over TLS
 only. A secret first part of the path works over plain loopback HTTP, with every client that takes a server
-URL with a path. A bearer token in the header counts before it, such as a service account's in a copy of the
+URL with a path. A bearer token in the header wins, such as a service account's in a copy of the
 sandbox's kubeconfig.
 """
 

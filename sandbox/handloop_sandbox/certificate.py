@@ -32,7 +32,7 @@ class NoCertificateError(OSError):
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """What a server needs to show a certificate. authority is the one to trust, as PEM."""
+    """What a server needs to present a certificate. authority is the one to trust, as PEM."""
 
     authority: bytes
     context: ssl.SSLContext = field(repr=False)

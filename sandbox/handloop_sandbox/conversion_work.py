@@ -74,7 +74,7 @@ class ConversionWork:
         return Work(run, user, context.now, context.random.getrandbits(64))
 
     def attempt(self, work: Work[T]) -> T | None:
-        """Do work with what is known; its needed is set if that is not enough. Locks: held."""
+        """Do work with what is known; needed is set if that is not enough. Locks: held."""
         chance = random.Random(work.seed)
         context = self._context(work.user)._replace(
             now=work.now, random=chance, new_uid=partial(new_uid, chance)

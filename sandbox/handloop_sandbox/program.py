@@ -1,5 +1,5 @@
 """
-The sandbox as a program of its own; and what the command line of handloop takes of it.
+The sandbox as a program of its own, and the parts of it that handloop's command line uses.
 
 handloop imports nothing of the sandbox: it finds this module by the entry point `sandbox`.
 """
@@ -101,7 +101,7 @@ def _say(text: str) -> None:
 
 
 def _leads_to_a_server(path: Path) -> bool:
-    """Whether somebody's server answers where a kubeconfig leads: then the file is not ours to write."""
+    """Whether another server answers at a kubeconfig's address: then the file is not ours to write."""
     try:
         document = yaml.safe_load(path.read_text(encoding="utf-8"))
         url = document["clusters"][0]["cluster"]["server"]

@@ -73,7 +73,7 @@ class NamespaceAnnotations:
                 changed(namespace)
 
     def _gone(self, obj: Any) -> None:
-        """Its objects are gone, too; one that is made again comes with what is written on it."""
+        """Its objects are gone, too; if it is recreated, its annotations come with it."""
         state: Any = final_state(obj)
         before = {} if state is None else state.metadata.annotations
         self._changed(deletion_handling_object_to_name(obj).name, before, None)

@@ -1,8 +1,8 @@
 """
-Caches at a takeover: nobody acts before they have all that was written before it.
+Caches at a takeover: nobody acts before the caches have all earlier writes.
 
 A process that becomes the leader, of all or of a part, takes over from another one. Its own watches may not
-have brought the last writes of that one yet. It would make a second child, or undo a change. client-go and
+have brought that process' last writes yet. It would make a second child, or undo a change. client-go and
 controller-runtime do not wait for this.
 """
 

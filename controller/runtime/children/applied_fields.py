@@ -276,7 +276,7 @@ def _digest_of_ours(said: Fields, there: Fields) -> int:
     """
     The digest of the live values of the wanted fields.
 
-    Not of the fields beside them: to those that a scheduler or another controller sets an apply means
+    Without the fields next to them: to those that a scheduler or another controller sets, an apply means
     nothing, and it may be refused, or even do harm: a port with the protocol "" is a new entry at each apply.
     """
     return _digest(_ours(said, there))

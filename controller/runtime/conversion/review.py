@@ -92,5 +92,5 @@ def _result(request: _Request, converters: Converters, is_news: Callable[[str], 
 
 
 def _plain(text: str) -> str:
-    """As a terminal may show it, and JSON can have it: no control characters, no half of a pair."""
+    """Text that is safe for a terminal and for JSON: no control characters, no half of a pair."""
     return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in text)

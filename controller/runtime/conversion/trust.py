@@ -61,7 +61,7 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """Decides by the time, the Secret, and what the definitions trust. name is that of its authorities."""
+    """Decides by the time, the Secret, and what the definitions trust. name names its authorities."""
 
     name: str
     hosts: Sequence[str]
@@ -71,7 +71,7 @@ class Trust:
         """
         The next state.
 
-        Args: given may be empty, or anything that somebody has written; trusted are the bundles of all
+        Args: given may be empty, or anything that somebody wrote; trusted are the bundles of all
         definitions; now in seconds since the Unix epoch.
         Raises: ImportError without the cryptography package.
         """

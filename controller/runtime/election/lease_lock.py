@@ -38,7 +38,7 @@ class LeaseLock:
     """
     A Lease under one identity.
 
-    Its resource version makes every update conditional: of two candidates that read the same state, the
+    Its resource version makes every update conditional: if two candidates read the same state, the
     server lets one win.
 
     Fields: name of the Lease; identity, unlike any other candidate's.

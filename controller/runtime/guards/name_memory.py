@@ -1,8 +1,8 @@
 """
 What one controller remembers of names from one reconcile to the next, and forgets when they leave.
 
-With slots, another replica works on them meanwhile. So nothing of before counts when they come back: no
-back-off, no floor, no fields that were applied. Whatever a controller keeps by name registers here where it
+With slots, another replica works on them meanwhile. So nothing old counts when they come back: no
+back-off, no floor, no fields that were applied. Whatever a controller keeps by name registers here when it
 is made:
 
     queue             names that wait, back off, are scheduled, or have failed for good

@@ -197,7 +197,7 @@ class OwnWrites:
             self._floors[name] = floors
 
     def has_deleted(self, name: ObjectName, obj: Kind) -> bool:
-        """Whether that very object was deleted on behalf of a name, and no reconcile has seen its end yet."""
+        """Whether exactly that object was deleted on behalf of a name, and no reconcile has seen that yet."""
         with self._lock:
             floor = self._floors.get(name, {}).get((obj.resource.group_resource, object_name(obj)))
         return floor is not None and floor.gone and floor.uid == obj.metadata.uid
@@ -289,7 +289,7 @@ class OwnWrites:
         return 0.0
 
     def _seconds_behind(self, floor: _Floor, *, believes_past: bool) -> float:
-        """For how long that cache counts as behind; 0 when it has the object as the server has it."""
+        """How long that cache counts as behind; 0 when its object is the server's."""
         resource, now = floor.resource, self._clock.now()
         with self._lock:
             until = self._behind_until.get(resource, -math.inf)

@@ -20,7 +20,7 @@ QUIET_SECONDS: Final = 60.0
 
 
 class HeldBackError(ReconcileError):
-    """It is too early to do the same again; retried. Fields: retry_seconds, until it may be done."""
+    """It is too early to repeat an action; retried. Fields: retry_seconds, until it may be repeated."""
 
     def __init__(self, why: str, seconds: float) -> None:
         super().__init__(f"{why}: held back for {seconds:.1f} s")

@@ -67,7 +67,7 @@ def changed_fields(
     before: Mapping[str, Any], after: Mapping[str, Any], *, ours: str = "", only: Mapping[str, Any] = NOTHING
 ) -> Iterator[FieldChange]:
     """
-    What differs between an object as the server has it, and as it would be.
+    What differs between an object on the server and its planned state.
 
     Args: ours is the manager that writes; only = at the places of what was sent, nothing = everywhere.
     """

@@ -293,7 +293,7 @@ class Context:
 
     def set_conditions(self, obj: Reporting, *conditions: Condition) -> Conditions:
         """
-        An object's conditions with these added, or in place of those of their types: set_condition, now.
+        An object's conditions with these added, or replaced by type: set_condition, now.
 
         A condition without an observed_generation is of the object's generation: `kubectl wait` takes one of
         an earlier generation for out of date.

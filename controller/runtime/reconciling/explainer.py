@@ -61,7 +61,7 @@ class Why(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Explainer:
-    """Asks the parts of a controller. Threads: any; each part is asked for itself, so it may have gone on."""
+    """Asks the parts of a controller. Threads: any; each part is asked separately, so others may change."""
 
     def __init__(
         self,

@@ -181,7 +181,7 @@ def _seconds(seconds: float) -> str:
 
 
 def near(name: str, names: Iterable[str]) -> tuple[str, ...]:
-    """Up to three names that are like one that nobody knows: the same elsewhere, or alike in its place."""
+    """Up to three names similar to an unknown one: the same name elsewhere, or a similar one nearby."""
     from difflib import get_close_matches  # noqa: PLC0415 - for those who mistype
 
     namespace, _, last = name.rpartition("/")

@@ -34,7 +34,7 @@ _LONGEST: Final = 32_768
 
 
 def can_stall(kind: type[Kind]) -> bool:
-    """Whether the status of a kind has conditions, and is its controller's: none of a partial view."""
+    """Whether the status of a kind has conditions, and belongs to its controller, unlike a partial view's."""
     status = fields_of(kind).get("status")
     if status is None or not has_status_subresource(kind) or kind.partial or is_built_in(kind.resource.group):
         return False

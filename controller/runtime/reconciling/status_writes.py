@@ -1,7 +1,7 @@
 """
-Writes of a status: a merge patch of what differs, and what the server makes of it.
+Writes of a status: a merge patch of what differs, and the server's reaction.
 
-A PUT of our type would delete the fields that a newer definition has beside ours. A definition that is older
+A PUT of our type would delete the fields that a newer definition has besides ours. A definition that is older
 lacks fields of ours: the server drops them, so the object differs from what is wanted forever. Such fields
 are reported, and are no reason for a write.
 """

@@ -1,4 +1,4 @@
-"""A reconcile as a span: what its queue and its context know of it, and what the record of decisions."""
+"""A reconcile as a span, with what its queue, its context and the record of decisions know."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def work_of(context: Context, kind: str, taken: Taken, annotations: Mapping[str,
 
     It continues with a trace that a watch event has just brought, if that is the only one. All others are
     links: those of several events, that of the reconcile before, and the one that the object has since
-    long ago. So a trace ends, and a loop of reconciles is not one without an end.
+    long ago. So every trace ends, even in an endless loop of reconciles.
     """
     brought = dict.fromkeys(each.trace for each in taken.causes if each.trace and each.verb)
     parent = next(iter(brought)) if len(brought) == 1 else None

@@ -30,7 +30,7 @@ class Running(NamedTuple):
 
 class Watchman:
     """
-    Knows which reconciles run, and reports each once that runs for too long.
+    Knows which reconciles run, and reports each that runs too long, once.
 
     Fields: limit_seconds, how long a reconcile may run before it is reported, None = forever; stop, with
     which the thread ends.

@@ -149,7 +149,7 @@ class _Slot:
         return not self.is_alive()
 
     def is_expected(self, seconds: float) -> bool:
-        """Whether an elector asks for its Lease, and has just taken it, or sees it free within so long."""
+        """Whether an elector asks for its Lease, and has just taken it, or sees it free within this time."""
         if self.is_idle or self._stop.is_set():
             return False
         return self.candidacy.is_leader() or self.candidacy.statistics().expires_in_seconds <= seconds
@@ -273,7 +273,7 @@ class ShardCoordinator:
         self._leader = ""
 
     def seconds_to_write(self, slot: int) -> float:
-        """For how long no other replica can be writing for a slot; 0 when its Lease is not ours."""
+        """How long no other replica can be writing for a slot; 0 when its Lease is not ours."""
         return self._slots[slot].candidacy.seconds_to_write()
 
     def statistics(self) -> ShardStatistics:

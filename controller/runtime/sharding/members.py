@@ -104,7 +104,7 @@ class _Seen(NamedTuple):
 
 class Members:
     """
-    Our own membership, and what we see of the others' Leases.
+    Our own membership, and what we see of other members' Leases.
 
     State: joined, whether our settings have been compared with those of all that live, and no leader is at
     work; _own keeps our member Lease, and _leaders that of leader election; _begun_at, when ours was created,
@@ -299,7 +299,7 @@ class Members:
         """
         The renewal that marked slots count by, if the list shows our last one: else the list is older.
 
-        None also while we are not a member, and beside one that knows no marks.
+        None also while we are not a member, or together with a member that knows no marks.
         """
         own, knows = (
             self._seen.get(self._own_name),

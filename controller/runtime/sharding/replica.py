@@ -53,7 +53,7 @@ _LIST_SECONDS: Final = 5.0
 
 class Replica:
     """
-    The part of this process in the work of all replicas. Implements SlotServer.
+    This process' share in the work of all replicas. Implements SlotServer.
 
     Fields: shards; held, its slots; work, which serves them; kinds, by UID how each is sharded, else None;
     coordinator; objects, how many there are of each slot.

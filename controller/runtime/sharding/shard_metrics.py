@@ -57,5 +57,5 @@ class ShardMetrics:
         """Nothing: a renewal that had to read first matters for a single lease."""
 
     def handed_over(self, name: str, seconds: float) -> None:  # noqa: ARG002 - no label for a slot
-        """We took a slot over, so long after the last change of its Lease by another holder."""
+        """We took a slot over, this long after another holder last changed its Lease."""
         self._hand_over.observe(seconds)

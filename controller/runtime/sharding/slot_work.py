@@ -236,7 +236,7 @@ class SlotWork:
             self._end(tenure)
 
     def lost(self, slot: int) -> None:
-        """The Lease of a slot is lost: what its reconciles still write is refused, even if it comes back."""
+        """The Lease of a slot is lost: later writes of its reconciles are refused, even if it comes back."""
         with self._lock:
             if (tenure := self._tenures.get(slot)) is not None:
                 tenure.closing = True

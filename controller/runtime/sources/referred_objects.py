@@ -115,7 +115,7 @@ class Stoppable(Protocol):
 
 
 def may_exist(name: ObjectName) -> bool:
-    """Whether a server may have an object of that name: a user may have written any text."""
+    """Whether a server may have an object with that name: a user may have written anything."""
     return len(name.name) <= _LONGEST_NAME and not (
         path_segment_errors(name.name) or path_segment_errors(name.namespace)
     )
@@ -386,7 +386,7 @@ class ReferredObjects(Generic[T]):
     # names that are polled
 
     def _has_upkeep_locked(self) -> bool:
-        """Whether a name is polled or idle, or it is not known yet whether a namespace's need to be."""
+        """Whether a name is polled or idle, or whether that is not known yet for a namespace."""
         return bool(self._polled or self._idle) or any(not each.has_synced() for each in self._all.values())
 
     def _keep_up_locked(self) -> None:

@@ -73,7 +73,7 @@ class ClusterActs:
             self._make_foo(f"live-{number:04}", expected=HTTPStatus.CONFLICT)
 
     def make_ghost(self) -> None:
-        """Make the Foo whose deletion is going to be missed. Without a Deployment, it is quiet after that."""
+        """Make the Foo whose deletion will be missed. Without a Deployment, it is quiet after that."""
         self._make_foo(GHOST, deployment="", expected=HTTPStatus.CONFLICT)
 
     def expire(self) -> None:

@@ -72,7 +72,7 @@ class InstanceFaults:
                 self._slowed.append((listener, own))
 
     def hasten(self) -> None:
-        """Let the event handlers be as fast as they are; a call that sleeps wakes up."""
+        """Let the event handlers run at full speed again; a sleeping call wakes up."""
         with self._lock:
             slowed, self._slowed = self._slowed, []
         for listener, own in slowed:

@@ -23,7 +23,7 @@ def visible(text: str) -> str:
 
 
 def skipped(missed: int | None) -> str:
-    """What a gap of this many steps is called, None = nobody knows of how many."""
+    """The words for a gap of this many steps, None = the number is unknown."""
     return "steps were not recorded meanwhile" if missed is None else f"+{missed} events skipped"
 
 

@@ -222,7 +222,7 @@ def _loop(node: Comprehension) -> Program:
 
 
 def _entries(values: Any, count: int) -> Iterable[tuple[Any, ...]]:
-    """What a loop gives its variables: elements or keys, or indices and keys with their values."""
+    """The values of a loop's variables: elements or keys, or indices and keys with their values."""
     if isinstance(values, dict):
         return values.items() if count > 1 else zip(values)
     if isinstance(values, list):

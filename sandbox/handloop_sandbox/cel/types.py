@@ -92,7 +92,7 @@ def _read(words: list[str]) -> tuple[CelType, list[str]]:
 
 
 def resolved(bindings: Bindings, found: CelType, *, open_ends: bool = False) -> CelType:
-    """A type with its variables replaced by what they stand for; open_ends: those left are dyn."""
+    """A type with its variables replaced by their types; open_ends: unbound ones become dyn."""
     while found.is_variable and found in bindings:
         found = bindings[found]
     if found.is_variable:

@@ -105,7 +105,7 @@ class Step(NamedTuple):
 
 
 class View(NamedTuple):
-    """What a step may read; random is the only source of chance. signing_key is that of tokens."""
+    """What a step may read; random is the only source of randomness. signing_key signs tokens."""
 
     state: State
     catalog: Catalog
@@ -163,7 +163,7 @@ class KeyedController(ABC, Generic[K]):
         return Step(writes, self._dirty.next_wake())
 
     def refused(self, write: Write, status: Status, now: float) -> None:
-        """Nothing to do, unless a controller does more: a change of the object brings the next look."""
+        """Nothing to do, unless a controller does more: a change of the object triggers the next look."""
 
     @abstractmethod
     def _observe(self, view: View, change: Change, now: float) -> None:

@@ -199,7 +199,7 @@ def with_failure(status: Status, replica_sets: Sequence[Object], new: Object | N
 
 
 def pause_finding(deployment: Object) -> Finding | None:
-    """The change of the Progressing condition by a pause or its end; None = no change."""
+    """The Progressing condition after a pause or its end; None = no change."""
     present = condition(deployment, PROGRESSING)
     reason = present["reason"] if present else ""
     if not has_deadline(deployment) or reason == TIMED_OUT:

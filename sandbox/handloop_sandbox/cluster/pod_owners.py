@@ -70,7 +70,7 @@ class PodOwnerController(KeyedController[Key]):
         return step._replace(writes=[*told, *step.writes])
 
     def refused(self, write: Write, status: Status, now: float) -> None:
-        """Look again: at once where a pod may not be created, so that it can be told."""
+        """Look again: at once where a pod may not be created, so that this is reported."""
         owner = controller_of(write.object) if write.object and "metadata" in write.object else None
         if write.group_resource != PODS or owner is None:
             return

@@ -51,7 +51,7 @@ def _with_type(go_type: str, value: Any) -> str:
 
 
 def _shown(go_type: str) -> str:
-    """A type as Go names it: the last part of its package and its own name."""
+    """A type's name in Go: the last part of its package and its own name."""
     prefix_end = max(go_type.rfind("*"), go_type.rfind("]")) + 1
     prefix, name = go_type[:prefix_end], go_type[prefix_end:]
     if prefix.startswith("map["):

@@ -37,7 +37,7 @@ class Ask(NamedTuple):
 
 
 def objects_in(folder: Path, broken: list[str]) -> Iterator[Body]:
-    """The objects of all files in a folder, lists taken apart; broken gets what is said of other files."""
+    """The objects of all files in a folder, lists expanded; broken gets the errors of other files."""
     files = sorted(folder.rglob("*")) if folder.is_dir() else [folder]
     for file in files:
         if file.suffix not in {".yaml", ".yml", ".json"}:

@@ -48,7 +48,7 @@ class _Place(NamedTuple):
 
     @property
     def is_unchanged(self) -> bool:
-        """Whether it is as it was; what has no former value is, if all around it is."""
+        """Whether it is unchanged; a value without a former one is, if all around it is."""
         place = self if self.old is not ABSENT else self.above
         return place is not None and is_unchanged(place.schema, place.value, place.old)
 
@@ -58,7 +58,7 @@ class _Place(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """The complaints of rules, and those that only warn: they are about what has not changed."""
+    """The complaints of rules, and the ones that only warn, as they are about unchanged values."""
 
     causes: list[Cause]
     warnings: list[Cause]

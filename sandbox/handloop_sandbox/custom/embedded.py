@@ -36,7 +36,7 @@ def _is_in(schema: Schema) -> bool:
 
 def decode(schema: Schema | None, obj: dict[str, Any], unknown: list[str]) -> dict[str, Any]:
     """
-    Give the metadata of embedded resources its canonical form.
+    Put the metadata of embedded resources into canonical form.
 
     Raises: typed.DecodeError with the path of the embedded resource.
     """

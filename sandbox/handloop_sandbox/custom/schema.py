@@ -46,7 +46,7 @@ _TYPE_NAMES: Final = {
 
 def validate(schema: Schema, value: Any, old: Any = ABSENT, *, prefix: str = "") -> list[Cause]:
     """
-    The complaints of a schema about a value; none about parts that are as they were in old.
+    The complaints of a schema about a value; none about parts that are unchanged since old.
 
     Args: prefix is put before the field of each cause, but not into the texts (as for the status alone).
     """
@@ -231,7 +231,7 @@ def _number(value: float) -> str:
 
 
 def _enum_causes(schema: Schema, value: Any, path: str) -> list[Cause]:
-    """An enum takes no null, even if it lists it, or if the schema is nullable."""
+    """An enum accepts no null, even if it lists null or the schema is nullable."""
     allowed = schema.get("enum")
     if not allowed:
         return []

@@ -46,7 +46,7 @@ def default(schema: Schema | None, obj: Mapping[str, Any], *, keep_nulls: bool =
 
 
 def without_nulls(schema: Schema | None, value: Any) -> Any:
-    """A value without the nulls that are none of its schema's and that no default replaces."""
+    """A value without nulls that its schema does not allow and no default replaces."""
     if isinstance(value, list):
         items = structure.items_of(schema or _NONE)
         return value if items is None else [without_nulls(items, entry) for entry in value]

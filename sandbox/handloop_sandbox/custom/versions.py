@@ -2,8 +2,8 @@
 Custom objects on their way into the storage and out of it.
 
 Each version that an object passes prunes it by its own schema. The version that it is stored in fills in
-defaults too, with each read: a later schema shows its defaults at once. Where a definition has a conversion
-webhook, that one makes an object of another version.
+defaults too, with each read: a later schema shows its defaults at once. If a definition has a conversion
+webhook, the webhook converts objects to another version.
 Follows: apiextensions pkg/apiserver/customresource_handler.go (crdConversionRESTOptionsGetter,
 schemaCoercingConverter, unstructuredDefaulter).
 """
@@ -23,7 +23,7 @@ def stored_form(resource: ServedResource, obj: Object) -> Object:
 
 
 def served_form(resource: ServedResource, obj: Object) -> Object:
-    """A stored object as the served version has it; the same object where that makes no difference."""
+    """A stored object in the served version; the same object if nothing differs."""
     return served_forms(resource, [obj])[0]
 
 

@@ -258,10 +258,10 @@ class Expire(WatchFault, frozen=True, kw_only=True, tag="expire"):
 
 class Lag(WatchFault, frozen=True, kw_only=True, tag="lag"):
     """
-    Reads see the past: the state this many changes ago; None = the state when the fault was asked for.
+    Reads see old state, from this many changes ago; None = the state when the fault was asked for.
 
     A real server whose watch cache is behind asks the store itself for a read without a resource version. So
-    does the sandbox: such a read sees the present. With consistent_reads it sees the past, too. Open watches
+    does the sandbox: such a read sees the present. With consistent_reads it sees old state, too. Open watches
     are held back unless the fault has a count.
     """
 

@@ -109,7 +109,7 @@ def _messages() -> dict[str, msgspec.Raw]:
 
 @cache
 def message(name: str) -> dict[int, MessageField] | None:
-    """The fields of a message by number; it has the name of its schema. None for an unknown one."""
+    """The fields of a message, which is named like its schema, by number. None for an unknown one."""
     raw = _messages().get(name)
     if raw is None:
         return None

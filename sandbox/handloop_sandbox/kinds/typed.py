@@ -370,7 +370,7 @@ _SHAPES: Final[dict[Shape, Decoder]] = {
 
 
 def _zero_maker(schema: Schema) -> Callable[[], Any]:
-    """The value of an absent member that is never left out; a struct shows its own such members."""
+    """The value of an absent member that is never omitted; a struct shows its own such members."""
     if structure.is_struct(schema) and structure.shape_of(schema) is Shape.PLAIN:
         return lambda: _decoder(schema)({}, Report())
     return lambda: structure.zero_of(schema)

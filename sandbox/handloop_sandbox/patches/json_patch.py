@@ -211,7 +211,7 @@ def _spelled_values(body: bytes) -> list[msgspec.Raw]:
 
 
 def _is_spelled(found: Any, raw: msgspec.Raw) -> bool:
-    """Whether a value is spelled as Go spells it: with `&`, `<` and `>` escaped, and no other letters."""
+    """Whether a value is spelled as in Go: with `&`, `<` and `>` escaped, and no other letters."""
     if isinstance(found, dict) and raw:
         inner = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
         return all(_is_spelled(entry, inner[key]) for key, entry in found.items())

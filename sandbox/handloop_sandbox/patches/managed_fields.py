@@ -189,7 +189,7 @@ def changes_for_others(
 def seen_in(
     resource: ServedResource, objects: Sequence[Mapping[str, Any]], api_version: str
 ) -> list[dict[str, Any]]:
-    """Objects as a webhook has them in another version; without one they are the same in all."""
+    """Objects as a webhook converts them to another version; without one they are the same in all."""
     given = [dict(obj) for obj in objects]
     if resource.conversion is None or all(obj["apiVersion"] == api_version for obj in given):
         return given

@@ -123,7 +123,7 @@ def is_master(user: User) -> bool:
 
 
 def rules(state: State, user: User, namespace: str) -> list[Mapping[str, Any]]:
-    """The rules that hold for a user in a namespace; "" = those that hold everywhere."""
+    """The rules that apply to a user in a namespace; "" = those that apply everywhere."""
     return list(_rules(state, user, namespace))
 
 

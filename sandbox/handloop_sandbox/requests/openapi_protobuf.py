@@ -37,7 +37,7 @@ def version_3(document: bytes) -> bytes:
 
 
 def _members(value: Mapping[str, Any], fields: _Fields) -> bytes:
-    """The fields of a message; "x-" is the number of its extensions, members without a row stay out."""
+    """The fields of a message; "x-" is the number of its extensions, members without a row are omitted."""
     written = []
     for key, member in value.items():
         if key in fields:

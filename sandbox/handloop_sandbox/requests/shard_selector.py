@@ -76,7 +76,7 @@ def shard_selector(call: RequestCall) -> ShardSelector | None:
 
 
 def shard_info(call: RequestCall) -> dict[str, Any]:
-    """The member shardInfo of a ListMeta: only whole objects of a built-in kind come with it."""
+    """The member shardInfo of a ListMeta: only whole objects of a built-in kind have it."""
     selector = None if call.resource.custom or call.form.shape else shard_selector(call)
     return {} if selector is None else {"shardInfo": {"selector": str(selector)}}
 

@@ -118,7 +118,7 @@ def _unset(new: Object) -> list[Cause]:
 
 
 def _shown(name: str, event: Object) -> Any:
-    """A member as Go compares and prints it: structs with all fields, absent texts and counts as zero."""
+    """A member as Go compares and prints it: structs with all fields, absent strings and counts as zero."""
     value = event.get(name)
     if name in {"regarding", "related", "deprecatedSource"}:
         members = _SOURCE if name == "deprecatedSource" else _REFERENCE

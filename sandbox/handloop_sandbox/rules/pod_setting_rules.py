@@ -1,5 +1,5 @@
 """
-What a pod says beside its containers and volumes: name resolution, gates, system, overhead.
+What a pod says besides its containers and volumes: name resolution, gates, system, overhead.
 
 Follows: kubernetes pkg/apis/core/validation/validation.go (ValidatePodSpec).
 """

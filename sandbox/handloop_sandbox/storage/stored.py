@@ -29,8 +29,8 @@ class Stored:
 
     object carries the apiVersion of the storage version. tail is its JSON after `kind` and `apiVersion`
     (`"metadata":{...},...}`). Answers in any served version, list items and watch events are joined from
-    these bytes, not encoded again. served is the form that was asked for last, None for one like this object.
-    converted has what a webhook has made of it, by revision of its definition and version.
+    these bytes, not encoded again. served is the last requested form, None for one like this object.
+    converted has the webhook's results, by revision of its definition and version.
     """
 
     __slots__ = ("converted", "object", "rv", "served", "tail")

@@ -24,7 +24,7 @@ _CONTAINERS: Final = {"containers": "container", "initContainers": "init contain
 
 
 def with_defaults(call: Call, pod: Object) -> Object:
-    """A new pod whose containers have the requests and limits of the namespace; an annotation tells which."""
+    """A new pod whose containers have the requests and limits of the namespace; an annotation says which."""
     for item in _items(call, "Container"):
         defaults = Resources(item.get("defaultRequest") or {}, item.get("default") or {})
         told: list[str] = []

@@ -35,7 +35,7 @@ def admitted(call: Call, pod: Object) -> Object:
     """
     A new pod as admission leaves it, Pending.
 
-    Raises: StatusError 403 for what it names and nobody made.
+    Raises: StatusError 403 for what it names and does not exist.
     """
     pod = limit_ranges.with_defaults(call, pod)
     spec = pod.get("spec") or {}

@@ -192,7 +192,7 @@ def _at(call: Call, rv: int, *, paged: bool) -> tuple[list[str], dict[str, Store
 
 
 def _in_chunks(call: Call, items: Sequence[Stored], size: int) -> Iterator[Stored]:
-    """Objects as pages have them, which are read from etcd: a page's worth, then twice as many each time."""
+    """Objects as in pages, which are read from etcd: a page's worth, then twice as many each time."""
     at = 0
     while at < len(items):
         yield from all_served(call.resource, items[at : at + size])

@@ -19,7 +19,7 @@ _LARGEST_OCTET: Final = 255
 
 
 class _NoAddressError(ValueError):
-    """The message, with the rest of the text where something is wrong, if it is told."""
+    """The message, with the rest of the string from the error on, if that is known."""
 
     def __init__(self, why: str, at: str = "") -> None:
         super().__init__(f"{why} (at {quoted(at)})" if at else why)

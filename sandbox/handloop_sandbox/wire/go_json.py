@@ -38,7 +38,7 @@ class RangeError(ValueError):
 
 
 class Overflown(float):
-    """A number beyond every float64. A type that reads the digits itself may still take it."""
+    """A number beyond every float64. A type that parses the digits itself may still accept it."""
 
     text: str = ""
 

@@ -59,7 +59,7 @@ def matches(pattern: str, text: str) -> bool:
 
 
 def find_all(pattern: str, text: str) -> Iterator[str]:
-    """The finds of a pattern in a text; no empty one right behind the one before. Raises: PatternError."""
+    """The matches of a pattern in a string; no empty one right after another match. Raises: PatternError."""
     end = -1
     for found in _compiled(pattern).finditer(text):
         if found.group() or found.start() != end:
