@@ -31,7 +31,7 @@ class _Deadline:
         self.deadline = deadline
         self.idle_seconds = idle_seconds
         if deadline is None:
-            # silence alone starts over with every receive, as the socket's own timeout does
+            # the limit on silence restarts with every receive, like the socket's own timeout
             self.settimeout(idle_seconds)
 
     def left(self) -> float | None:

@@ -1,5 +1,5 @@
 """
-The way of Events from a recorder: one stream, and any number of watchers, each of which sees all of it. A
+The path of Events from a recorder: one stream, and any number of watchers, each of which sees all of it. A
 sink's watcher writes to the API server.
 
     EventFanout --offer--> EventWatcher, a thread each --> EventDelivery: create or patch, with patience

@@ -53,7 +53,7 @@ _LIST_SECONDS: Final = 5.0
 
 class Replica:
     """
-    This process' share in the work of all replicas. Implements SlotServer.
+    The share of this process in the work of all replicas. Implements SlotServer.
 
     Fields: shards; held, its slots; work, which serves them; kinds, by UID how each is sharded, else None;
     coordinator; objects, how many there are of each slot.
@@ -155,7 +155,7 @@ class Replica:
 
     @property
     def identity(self) -> str:
-        """This replica's identity in its Leases."""
+        """The identity of the replica in its Leases."""
         return self.coordinator.statistics().identity
 
     def elsewhere(self, name: ObjectName) -> tuple[str, str]:

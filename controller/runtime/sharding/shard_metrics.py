@@ -44,7 +44,7 @@ class ShardMetrics:
         self._members.set(members)
 
     def changed(self, change: str, slots: int) -> None:
-        """This many slots were taken, given up, or lost: one of CHANGES."""
+        """A number of slots were taken, given up, or lost: one of CHANGES."""
         self._changes.labels(change).inc(slots)
 
     def leader_off(self, name: str) -> None:
