@@ -16,5 +16,5 @@ class OnlyTheTime:
 
 def test_a_clock_of_another_shape_is_refused() -> None:
     """A clock without waits cannot be waited on; threads would die of it one by one."""
-    with pytest.raises(TypeError, match="no handloop Clock: it lacks now, wait, wait_until, sleep"):
+    with pytest.raises(TypeError, match="not a handloop Clock: it lacks now, wait, wait_until, sleep"):
         Seams(clock=OnlyTheTime())  # type: ignore[arg-type] # the point

@@ -218,7 +218,7 @@ def test_nothing_found_is_a_success() -> None:
         (["careless:reconcile", "--apply=hello.yaml"], "set_up failed"),
         (
             ["careless:set_up", "--apply=hello.yaml", "--html=no/report.html"],
-            "no file in a folder that exists",
+            "not a file in a folder that exists",
         ),
         (["careless:set_up", "--apply=hello.yaml", "--page=hello.yaml"], "the page is a folder"),
         (["careless:set_up", "--apply=hello.yaml", "--page=."], "there is something else in that folder"),

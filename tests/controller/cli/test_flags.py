@@ -64,9 +64,9 @@ def test_kubeconfig_from_the_environment_is_left_to_the_loader() -> None:
 @pytest.mark.parametrize("command", [[], ["doctor"], ["rbac"], ["manifests", "rbac"]])
 def test_what_is_no_namespace_is_refused(text: str, command: list[str]) -> None:
     """By flag and by variable: a variable that is not set in a list must not mean all namespaces."""
-    with pytest.raises(UsageError, match=r"^--namespace: .*name of a namespace"):
+    with pytest.raises(UsageError, match=r"^--namespace: .*name (of|for) a namespace"):
         parse_options([*command, "-n", text], {})
-    with pytest.raises(UsageError, match="name of a namespace"):
+    with pytest.raises(UsageError, match="name for a namespace"):
         parse_options(command, {"CONTROLLER_NAMESPACE": text})
 
 
@@ -88,9 +88,9 @@ def test_namespaces_are_chosen_by_their_labels() -> None:
 @pytest.mark.parametrize("text", ["a.b", "A", "../x"])
 def test_the_namespace_of_the_lease_is_checked(text: str, tmp_path: Path) -> None:
     """By flag, and as the pod's own."""
-    with pytest.raises(UsageError, match="no name of a namespace"):
+    with pytest.raises(UsageError, match="valid name for a namespace"):
         lease_namespace(["--leader-elect", f"--leader-elect-resource-namespace={text}"], {})
-    with pytest.raises(UsageError, match="no name of a namespace"):
+    with pytest.raises(UsageError, match="valid name for a namespace"):
         lease_namespace(["--leader-elect"], {"POD_NAMESPACE": text}, tmp_path)
 
 
@@ -106,7 +106,7 @@ def test_the_help_shows_what_a_resync_is_for_and_what_is_bound(capsys: pytest.Ca
     with pytest.raises(SystemExit):
         parse_options(["--help"], {})
     text = " ".join(capsys.readouterr().out.split())
-    assert "every cached object is reconciled again, to repair what no watch event tells of (30s)" in text
+    assert "every cached object is reconciled again, to repair what no watch event reports (30s)" in text
     assert "where /metrics is served (127.0.0.1:8080; in a cluster :8080, all interfaces)" in text
     assert "served (127.0.0.1:8081; in a cluster :8081, all interfaces)" in text
 
@@ -227,7 +227,7 @@ def test_the_help_lists_every_difference(capsys: pytest.CaptureFixture[str]) -> 
         parse_options(["sandbox", "--help"], {})
     text = capsys.readouterr().out
     assert LIMITS in text
-    told = " ".join(text.partition("where it is not like a kube-apiserver")[2].split())
+    told = " ".join(text.partition("where it differs from a kube-apiserver")[2].split())
     assert all(difference.text in told for difference in DIFFERENCES)
 
 
