@@ -25,7 +25,7 @@ META_KIND: Final = "PartialObjectMetadata"
 
 class PartialObjectMetadata(Kind, Generic[K], abstract=True):
     """
-    See the head of this file. `PartialObjectMetadata[Secret]` is the same type each time.
+    The metadata of a kind alone. `PartialObjectMetadata[Secret]` is the same type each time.
 
     Fields: whole = the kind. resource is that of the kind, too; kind and api_version are those of the wire.
     """

@@ -120,7 +120,6 @@ RUNS: Final = (
         needs=("BENCH_KUBECONFIG",),
         flags={"BENCH_KUBECONFIG": "--kubeconfig"},
     ),
-    Run("memcached_side_by_side.py", ("--idle-seconds", "5")),
 )
 PLOTS: Final = (
     Plot(

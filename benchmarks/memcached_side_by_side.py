@@ -310,7 +310,7 @@ def foreign(stage: Stage, idle_seconds: float) -> Iterator[tuple[str, str]]:
     yield f"foreign: requests in {idle_seconds:g} s", requests(counts)
     stage.delete(Deployment)
     yield (
-        "foreign one deleted: until ours is there",
+        "foreign one deleted: until ours exists",
         seconds(
             until(lambda: (found := stage.find(Deployment)) and found.metadata.uid != theirs.metadata.uid)
         ),

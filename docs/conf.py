@@ -34,7 +34,7 @@ smartquotes = False  # a docstring's "" is two quotes
 autodoc_typehints = "none"
 autodoc_preserve_defaults = True
 
-exclude_patterns = ["internals/*"]
+exclude_patterns = ["internals/*", "soak.md"]  # production.md has the figures of the second
 
 html_theme = "furo"
 html_static_path = ["static"]
@@ -42,6 +42,8 @@ html_css_files = ["pages.css"]
 html_title = f"handloop {release}"
 html_copy_source = False
 html_show_copyright = False
+html_use_index = False  # the search finds each name
+html_domain_indices = False
 
 _LANGUAGES = ("with-go", "with-rust", "with-java", "with-javascript", "with-python")
 # pages from elsewhere that are pages of the site, too
@@ -64,7 +66,7 @@ LINK = re.compile(r"\[(?P<text>[^][]*)\]\((?!#|\w+:)(?P<path>[^)#]+)(?P<heading>
 
 def _is_of_site(page: Path) -> bool:
     """Whether a page below docs is on the site: what maintainers look up is not."""
-    return DOCS in page.parents and page.parent.name != "internals"
+    return DOCS in page.parents and page.parent.name != "internals" and page.name != "soak.md"
 
 
 def read(app: Sphinx, name: str, source: list[str]) -> None:

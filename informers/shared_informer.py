@@ -68,7 +68,7 @@ BATCH_KEYS: Final = 256
 
 class SharedIndexInformer(Generic[T]):
     """
-    See the head of this file.
+    One kind, mirrored, with any number of handlers; see the head of this file.
 
     Fields: indexer, the store, to read; quarantine, which holds misfits; restriction, what may be held.
 

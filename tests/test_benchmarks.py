@@ -36,7 +36,10 @@ ON_A_SERVER: Final[dict[str, Told]] = {
     "wire.py": ([], {"MB"}),
     "conversions.py": ([], {"stored ms", "converted ms", "more ms"}),
 }
-NOT_HERE: Final = {"shards.py": "takes minutes, and a server without controllers"}
+NOT_HERE: Final = {
+    "memcached_side_by_side.py": "its table is on docs/kopf-side-by-side.md, once",
+    "shards.py": "takes minutes, and a server without controllers",
+}
 PARTS: Final = {"all.py", "tables.py", "servers.py", "load_server.py", "http_load.py", "sandbox_process.py"}
 
 

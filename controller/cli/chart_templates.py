@@ -242,7 +242,7 @@ class _Templates:
     def _deployment(self) -> dict[str, Any]:
         deployment: dict[str, Any] = json.loads(json.dumps(self._source.deployment))
         spec, template = deployment["spec"], self._template
-        spec["replicas"] = template.inline("$.Values.replicas")
+        spec["replicas"] = template.inline("$.Values.replicas | int64")
         metadata, pod = spec["template"]["metadata"], spec["template"]["spec"]
         for of, value in (("labels", "podLabels"), ("annotations", "podAnnotations")):
             own = metadata.get(of) or {}
@@ -272,7 +272,9 @@ class _Templates:
 
     def _set_container(self, container: dict[str, Any]) -> None:
         template, image = self._template, "$.Values.image"
-        tag = f"{image}.tag | default $.Chart.AppVersion"
+        # a number of a values file is a float64, which would be printed as 2.0260101e+07
+        number = f'kindIs "float64" {image}.tag'
+        tag = f"ternary (int64 {image}.tag) ({image}.tag | default $.Chart.AppVersion) ({number})"
         version = f'ternary (printf ":%v" ({tag})) (printf "@%v" {image}.digest) (empty {image}.digest)'
         container["image"] = template.inline(f'printf "%s%s" {image}.repository ({version}) | quote')
         container["imagePullPolicy"] = template.inline(f"{image}.pullPolicy")
@@ -288,7 +290,7 @@ class _Templates:
     def _args(self, args: Sequence[str]) -> str:
         """The container's, in their order; those of the mode, and of the namespaces, follow the values."""
         mode = (
-            "{{- if $.Values.shards }}\n- --shards={{ $.Values.shards }}\n"
+            "{{- if $.Values.shards }}\n- --shards={{ $.Values.shards | int64 }}\n"
             "{{- else if $.Values.leaderElection }}\n- --leader-elect\n{{- end }}\n"
         )
         is_before = True

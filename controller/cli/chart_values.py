@@ -10,6 +10,7 @@ from handloop.apis.grammar.yaml_text import to_yaml
 
 _DNS: Final = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
 _TEXT: Final = {"type": "string"}
+_DIGEST_OR_NONE: Final = {"type": "string", "pattern": "^([a-z0-9]+([+._-][a-z0-9]+)*:[0-9a-fA-F]{32,})?$"}
 _NAME_OR_NONE: Final = {"type": "string", "pattern": f"{_DNS}|^$", "maxLength": 63}
 _OBJECT: Final = {"type": "object"}
 _OBJECTS: Final = {"type": "array", "items": _OBJECT}
@@ -37,7 +38,7 @@ def values_of(pod: Mapping[str, Any], defaults: Mapping[str, Any], parts: Sequen
     image = {
         "repository": Value(defaults["repository"], "where the image is", text),
         "tag": Value(defaults["tag"], "the appVersion of the chart if empty", text_or_number),
-        "digest": Value(defaults["digest"], "sha256:...; with it, the tag does not matter", text),
+        "digest": Value(defaults["digest"], "sha256:...; with it, the tag does not matter", _DIGEST_OR_NONE),
         "pullPolicy": Value(
             container.get("imagePullPolicy", "IfNotPresent"),
             "Always, IfNotPresent or Never",
@@ -69,7 +70,11 @@ def values_of(pod: Mapping[str, Any], defaults: Mapping[str, Any], parts: Sequen
         "namespaces": Value(
             defaults["namespaces"],
             "to watch, with Roles in them alone; all if empty",
-            {"type": "array", "items": {"type": "string", "pattern": _DNS, "maxLength": 63}},
+            {
+                "type": "array",
+                "uniqueItems": True,
+                "items": {"type": "string", "pattern": _DNS, "maxLength": 63},
+            },
         ),
         "args": Value([], "more flags of the program", {"type": "array", "items": _TEXT}),
         "env": Value([], "more environment variables, as in a container", _OBJECTS),

@@ -77,7 +77,9 @@ def _parser(operator: Operator) -> argparse.ArgumentParser:
     told = f"of the program, not of the object ({where})"
     parser.add_argument("-n", "--namespace", default=where, help=told)
     parser.add_argument("--name", default=operator.name, help="with which the program's Leases begin")
-    parser.add_argument("-o", "--output", choices=("text", "json"), default="text")
+    parser.add_argument(
+        "-o", "--output", choices=("text", "json"), default="text", help="json in place of text"
+    )
     parser.add_argument("--kubeconfig", metavar="PATH", help="as for kubectl, where it is not given")
     parser.add_argument("--context", help="of the kubeconfig")
     return parser

@@ -122,7 +122,7 @@ class FooController:
         join_all(threads, self._shutdown_seconds, self._clock)
 
     def _run_worker(self, stop: threading.Event) -> None:
-        """Process items until stop is set. Items that are queued then stay in the queue."""
+        """Process items until stop is set. Items that are still queued then stay in the queue."""
         while not stop.is_set() and self._process_next_work_item():
             pass
 

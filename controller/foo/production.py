@@ -447,7 +447,7 @@ class ProductionFooController(FooController):
         self._enqueue_foo(foo)
 
     def _handle_update(self, old: Deployment, new: Deployment) -> None:
-        """As FooController's; while no watch was open, a Deployment may have been created anew."""
+        """As FooController's; while no watch was open, a Deployment may have been replaced."""
         if new.metadata.uid != old.metadata.uid:
             self._handle_deletion(old)
         super()._handle_update(old, new)

@@ -92,8 +92,7 @@ class Manager(Roster):
 
     client writes only while no other process can be leading: with leader election, each of its writes passes
     a WriteFence; with shards, while none can be working on the slot. Code that writes without that uses the
-    client that was given to the manager. elector is the candidate in the election, None without one; replica
-    is our part in the sharing of slots, None without shards; namespace_annotations are those that pause.
+    client that was given to the manager. elector and replica are None without election and without shards.
 
     Threads: main runs `run`; those of Lifetime; the health server calls the checks.
     """
@@ -278,10 +277,8 @@ class Manager(Roster):
         """
         The shared informers of a kind, or of a selection of its objects: they hold and list nothing else.
 
-        Before run they are made, and empty. After run has begun they are started and filled: no caller takes
-        an object that is not listed yet for gone.
-
-        Informers that were made before wait, too: a runnable's or a reconcile's first get, list or by_index.
+        Before run they are empty. After run has begun they are started and filled; the first read of an
+        informer that was made before waits for that, too.
 
         Args: labels and fields as the server takes them: `app=web`, `metadata.name=settings`.
         Raises: SelectorError for a selector that the server would refuse. After run has begun,

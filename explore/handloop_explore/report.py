@@ -104,12 +104,11 @@ class Report:
     """
     What an exploration found.
 
-    undisturbed = the run without a plan; seed = of the plans that are samples; plans and failed = how many
-    were played, and failed; tried = how often each kind of strike was planned; seconds = of processor time,
-    that of forks included, for timed_plans plans; wall_seconds = by the clock; is_interrupted = by Ctrl-C.
-    failures: without those that are like another one. places = where strikes make sense; struck = at which of
-    them plans did, and how; code = the operator's lines, lines = those that runs came to; unseen = what the
-    workload does not show, in words.
+    undisturbed = the run without a plan; plans and failed = how many were played, and failed; tried = how
+    often each kind of strike was planned; seconds = of processor time, for timed_plans plans; wall_seconds =
+    by the clock; is_interrupted = by Ctrl-C. failures: without those that are like another one. places =
+    where strikes make sense; struck = at which of them plans did; code = the operator's lines, lines = those
+    that runs reached; unseen = what the workload does not show, in words.
     """
 
     undisturbed: Played

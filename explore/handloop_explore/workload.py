@@ -53,9 +53,8 @@ class Workload:
     several one leads, by a Lease; with shards each works on the slots that it has, and all but the first
     join later. deadline_seconds = how long a reconcile may go on. ignore = fields that are left out of
     comparisons, such as `secrets:data.password`, or all of a kind: `jobs`; so is what chance or the time
-    has made, anyway. definitions = the CRDs of other programs, which are there from the beginning, beside
-    those of the operator's own kinds, or in place of them. outside = objects that play a system outside of
-    the cluster: they outlive a process, as does all that steps and invariants refer to.
+    has made, anyway. definitions = the CRDs of other programs, which exist from the beginning. outside =
+    objects that play a system outside of the cluster: they outlive a process.
     """
 
     set_up: Callable[[Any], object]

@@ -17,9 +17,8 @@ class FakeClock:
     Waiters are woken by notify, by `advance`, or by the event they watch; they never time out on real time,
     except that a wait longer than 30 real seconds raises, so that a wrong test fails instead of hanging.
 
-    A point in time that has been reached is no deadline any more: after `advance`, `wait_for_waiters`
-    counts a thread again only once it waits for a new one. To be sure that a thread that was woken otherwise
-    waits for what it should, use `wait_for_deadline`.
+    After `advance`, `wait_for_waiters` counts a thread again only once it waits for a new point in time. To
+    be sure that a thread waits for what it should, use `wait_for_deadline`.
 
     moves_itself: a sleep returns at once, that much later. For code that sleeps between tries on one thread.
     State: slept, how long each of those sleeps was to be.
@@ -120,7 +119,7 @@ class FakeClock:
                 raise TimeoutError(f"nobody waits for {at}, but for {sorted(self._deadlines.values())}")
 
     def deadlines(self) -> list[float]:
-        """The points in time to come that threads wait for, ascending."""
+        """The times that threads are waiting for, earliest first."""
         with self._lock:
             return sorted(self._deadlines.values())
 

@@ -125,9 +125,7 @@ class RunningOperator:
         """
         The objects that are Current for kstatus though the last reconcile failed, or waits for something.
 
-        A watch event that is queued says nothing: it may be of our own write. A kind whose status has no
-        observed_generation cannot tell, and does not count. Blocks: for a moment, if there is any: it may
-        be about to.
+        A kind whose status has no observed_generation does not count. Blocks: for a moment, if there is any.
         """
         found = self._untold_now()
         if found:
@@ -192,10 +190,9 @@ def running_operator(
     """
     Run a set_up for as long as the block lasts, then check it.
 
-    The checks: it gets quiet; no line of level ERROR was logged; kstatus takes no object for Current that has
-    failed or waits; a second run of set_up, on the settled sandbox, writes nothing but Events of handloop
-    itself, such as NameTaken, and logs no such line; neither left a thread behind. Errors come first: they
-    are often the reason for the rest. Faults are cleared before all that.
+    The checks: it gets quiet; no line of level ERROR was logged; no object that failed or waits is Current
+    for kstatus; a second run of set_up writes nothing but Events of handloop itself, such as NameTaken;
+    neither left a thread behind. Faults are cleared before that.
 
     Args: set_up is that of handloop.controller.cli.main, and called twice. expected_errors is a regular
     expression for the ERROR lines that may be there, None = none may. options are clock, as of

@@ -216,8 +216,7 @@ def sharing(
     """
     Let replicas share slots for as long as the block lasts; in the end all are stopped.
 
-    What was written can be asked for afterwards, too. Namespaced objects count as strays; Leases and Events
-    never do.
+    Leases and Events never count as strays.
 
     Args: set_up is that of handloop.controller.cli.main, and called for each replica. slots and by are those
     of Shards.

@@ -51,7 +51,7 @@ def chapter(screen: Screen) -> End:
             f"{creator}: our controller, a client like any other. The server only stores objects.",
             Words(("controller", creator), ("server", "kubectl", "api", "scheduler", "kubelet", "i", "you")),
         )
-        screen.tell("A controller takes twelve steps; this is the line of each. * = that line has run.")
+        screen.tell("A controller takes twelve steps; this is the line of each. * = the line has run.")
         log.settle()
         before = _strip(screen, trace)
         log.take_errors()

@@ -51,11 +51,11 @@ def chapter(screen: Screen) -> End:
             "deleted, and a ConfigMap has been created. No watch was open. Now we open a watch of Foos from "
             "the list's version."
         )
-        screen.ask("Does the watch show `short-lived`, which is gone?")
+        screen.ask("Does the watch show `short-lived`, which no longer exists?")
         with stage.watch(FOOS, rv) as events:
             history = _show(screen, events, 5)
         types = [event["type"] for event in history]
-        screen.reveal(f"Yes: {', '.join(types)}. A watch reads the log of changes on from a version.", YES)
+        screen.reveal(f"Yes: {', '.join(types)}. A watch reads the log of changes from a version on.", YES)
         screen.tell("The BOOKMARK carries only a version, the ConfigMap's: you know all Foos up to it.")
         screen.ask("What does a watch without a version show first: the past, or the present objects?")
         with stage.watch(FOOS, "") as events:

@@ -67,7 +67,7 @@ def chapter(screen: Screen) -> End:
             )
             screen.break_it(
                 "the server forgets its log, as an API server does after some minutes or many changes. Watch "
-                f"{resumed.watches}, the open one, is answered with 410, and the Foo `three` is created.",
+                f"{resumed.watches}, the open one, gets a 410, and the Foo `three` is created.",
                 "What does the reflector do now: watch again, or list again?",
             )
             stage.sandbox.faults.expire(only_open=True)

@@ -16,7 +16,7 @@ from handloop_learn.source import cut, whole
 EVENTS: Final = "Added a 1, Added b 1, Updated a 2, Updated a 3, Updated b 2"
 RECAP: Final = (
     "Five events, two keys: the events of a key are handled together.",
-    "A list says what exists. What is gone is found by comparing, and becomes a tombstone.",
+    "A list says what exists. What was deleted is found by comparing, and becomes a tombstone.",
     (
         "Today's client-go keeps single events in their order. A sync looks only at the present, so it "
         "cannot tell the difference."
@@ -46,7 +46,7 @@ def chapter(screen: Screen) -> End:
     fifo: DeltaFIFO[Foo] = DeltaFIFO(store)
     real = RealFIFO()
     screen.tell("The reflector puts watch events into the DeltaFIFO as deltas: a type, and the object.")
-    screen.ask("Foo `a` has three events, `b` has two. How many keys stand in line then?")
+    screen.ask("Foo `a` has three events, `b` has two. How many keys are in line then?")
     for word, name, replicas in map(str.split, EVENTS.split(", ")):
         delta = Delta(DeltaType(word), _foo(name, int(replicas)))
         fifo.enqueue_batch([delta])
@@ -65,7 +65,7 @@ def chapter(screen: Screen) -> End:
     deltas.append(_types(fifo))
     screen.show(stored=store.list_keys(), after_a_resync=deltas[-1])
     screen.tell(
-        "Replaced: a list had the object. Sync: a resync shows handlers what is stored, once more. "
+        "Replaced: a list had the object. Sync: a resync shows handlers once more what is stored. "
         "Neither says that it has changed, and a resync asks no server, so it finds no event that was "
         "missed."
     )
@@ -109,7 +109,7 @@ def _lists(screen: Screen, fifo: DeltaFIFO[Foo], store: Indexer[Foo]) -> list[di
     )
     _pop(fifo, store)
     screen.tell(
-        "Now `c` comes and is popped, so the store has it. Then it is deleted: the watch says so and breaks, "
+        "Now `c` is added and popped, so the store has it. Then it is deleted: the watch says so and breaks, "
         "and a list follows before the next pop."
     )
     fifo.enqueue_batch([(DeltaType.ADDED, _foo("c", 1))])
@@ -118,7 +118,7 @@ def _lists(screen: Screen, fifo: DeltaFIFO[Foo], store: Indexer[Foo]) -> list[di
     _relist(fifo, "a")
     both = _types(fifo)
     screen.show(items=both)
-    screen.tell("One Deleted, with the final state: it came first, and a tombstone tells nothing new.")
+    screen.tell("One Deleted, with the final state: it came first, and a tombstone adds nothing new.")
     screen.code(cut(extend, "if delta.type", "deltas[-1] = delta"))
     _pop(fifo, store)
     return [unseen, both]

@@ -76,7 +76,7 @@ def chapter(screen: Screen) -> End:
 
 def _written(screen: Screen, again: Foo) -> list[str]:
     """Write into a cached Foo. Returns: the errors."""
-    screen.break_it("a handler writes into an object of the cache.", "Does the cache change?")
+    screen.break_it("a handler modifies an object in the cache.", "Does the cache change?")
     refusals = [_refusal(lambda: setattr(again.spec, "replicas", 9))]
     refusals += [_refusal(lambda: again.metadata.labels.update(team="mine"))]
     screen.show(replicas=refusals[0], labels=refusals[1], replicas_still=again.spec.replicas)

@@ -79,7 +79,7 @@ def _without_done(screen: Screen) -> QueueStatistics:
 def _without_forget(screen: Screen) -> list[float]:
     """Count failures for ever. Returns: the delays."""
     screen.break_it(
-        "a worker forgets forget(). Each sync fails once, and its retry succeeds.",
+        "a worker omits forget(). Each sync fails once, and its retry succeeds.",
         "The first retry waits 5 ms. How many seconds does the fifth wait?",
     )
     clock, delays = HandClock(), list[float]()

@@ -47,8 +47,8 @@ def chapter(screen: Screen) -> End:
     # sample-controller @7e64d481: controller.go:110
     screen.tell(
         "The waits are client-go's default, and sample-controller's. The bucket is sample-controller's; "
-        "client-go's default has 10 a second, 100 at once. Both are for retries: what a "
-        "handler adds never waits."
+        "client-go's default has 10 a second, 100 at once. Both are for retries: a key that a handler adds "
+        "never waits."
     )
     screen.ask("A sync fails again and again. How long after the 10th failure is the retry?")
     clock = HandClock()

@@ -69,9 +69,9 @@ def chapter(screen: Screen) -> End:
         writes,
     )
     screen.tell(
-        "The status is written in every sync, also when it is as before; chapter 9 shows why this comes to "
+        "The status is written in every sync, even if it has not changed; chapter 9 shows why this comes to "
         "rest. The production controller compares first, and asks the server whether the Foo still exists "
-        "before it makes a second Deployment: chapter 11."
+        "before it creates a second Deployment: chapter 11."
     )
     uids = killed_in_mid_sync(screen)
     return End(syncs, after_many, replicas, uids)
@@ -104,9 +104,9 @@ def _five_cases(screen: Screen, stage: Stage, hand: ByHand) -> list[Sync]:
 def killed_in_mid_sync(screen: Screen) -> tuple[str, str]:
     """Tell of a kill -9 in the middle of a sync. Returns: the UIDs of the Deployment before and after."""
     screen.break_it(
-        "the program, `python -m controller`, makes a Deployment. kill -9 ends it before it writes the "
+        "the program, `python -m controller`, creates a Deployment. kill -9 ends it before it writes the "
         "status. Another one starts.",
-        "Does the second process make a second Deployment?",
+        "Does the second process create a second Deployment?",
     )
     uids = _two_processes(screen)
     screen.reveal(

@@ -78,8 +78,8 @@ def chapter(screen: Screen) -> End:
         screen.tell(
             "Each write raises the version. The generation of a custom resource counts the changes outside "
             "of metadata and status; for a Deployment it also counts changed annotations. The status says "
-            "which generation its writer had seen: if the numbers differ, it describes an older spec; -1 is "
-            "none."
+            "which generation its writer had seen: if the numbers differ, it describes an older spec; -1 "
+            "means none."
         )
         ways = _two_writers(screen, stage)
         retries = _after_a_conflict(screen, stage)
@@ -112,7 +112,7 @@ def _two_writers(screen: Screen, stage: Stage) -> list[tuple[str, str, str, str]
 
 
 def _after_a_conflict(screen: Screen, stage: Stage) -> list[tuple[str, str]]:
-    screen.break_it("after the 409 of a Foo, the same update is sent once more.", "Is it accepted this time?")
+    screen.break_it("after a 409 for a Foo, the same update is sent again.", "Is it accepted this time?")
     foos = stage.client.resource(Foo)
     stage.apply(NAME)
     factory = SharedInformerFactory(stage.client)
@@ -133,9 +133,9 @@ def _after_a_conflict(screen: Screen, stage: Stage) -> list[tuple[str, str]]:
     foos.delete(NAME, namespace="default")
     screen.table(("the retry is based on", "answer"), rows)
     screen.reveal(
-        "No, and never: its version stays old. A controller's retry starts from the cache again. That "
-        "costs no request, and the back-off gives the cache time to catch up. A read from the server is "
-        "right at once, and costs a request.",
+        "No, and it never will be: its version stays old. A controller's retry starts from the cache "
+        "again. That costs no request, and the back-off gives the cache time to catch up. A read from the "
+        "server is up to date at once, but costs a request.",
         NO,
     )
     return rows
@@ -143,7 +143,7 @@ def _after_a_conflict(screen: Screen, stage: Stage) -> list[tuple[str, str]]:
 
 def _touched(screen: Screen, stage: Stage, log: SyncLog) -> Syncs:
     screen.ask(
-        "Like sample-controller, the plain Foo controller writes the status in every sync. The write "
+        "Like sample-controller, the plain Foo controller writes the status in every sync, and that write "
         "wakes it again. We change an annotation. Do the syncs ever end?"
     )
     before, writes = log.succeeded, stage.counts["PUT"]

@@ -34,7 +34,7 @@ WORKERS: Final = 2
 RECAP: Final = (
     "One replica works, all keep their caches full: the next one can begin at once.",
     "The old leader gives up before the new one may begin, because its deadline is the shorter one.",
-    "An orderly stop gives the lease back, and nobody waits for it to run out.",
+    "An orderly stop releases the lease, so nobody waits for it to expire.",
 )
 
 

@@ -26,7 +26,7 @@ CLASSES: Final = (FooController, ProductionFooController)
 RECAP: Final = (
     "The plain controller is right while caches are fresh, nobody else writes, and users make no mistakes.",
     "A cache may lag by a minute. So ask the server before you act on what disappeared.",
-    "A retry is for what may pass. What cannot pass is reported once. What only takes time waits.",
+    "Retry what may succeed later. Report once what cannot. Wait for what only takes time.",
 )
 
 
@@ -162,14 +162,14 @@ def lag(hand: ByHand) -> int:
     return sum(hand.work() for _ in range(ROUNDS))
 
 
-STORM: Final = Piece(6, "the Foo is gone, and its cache does not know", "Deployments made", storm)
+STORM: Final = Piece(6, "the Foo is gone, and the cache still has it", "Deployments made", storm)
 RIVAL: Final = Piece(7, f"another writer undoes the status {ROUNDS} times", "writes at once", rival)
 PIECES: Final = (
     Piece(1, f"{ROUNDS} resyncs, nothing to do", "status writes", resyncs),
     Piece(2, f"another group's Foo has {ROUNDS} changes", "syncs of ours", stranger),
     Piece(3, "the Foo is being deleted", "Deployments made", foreground),
     Piece(4, f"the name is free again, after {FAILURES} failures", "seconds to wait", freed_name),
-    Piece(5, "no server takes the Deployment's name", f"syncs, at most {FAILURES}", impossible),
+    Piece(5, "no server accepts the Deployment's name", f"syncs, at most {FAILURES}", impossible),
     RIVAL,
     Piece(8, "the CRD has no status", f"failures of {ROUNDS} syncs", no_status),
     Piece(9, f"{ROUNDS} syncs before the caches have our writes", "refused creates", lag),
@@ -203,14 +203,13 @@ def chapter(screen: Screen) -> End:
     """Tell the chapter."""
     screen.tell(
         "The chapters ran the plain controller, sample-controller's. `python -m controller` runs the "
-        "production controller, which adds ten pieces: controller/foo/production.py. Nine of them are there "
+        "production controller, which adds ten pieces: controller/foo/production.py. Nine of them exist "
         "because something broke; the tenth lets you pause a Foo."
     )
     screen.break_it(
         "the watch of Foos is silent, and a Foo is deleted. The garbage collector deletes its Deployment, "
         "because the owner is gone. The controller hears of that deletion, but its cache still has the Foo.",
-        f"The garbage collector comes by {ROUNDS} times. How many Deployments does the plain controller "
-        "make?",
+        f"The garbage collector runs {ROUNDS} times. How many Deployments does the plain controller make?",
     )
     plain, hardened = _both(STORM)
     screen.show(Deployments_made_by_the_plain_one=plain, by_the_production_controller=hardened)
@@ -244,7 +243,7 @@ def _eight(screen: Screen, counted: dict[int, tuple[int, int]], repair_seconds: 
     for piece in PIECES:
         screen.tell(f"Piece {piece.number}, {piece.happens}:")
         screen.code(LINES[piece.number])
-    screen.tell("None of these is sample-controller's fault: they are what a cluster asks for.")
+    screen.tell("None of these is sample-controller's fault: they are what a cluster demands.")
 
 
 def _later() -> float:

@@ -16,9 +16,9 @@ from handloop_learn.waiting import until
 
 WAYS: Final = ("Background", "Foreground", "Orphan")
 RECAP: Final = (
-    "A child names its parent by uid. The garbage collector does the rest, also while no controller runs.",
+    "A child names its parent by uid. The garbage collector does the rest, even while no controller runs.",
     "Background: the parent goes first. Foreground: the parent waits for its children. Orphan: they stay.",
-    "An owner that does not exist, or that has another uid, is gone.",
+    "An owner is gone when no object has its uid, even if one has its name.",
 )
 
 
@@ -36,7 +36,7 @@ def chapter(screen: Screen) -> End:
             for way in WAYS:
                 stage.apply(way.lower())
                 until(lambda way=way: _owners(stage, way.lower()), "a Deployment with its owner")  # type: ignore[misc]
-        screen.tell("The plain controller has made Deployments for three Foos, with an owner reference:")
+        screen.tell("The plain controller has created Deployments for three Foos, with an owner reference:")
         screen.show(**_owners(stage, "background")[0])
         screen.code(cut(new_controller_ref, "return OwnerReference", "block_owner_deletion"))
         screen.tell(
@@ -64,11 +64,11 @@ def _tell(screen: Screen, histories: dict[str, list[str]]) -> None:
     _list(screen, histories["Foreground"])
     screen.reveal(
         "The Deployment. A finalizer, foregroundDeletion, holds the Foo until the children that block it "
-        "(blockOwnerDeletion) are gone. A controller must not treat this Foo as a living one: the "
-        "deletion would have to wait for whatever it makes now.",
+        "(blockOwnerDeletion) are gone. A controller must not treat this Foo as a living one: the deletion "
+        "would have to wait for whatever it creates now.",
         Words(("deployment", "child", "children"), ("foo", "parent")),
     )
-    screen.tell("With --cascade=orphan the reference is removed, and the Deployment lives on:")
+    screen.tell("With --cascade=orphan the reference is removed, and the Deployment stays:")
     _list(screen, histories["Orphan"])
 
 
@@ -80,8 +80,9 @@ def _list(screen: Screen, history: list[str]) -> None:
 def _with_another_uid(screen: Screen, stage: Stage, backup: list[dict[str, Any]]) -> None:
     """Give the orphan its old owner back, whose name now has another uid."""
     screen.break_it(
-        "somebody makes the Foo `orphan` again, and restores the reference of its Deployment from a backup.",
-        "What becomes of the Deployment: does it stay?",
+        "somebody creates the Foo `orphan` again, and restores the reference of its Deployment from a "
+        "backup.",
+        "Does the Deployment stay?",
     )
     foo = stage.apply("orphan")
     began = time.monotonic()
@@ -144,4 +145,4 @@ def _said(event: dict[str, Any]) -> str:
         return f"the {kind} is gone"
     if "deletionTimestamp" in metadata:
         return f"the {kind} is being deleted, and waits for {', '.join(metadata['finalizers'])}"
-    return f"the {kind} has no owner any more"
+    return f"the {kind} no longer has an owner"

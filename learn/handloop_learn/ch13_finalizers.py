@@ -17,7 +17,7 @@ from handloop_learn.stage import FOOS, Stage
 FINALIZER: Final = "example.org/bucket"
 PATH: Final = f"{FOOS}/example-foo"
 RECAP: Final = (
-    "Add the finalizer before you make the thing outside. Delete the thing before you remove the finalizer.",
+    "Add the finalizer before you create what is outside. Delete that before you remove the finalizer.",
     "Any step may be the last one before a crash, so each must also succeed the second time.",
     "When its controller is gone, an object with a finalizer is never deleted.",
 )
@@ -94,7 +94,7 @@ def chapter(screen: Screen) -> End:
         )
         screen.code(whole(sync))
         stage.apply()
-        screen.tell("A Foo is made:")
+        screen.tell("A Foo is created:")
         states = [world.sync("the first sync")]
         screen.ask("kubectl deletes the Foo. Is the Foo gone then?")
         stage.send("DELETE", PATH)
@@ -168,7 +168,7 @@ def _crash(screen: Screen, world: _World) -> list[State]:
 
 def _alone(screen: Screen, stage: Stage, world: _World) -> State:
     screen.break_it(
-        "the Foo is made again and synced. Then the controller is uninstalled, and somebody deletes the "
+        "the Foo is created again and synced. Then the controller is uninstalled, and somebody deletes the "
         "Foo, twice.",
         "Is the Foo gone in the end?",
     )

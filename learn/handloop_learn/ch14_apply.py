@@ -15,7 +15,7 @@ from handloop_learn.stage import Stage
 
 SCALE: Final[dict[str, Any]] = {"spec": {"replicas": 5}}
 RECAP: Final = (
-    "Apply says what you want, of the fields that you want: the rest is not yours, and is left alone.",
+    "An apply says what you want in the fields that you care about. The rest is left alone.",
     "A field of another manager is a conflict: leave it out, agree on its value, or take it by force.",
     "What you no longer apply, and nobody else owns, is removed.",
 )
@@ -41,7 +41,7 @@ def chapter(screen: Screen) -> End:
     with Stage(lifelike=False) as stage:
         foos = stage.client.resource(Foo)
         screen.tell(
-            "Two programs write one Foo: `gitops` keeps what stands in a repository, `scaler` sets the "
+            "Two programs write one Foo: `gitops` applies what a repository says, `scaler` sets the "
             "replicas. Each uses server-side apply under its own name, and sends only the fields it "
             "cares about:"
         )
@@ -72,8 +72,7 @@ def _refused(foos: ResourceClient[Foo]) -> str:
 
 def _by_force(screen: Screen, stage: Stage, foos: ResourceClient[Foo]) -> list[Fields]:
     screen.break_it(
-        "scaler applies replicas=5 again, by force. Then gitops applies what stands in its repository, "
-        "once more.",
+        "scaler applies replicas=5 again, by force. Then gitops applies what its repository says, once more.",
         "Who wins in the end, gitops or scaler?",
     )
     apply(foos, "scaler", **SCALE, force=True)
@@ -91,7 +90,7 @@ def _by_force(screen: Screen, stage: Stage, foos: ResourceClient[Foo]) -> list[F
 
 
 def _left_out(screen: Screen, stage: Stage, foos: ResourceClient[Foo]) -> list[Fields]:
-    screen.ask("gitops leaves replicas and the label out of its next apply. Is the label still there then?")
+    screen.ask("gitops leaves replicas and the label out of its next apply. Does the label stay?")
     apply(foos, "gitops", spec={"deploymentName": "example-foo"})
     shared = _show(screen, stage, "gitops has applied only the name")
     screen.reveal(
@@ -101,7 +100,7 @@ def _left_out(screen: Screen, stage: Stage, foos: ResourceClient[Foo]) -> list[F
     )
     apply(foos, "scaler")
     nobody = _show(screen, stage, "scaler applies an empty configuration, and so gives replicas up")
-    screen.tell("Nobody wants replicas any more, so the field is gone.")
+    screen.tell("Nobody wants replicas now, so the field is gone.")
     return [shared, nobody]
 
 

@@ -16,8 +16,8 @@ from handloop_learn.source import whole
 
 RECAP: Final = (
     "A controller is a few small parts. Each knows only what the next one offers.",
-    "A part that is right alone is right among the others, because no part relies on seeing each event.",
-    "What is left to add is what a cluster asks for: chapters 10 and 11.",
+    "A part that works alone works among the others, because no part relies on seeing each event.",
+    "What is left to add is what a cluster demands: chapters 10 and 11.",
 )
 
 
@@ -52,7 +52,7 @@ def chapter(screen: Screen) -> End:
     except WrongError as wrong:
         screen.reveal(f"No: {wrong}. {wrong.hint}")
         return End([*pieces.files], passed, {})
-    screen.reveal("Yes. Each part looked at what is there, and repaired the difference.", YES)
+    screen.reveal("Yes. Each part looked at what exists, and repaired the difference.", YES)
     lines = _show_lines(screen, pieces, trace)
     screen.tell(
         "`walkthrough check 16` writes a file that names your solutions. `check 16 FILE` tries them, and "
@@ -65,7 +65,7 @@ def _ask_for_more(screen: Screen, first: str) -> None:
     screen.reveal(f"Yes: {first}.", YES)
     screen.break_it(
         f"{TRIALS[1].happens}; then {TRIALS[2].happens}; then {TRIALS[3].happens}.",
-        "Is the world as it should be after each of these?",
+        "Is the cluster as it should be after each of these?",
     )
 
 

@@ -23,7 +23,7 @@ def reflect(server, store, stopped, wait):
              raises Gone (a 410) if the log no longer reaches back to the version.
     store    store.replace(things), store.put(thing), store.remove(thing)
     stopped  stopped() is True when you should return
-    wait     wait(seconds) before you open a watch again that broke: a server in trouble needs the time
+    wait     wait(seconds) before you reopen a watch that broke: a server in trouble needs the time
     """
     things, version = server.list()
     store.replace(things)
@@ -35,7 +35,7 @@ _FROM: Final = "Watch from the version that came last: of the list, or of an eve
 _STORE: Final = "DELETED removes a thing; ADDED and MODIFIED put it."
 _CUT: Final = "A watch that just ends has lost nothing: watch again, from the last version that you saw."
 _BOOKMARK: Final = "A BOOKMARK has no thing. It says: you know all up to its version. Keep that version."
-_GONE: Final = "After Gone only a list helps, and what it lacks is gone: store.replace(things)."
+_GONE: Final = "After Gone only a list helps. What it lacks was deleted: store.replace(things)."
 _PAUSE: Final = "wait(1) before the next watch: without it, a server that is down gets requests without end."
 _STOP: Final = "Ask stopped() before each list and each watch."
 _MOST_CALLS: Final = 30
@@ -87,7 +87,7 @@ class _Store:
 
     def put(self, thing: _Thing | None) -> None:
         if thing is None:
-            raise WrongError("you put a thing that is None", _BOOKMARK)
+            raise WrongError("you put None into the store", _BOOKMARK)
         self.things[thing.name] = thing.value
 
     def remove(self, thing: _Thing) -> None:
@@ -198,7 +198,7 @@ def _first(watch: _Watch) -> Iterator[str]:
 
 def _after_a_cut(watches: list[_Watch], stored: dict[str, int]) -> Iterator[str]:
     is_on = len(watches) > 1
-    expect(not is_on or watches[1].lists == 1, "the connection broke, and you listed all again", _CUT)
+    expect(not is_on or watches[1].lists == 1, "the connection broke, and you listed everything again", _CUT)
     stored, wanted = watches[1].stored if is_on else stored, {"a": 2, "c": 1}
     expect(stored == wanted, f"after the first watch the store has {stored}, not {wanted}", _STORE)
     expect(is_on, "the connection broke, and you returned", _CUT)
@@ -223,7 +223,7 @@ def _after_gone(watches: list[_Watch], lists: int) -> Iterator[str]:
     expect(lists == 2, f"you listed {lists} times, for one Gone", "List only after Gone.")
     came = watches[4].version
     expect(came == 17, f"the second list was of version 17, and you watched from {came}", _FROM)
-    yield "a 410 cost one list, which also took away what was deleted"
+    yield "a 410 cost one list, which also removed what was deleted"
 
 
 EXERCISE: Final = Exercise(

@@ -86,7 +86,7 @@ def check(load: Load) -> Iterator[str]:
     try:
         yield from _check(worker)
     except _SyncError as error:
-        hint = "Catch what sync raises: a worker lives on, and says add_rate_limited(key)."
+        hint = "Catch what sync raises: a worker survives, and calls add_rate_limited(key)."
         raise WrongError("your worker ended when a sync raised", hint) from error
     finally:
         worker.queue.shut_down()
@@ -111,7 +111,7 @@ def _check(worker: _Worker) -> Iterator[str]:
     same = f"`bad` failed twice, and its waits were {' and '.join(f'{wait * 1000:g} ms' for wait in waits)}"
     expect(waits[1] > waits[0], same, "forget(key) only after a success: it sets the count of failures to 0.")
     yield "a failed key is retried, and waits longer each time"
-    forgotten = "After a success say forget(key): the old failures must not count."
+    forgotten = "After a success call forget(key): the old failures must not count."
     left = queue.num_requeues("bad")
     worker.expect(lambda: not queue.num_requeues("bad"), f"{left} failures of `bad` still count", forgotten)
     expect(not queue.statistics().delayed, "`bad` succeeded, and waits for a retry", "Only failures go back.")

@@ -24,7 +24,7 @@ class Backoff:
         return 0.005
 
     def forget(self, key):
-        """The key has succeeded: its failures count no more."""
+        """The key has succeeded: its failures no longer count."""
 
     def num_requeues(self, key):
         """How many failures of key are counted."""
@@ -51,7 +51,7 @@ def check(load: Load) -> Iterator[str]:
     try:
         last = max(limiter.when("a") for _ in range(_MANY))
     except OverflowError as error:
-        hint = "2.0 ** 1024 is no float any more. Bound the exponent, not only the result."
+        hint = "2.0 ** 1024 is too large for a float. Bound the exponent, not only the result."
         raise WrongError(f"after very many failures: {error}", hint) from error
     expect(last == 1000, f"after {_MANY} failures a key waits {last:g} s", "1000 s at most: min().")
     yield f"{_MANY} failures wait 1000 s"

@@ -17,7 +17,7 @@ from handloop_learn.exercise import Exercise, Load, WrongError, expect
 from handloop_learn.stage import DEPLOYMENTS, FOOS, SAMPLE, Stage
 
 START: Final = '''\
-"""Chapter 8: make what is like what is wanted."""
+"""Chapter 8: make what exists match what is wanted."""
 
 from handloop.apis.meta import is_controlled_by  # is_controlled_by(deployment, foo)
 from handloop.controller.foo.controller import new_deployment, scale_patch
@@ -42,7 +42,7 @@ def sync(name, foos, deployments, server):
 _OUT: Final = "Let the error out: only a sync that raises gets a retry."
 _UNSET: Final = "foo.spec.replicas is None: others decide, so there is nothing to scale."
 _ZERO: Final = "In Python 0 is false. Only None means that the Foo leaves the number to others."
-_LEVEL: Final = "Look into the caches each time. What you did before may have been undone since, by others."
+_LEVEL: Final = "Look into the caches each time. Others may have undone what you did before."
 
 
 class _World:
@@ -89,7 +89,7 @@ def check(load: Load) -> Iterator[str]:
         try:
             yield from _check(stage, _World(stage, load))
         except AlreadyExists as error:
-            raise WrongError(f"you made a Deployment that exists: {error.status.message}", _LEVEL) from error
+            raise WrongError(f"you created an existing Deployment: {error.status.message}", _LEVEL) from error
 
 
 def _check(stage: Stage, world: _World) -> Iterator[str]:
@@ -103,7 +103,7 @@ def _check(stage: Stage, world: _World) -> Iterator[str]:
     yield "a second sync writes nothing"
     stage.send("DELETE", child)
     world.sync("foo")
-    lost = "somebody deleted the Deployment, and your sync did not make another"
+    lost = "somebody deleted the Deployment, and your sync did not create another"
     expect(world.replicas() == 2, lost, f"It acted on the edge, the first time only. {_LEVEL}")
     yield "a deleted Deployment comes back"
     stage.send("PATCH", wish, {"spec": {"replicas": 3}})
@@ -130,8 +130,8 @@ def _check(stage: Stage, world: _World) -> Iterator[str]:
     except AttributeError as error:
         hint = "The name of a deleted Foo comes through the queue, too: foos.get_by_key returns None. Return."
         raise WrongError(f"the Foo is gone, and your sync raised: {error}", hint) from error
-    expect(world.replicas() is None, "the Foo is gone, and you made a Deployment for it", _LEVEL)
-    yield "a Foo that is gone is no error"
+    expect(world.replicas() is None, "the Foo is gone, and you created a Deployment for it", _LEVEL)
+    yield "a deleted Foo is no error"
 
 
 def _refused(stage: Stage, world: _World) -> Iterator[str]:
@@ -145,7 +145,7 @@ def _refused(stage: Stage, world: _World) -> Iterator[str]:
             expect(world.replicas() == wanted, f"your {verb} got a 500, and you said that all is well", _OUT)
         world.sync("foo")
         expect(world.replicas() == wanted, f"the sync after a refused {verb} did not repeat it", _LEVEL)
-    yield "an answer of 500 is an error, and the next sync makes it good"
+    yield "an answer of 500 is an error, and the next sync repairs it"
 
 
 def _unset(stage: Stage, world: _World) -> Iterator[str]:
@@ -163,7 +163,7 @@ def _unset(stage: Stage, world: _World) -> Iterator[str]:
 
 def _foreign(stage: Stage, world: _World) -> Iterator[str]:
     stage.apply("other", deployment="foo", replicas=9)
-    hint = "is_controlled_by(deployment, foo): if not, raise. The Deployment belongs to another."
+    hint = "is_controlled_by(deployment, foo): if not, raise. The Deployment belongs to another owner."
     try:
         world.sync("other")
     except AlreadyExists:
@@ -175,4 +175,4 @@ def _foreign(stage: Stage, world: _World) -> Iterator[str]:
         raise WrongError("another Foo names the same Deployment, and your sync said that all is well", hint)
 
 
-EXERCISE: Final = Exercise("write sync(): it makes the Deployment of a Foo what the Foo wants.", START, check)
+EXERCISE: Final = Exercise("write sync(): it makes a Foo's Deployment match the Foo.", START, check)

@@ -20,8 +20,8 @@ def add_replicas(foos, foo, number):
     """
     foos    foos.get("foo", namespace="default") reads the Foo from the server;
             foos.update(foo) writes it over the version that it carries, or raises Conflict
-    foo     the Foo as a cache has it, maybe old; as long as it is not, no read is needed
-    number  how many replicas to add to those that there are
+    foo     the Foo as a cache has it, perhaps an old one; if it is current, no read is needed
+    number  how many replicas to add
 
     Returns: the Foo as the server has it then. Raises: Conflict after five of them in a row; any other error.
     """
@@ -31,9 +31,9 @@ def add_replicas(foos, foo, number):
 TRIES: Final = 5
 _MOST_CALLS: Final = 20
 _AGAIN: Final = "Catch Conflict, read the Foo from the server, and begin again with that one."
-_WHOLE: Final = "Compute the change anew from the Foo that you have just read: its replicas are others now."
+_WHOLE: Final = "Compute the change again from the Foo that you have just read: it may have changed."
 _BOUND: Final = "Count the updates. If the fifth is refused, let the Conflict out: the worker retries later."
-_OTHERS: Final = "Catch Conflict alone. No retry helps against another error, so let it out."
+_OTHERS: Final = "Catch Conflict alone. A retry does not help against other errors, so let them out."
 
 
 class _EndlessError(BaseException):
@@ -79,7 +79,7 @@ class _World:
         try:
             return self._reader.add_replicas(self.foos, foo, number)
         except Invalid as error:
-            hint = "The version says what you have read. Do not take it out: read again."
+            hint = "The version says what you have read. Do not remove it: read again."
             raise WrongError(f"the server refused your update: {error.status.message}", hint) from error
 
     def cached(self) -> Foo:
@@ -153,7 +153,7 @@ def _gone(world: _World) -> Iterator[str]:
     except NotFound:
         calls = world.foos.get_count + world.foos.update_count
         expect(calls == 1, f"the Foo is gone, and you asked the server {calls} times", _OTHERS)
-        yield "a Foo that is gone is an error, and no reason to retry"
+        yield "a deleted Foo is an error that no retry can help"
     except _EndlessError as error:
         raise WrongError("the Foo is gone, and you asked for ever", _OTHERS) from error
     except Conflict as error:

@@ -19,10 +19,10 @@ START: Final = '''\
 
 def garbage(objects):
     """
-    objects  all that there are; each has metadata.name, .uid and .owner_references,
+    objects  all objects that exist; each has metadata.name, .uid and .owner_references,
              and each of those .name, .uid, .controller and .block_owner_deletion
 
-    Returns: the names of those that the garbage collector deletes now, as none of their owners exists.
+    Returns: the names of those that the garbage collector deletes now, because none of their owners exists.
     """
     return []
 
@@ -133,5 +133,5 @@ def _said(names: set[str]) -> str:
 
 
 EXERCISE: Final = Exercise(
-    "write garbage() and waits_for(): what a deletion takes along, and what it waits for.", START, check
+    "write garbage() and waits_for(): what a deletion deletes with it, and what it waits for.", START, check
 )

@@ -11,7 +11,7 @@ from handloop_learn.exercise import Exercise, Load, WrongError, expect
 from handloop_learn.stage import FOOS, Stage
 
 START: Final = '''\
-"""Chapter 13: a bucket for each Foo, and none for a Foo that is gone."""
+"""Chapter 13: a bucket for each Foo, and none for a deleted Foo."""
 
 from handloop import add_finalizer, has_finalizer, is_being_deleted, remove_finalizer
 from handloop_learn.ex13_finalizers import NoBucketError
@@ -23,7 +23,7 @@ def sync(foo, foos, cloud):
     """
     foo    as the server has it; foo.metadata.uid names its bucket
     foos   for add_finalizer(foos, foo, FINALIZER) and remove_finalizer(foos, foo, FINALIZER)
-    cloud  cloud.create(uid), also if it exists; cloud.delete(uid) raises NoBucketError if there is none
+    cloud  cloud.create(uid), also if it exists; cloud.delete(uid) raises NoBucketError if it does not exist
 
     The process may end after any line; then another sync begins at the top. Raise = retry later.
     """
@@ -33,9 +33,9 @@ def sync(foo, foos, cloud):
 FINALIZER: Final = "example.org/bucket"
 _FOREIGN: Final = "example.org/another"
 _FIRST: Final = "add_finalizer before cloud.create: a Foo may be deleted at any moment."
-_LAST: Final = "cloud.delete before remove_finalizer: without finalizer the Foo is gone, and with it the uid."
+_LAST: Final = "cloud.delete before remove_finalizer: without the finalizer Foo and uid are gone."
 _TWICE: Final = "A crash came between the two. NoBucketError says that this step is done: go on."
-_OURS: Final = "Clean up only if has_finalizer(foo, FINALIZER): else the work is done, or never began."
+_OURS: Final = "Clean up only if has_finalizer(foo, FINALIZER): otherwise the work is done, or never began."
 
 
 class NoBucketError(Exception):
@@ -140,12 +140,12 @@ def _deleted(world: _World) -> Iterator[str]:
     world.sync()
     expect(
         "delete" in world.cloud.calls,
-        "the Foo goes, and you did not delete its bucket",
+        "the Foo is being deleted, and you did not delete its bucket",
         "is_being_deleted",
     )
-    expect(not world.cloud.buckets, "the Foo goes, and there is a bucket again", "Then: return.")
+    expect(not world.cloud.buckets, "the Foo is being deleted, and its bucket exists again", "Then: return.")
     expect(world.finalizers() is None, "the bucket is gone, the finalizer is not", "remove_finalizer(...)")
-    yield "a deleted Foo takes its bucket along"
+    yield "a deleted Foo's bucket is deleted, too"
 
 
 def _crashed(world: _World) -> Iterator[str]:
@@ -159,8 +159,8 @@ def _crashed(world: _World) -> Iterator[str]:
         world.sync()
     except NoBucketError as error:
         raise WrongError("after a crash the next sync raised NoBucketError", _TWICE) from error
-    expect(world.finalizers() is None, "after the crash the Foo never goes", _TWICE)
-    yield "a crash between the two steps is no harm"
+    expect(world.finalizers() is None, "after the crash the Foo is never deleted", _TWICE)
+    yield "a crash between the two steps does no harm"
 
 
 def _unanswered(world: _World) -> Iterator[str]:

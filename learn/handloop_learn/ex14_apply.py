@@ -27,7 +27,7 @@ def hand_over(apply, foo):
     """
     `gitops` has applied the label team, deploymentName and replicas. From now on `scaler` alone has replicas.
 
-    apply  apply(who, fields) applies under a name, and raises Conflict for a field of another;
+    apply  apply(who, fields) applies under a name, and raises Conflict for a field of another manager;
            apply(who, fields, force=True) takes it. fields is all that this manager wants, such as
            {"metadata": {"labels": {...}}, "spec": {"deploymentName": ..., "replicas": ...}}
     foo    the Foo as it is: foo.metadata.labels, foo.spec.deployment_name, foo.spec.replicas
@@ -39,7 +39,7 @@ def hand_over(apply, foo):
 
 _FIRST: Final = "The new owner comes first: an equal value is no conflict, and then the field has two owners."
 _THEN: Final = "Then gitops applies all that it still wants. What it leaves out is no longer its own."
-_KEEP: Final = "An apply says all that a manager wants: what it leaves out, and nobody owns, is removed."
+_KEEP: Final = "An apply says all that a manager wants: what it leaves out, and nobody else owns, is removed."
 _ONLY: Final = "Scaler applies replicas, and nothing else."
 
 

@@ -85,7 +85,7 @@ TRIALS: Final = (
     ),
     Trial(
         "the log is lost (410), and the Foo is deleted meanwhile",
-        "the caches are empty, as the server is",
+        "the caches are empty, like the server",
         _deleted_unseen,
         _is_empty,
     ),
@@ -115,9 +115,9 @@ def check(load: Load) -> Iterator[str]:
     """See Check."""
     module = load()
     unknown = set(module.PIECES) - set(PARTS)
-    expect(not unknown, f"there is no part {', '.join(sorted(unknown))}", f"The parts: {', '.join(PARTS)}.")
+    expect(not unknown, f"no part is called {', '.join(sorted(unknown))}", f"The parts: {', '.join(PARTS)}.")
     pieces = own_pieces(module.PIECES, Path(module.__file__).parent)
-    expect(pieces.files, "none of the files exists, so all of it would be ours", "Begin with check 6.")
+    expect(pieces.files, "none of the files exists, so every part would be ours", "Begin with check 6.")
     yield f"yours: {', '.join(pieces.files)}; ours: {', '.join(pieces.ours) or 'nothing'}"
     trace = LineTrace(pieces.places())
     for trial in tried(pieces, trace):

@@ -57,7 +57,7 @@ def _where(error: BaseException, file: Path) -> str:
     If that code calls the reader's file again, as an index function, the line there is named, too.
     """
     if isinstance(error, SyntaxError):
-        return f"line {error.lineno} is no Python."
+        return f"line {error.lineno} is not valid Python."
     calls = []
     for is_readers, frames in itertools.groupby(
         traceback.extract_tb(error.__traceback__), lambda frame: Path(frame.filename) == file

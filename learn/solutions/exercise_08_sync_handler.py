@@ -1,4 +1,4 @@
-"""Chapter 8: make what is like what is wanted."""
+"""Chapter 8: make what exists match what is wanted."""
 
 from handloop.apis.meta import is_controlled_by
 from handloop.controller.foo.controller import new_deployment, scale_patch

@@ -1,4 +1,4 @@
-"""Chapter 13: a bucket for each Foo, and none for a Foo that is gone."""
+"""Chapter 13: a bucket for each Foo, and none for a deleted Foo."""
 
 from handloop import add_finalizer, has_finalizer, is_being_deleted, remove_finalizer
 from handloop_learn.ex13_finalizers import NoBucketError

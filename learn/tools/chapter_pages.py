@@ -31,8 +31,9 @@ _CONTENTS: Final = """\
 # Chapters and exercises
 
 How a Kubernetes controller works inside. Each chapter runs the real parts, without a cluster, and these pages
-have the values that it showed. It asks before it tells, and breaks things on purpose. `handloop walkthrough`
-tells them in a terminal; in a clone, `make walkthrough` does.
+have the values that it showed. It asks before it tells, and breaks things on purpose.
+`handloop walkthrough 6` tells chapter 6 in a terminal, and waits for your answers; in a clone,
+`make walkthrough ARGS=6` does.
 
 All take about {minutes} minutes, without the exercises. [For teachers](teaching.md) has plans for a course.
 
@@ -40,7 +41,6 @@ All take about {minutes} minutes, without the exercises. [For teachers](teaching
 |---|---|---|---|
 {rows}
 """
-_HOW: Final = "`handloop walkthrough {}` tells this chapter in a terminal, and waits for your answers."
 _MARKUP: Final = re.compile(r"([\\*<]|(?<!\w)_|_(?!\w))")
 _VALUES: Final = re.compile(
     r"^\* [^\n]*: `[^\n]*`$|^\|[^\n]*$|^```text\n.*?\n```$|(?<!#L)\b\d[\d.,]*|(?<=`)[a-z0-9-]+(?=`)",
@@ -126,7 +126,6 @@ def page(chapter: Chapter, told: Page) -> str:
     blocks = [
         f"# {chapter.name}",
         f"{about[0].upper()}{about[1:]}",
-        _HOW.format(chapter.number),
         *told.blocks,
         *(f"On the live page: [{run.title}]({_UP}/learn/docs/live-page/#{place})." for run in shown),
         "## To keep",

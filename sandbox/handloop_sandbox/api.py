@@ -175,7 +175,7 @@ def _work(call: Call) -> Verb:
     """The function that carries a request out: by kind, subresource and verb."""
     resource, subresource = call.resource, call.path.subresource
     if resource.verbs == ("create",):
-        return reviews.review
+        return pods.bind_named if resource.plural == "bindings" else reviews.review
     if resource.custom:
         return _custom(call)
     if subresource == "scale":

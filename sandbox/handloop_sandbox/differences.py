@@ -42,12 +42,11 @@ DIFFERENCES: Final = (
         "node selectors and taints, not at affinities, and know no maxSurge. CronJobs do not tell of missed "
         "times."
     ),
-    Difference("Quotas count objects, not cpu, memory or storage."),
     Difference(
-        "CertificateSigningRequests, LimitRanges, ControllerRevisions and the phase of a Namespace are "
-        "stored as they come: only the types of their fields and their metadata are validated. Of the rarer "
-        "sources of volumes only what they need is looked at, of Windows' options nothing, of the "
-        "certificate in a Secret only that it is PEM."
+        "CertificateSigningRequests, ControllerRevisions and the phase of a Namespace are stored as they "
+        "come: only the types of their fields and their metadata are validated. Of the rarer sources of "
+        "volumes only what they need is looked at, of Windows' options nothing, of the certificate in a "
+        "Secret only that it is PEM."
     ),
     Difference(
         "PodSecurity checks every version of a level as the latest, and no annotations for AppArmor. The "

@@ -613,13 +613,6 @@ def test_a_replica_takes_the_slots_and_releases_them(
     assert set(re.findall(r"`(handloop_\w+)`", page)) <= TABLE.keys()
 
 
-def test_the_test_of_the_page_on_shards_passes(tmp_path: Path) -> None:
-    """Saved beside the page's program, and run by a user who has installed us."""
-    for name in ("sharded.py", "test_sharded.py"):
-        (tmp_path / name).write_text(blocks_of("how-to/shards.md")[name], encoding="utf-8")
-    assert_tests_pass(tmp_path, 1)
-
-
 def test_the_commands_of_the_page_on_shards_fit_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

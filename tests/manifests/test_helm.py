@@ -310,7 +310,9 @@ def test_every_object_is_called_as_its_release(helm: str, charts: Path) -> None:
         ({"replicas": "3"}, "replicas"),
         ({"namespaces": ["a,b"]}, "namespaces"),
         ({"namespaces": ["x\nkind: Pod"]}, "namespaces"),
+        ({"namespaces": ["a", "a"]}, "namespaces"),
         ({"image": {"tga": "1"}}, "tga"),
+        ({"image": {"digest": "abc"}}, "digest"),
         ({"fullnameOverride": "A_b"}, "fullnameOverride"),
         ({"shards": 4, "namespaces": ["a"]}, "shards are for all namespaces: leave namespaces empty"),
     ],
@@ -323,6 +325,16 @@ def test_a_value_that_does_not_fit_is_named(
     done = subprocess.run(words, input=json.dumps(values), capture_output=True, text=True, check=False)
     assert done.returncode != 0
     assert told in done.stderr
+
+
+def test_a_great_number_is_printed_with_all_its_digits(helm: str, charts: Path) -> None:
+    """Helm reads the numbers of a values file as floats."""
+    values = {"image": {"tag": 20260101}, "replicas": 1_000_000, "shards": 16_000_000}
+    (made,) = (one for one in rendered(helm, charts / "handloop", values) if one["kind"] == "Deployment")
+    (container,) = made["spec"]["template"]["spec"]["containers"]
+    assert container["image"] == "handloop:20260101"
+    assert made["spec"]["replicas"] == 1_000_000
+    assert "--shards=16000000" in container["args"]
 
 
 def test_a_text_is_a_text_and_a_webhook_is_found(

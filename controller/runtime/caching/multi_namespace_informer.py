@@ -272,12 +272,7 @@ class MultiNamespaceInformer(Lister[T]):
     def add_event_handler(
         self, handler: ResourceEventHandler[T], *, resync_seconds: float | None = None
     ) -> Synced:
-        """
-        Call handler for every change, on one thread per namespace.
-
-        There is no removal: the handlers are those of controllers, which stay as long as their informers. An
-        informer for a while is one of its own, of Caches.watch, and is stopped.
-        """
+        """Call handler for every change, on one thread per namespace. There is no removal."""
         changing = self._changing is not None
         registration = _Registration(handler, resync_seconds, changing=changing)
         with self._lock:

@@ -30,7 +30,9 @@ from handloop.seams.logs import get_logger
 log = get_logger("events")
 
 EVENT_TYPE_NORMAL: Final = "Normal"
+"""Of an Event that reports a success."""
 EVENT_TYPE_WARNING: Final = "Warning"
+"""Of an Event that reports trouble."""
 DEFAULT_NAMESPACE: Final = "default"
 MAX_MESSAGE_BYTES: Final = 1024
 

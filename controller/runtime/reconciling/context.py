@@ -229,19 +229,18 @@ class Context:
     def apply(self, obj: K, *, owner: Kind | None = None) -> K:
         """
         Create an object, or correct the fields of it that differ. Fields that were applied earlier and are no
-        longer in obj are removed. If nothing differs, nothing is sent, but for one read of each object that
-        an earlier process applied, or that another client has changed. An object that is not in a cache of a
-        selection, or of which the cache has the metadata alone, is read from the server.
+        longer in obj are removed. If nothing differs, nothing is sent, but for one read of
+        each object that an earlier process applied, or that another client has changed. What the cache does
+        not hold whole is read from the server.
 
         The parts: with_controller(obj, owner), lister_for, is_controlled_by, is_applied, AppliedFields, and
         the function apply with the controller's name as field manager, which takes fields over from others.
 
         Args: owner controls the object; an object of that name which it does not control is left alone, and
-        a Warning Event of owner reports it. The server checks that, too: a precondition of the apply is that
-        the object is absent or as the cache has it. Otherwise the live object is read, and decides.
-        None = no owner: any object of that name is taken for ours.
-        Returns: the object as the cache or the answer has it. While owner is being deleted nothing is
-        written, which is logged from -v 1 on: as the cache has it, or else as it would be written.
+        a Warning Event of owner reports it. The server checks that, too, by a precondition. None = no owner:
+        any object of that name is ours.
+        Returns: the object as the cache or the answer has it; while owner is being deleted nothing is
+        written.
         Raises: WaitError while the object is being deleted, or belongs to an earlier object of the owner's
         name; NameTakenError; OwnerError; TypeError for string_data; as ResourceClient.patch and
         Manager.lister_for.

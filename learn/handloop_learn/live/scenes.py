@@ -48,8 +48,8 @@ class Scene(NamedTuple):
 SCENES: Final = (
     Scene(
         0,
-        "A Foo asks for a number of replicas. Its controller keeps that promise: it makes a Deployment with "
-        "that many, and keeps it so, whatever happens.",
+        "A Foo asks for a number of replicas. Its controller keeps that promise: it creates a Deployment "
+        "with that many, and keeps it that way, whatever happens.",
         "The picture shows the inside of the controller: boxes hold things, and numbered steps move them. "
         "You follow one Foo through all twelve. First guess what would break without a step; the next press "
         "tells you.",
@@ -61,7 +61,7 @@ SCENES: Final = (
         "seen, so it never asks for the same change twice.",
         Without(
             "the last resource version: each new watch begins at the version of the list. The server sends "
-            "the past again, and the cache goes back to states that were over",
+            "the past again, and the cache goes back to old states",
             "test_without_the_last_version_a_new_watch_brings_the_past",
         ),
         kind="foos",
@@ -75,7 +75,7 @@ SCENES: Final = (
         "an object wait under its key.",
         Without(
             "a list of deltas per key, if only the newest were kept: a Foo that is deleted and created "
-            "again looks like an update. No handler hears that the first one went",
+            "again looks like an update. No handler hears that the first one was deleted",
             "test_without_all_deltas_a_new_object_of_the_name_is_an_update",
         ),
         kind="foos",
@@ -86,8 +86,8 @@ SCENES: Final = (
         "One pop takes all deltas of a key, in order. So neither the cache nor a handler misses one.",
         Without(
             "the lock around a DeltaFIFO's process: a relist at the wrong moment finds the object neither "
-            "in line nor in the cache, and makes no tombstone. Then the object is stored, and stays for "
-            "ever",
+            "in line nor in the cache, and makes no tombstone. Then the object is stored, and stays there "
+            "for ever",
             "test_without_the_lock_around_process_a_missed_deletion_is_never_found",
         ),
         kind="foos",
@@ -97,8 +97,8 @@ SCENES: Final = (
         "{name} is added to the indexes of the cache: {indexes}.",
         "An index finds all objects with a given value at once, without a look at every object.",
         Without(
-            "taking out the old values: a Foo is still found under a name that it no longer has. Once it is"
-            " deleted, the look-up fails",
+            "removing the old values: a Foo is still found under a name that it no longer has. Once it is "
+            "deleted, the look-up fails",
             "test_without_taking_old_values_out_an_index_finds_what_has_changed",
         ),
         kind="foos",
@@ -110,7 +110,8 @@ SCENES: Final = (
         "The cache comes first. A worker that hears of the Foo later can be sure to find it there.",
         Without(
             "store before dispatch: a handler hears of a Foo that the cache does not have yet. A fast "
-            "worker looks, finds nothing, and takes the Foo for deleted. No error, so no retry",
+            "worker looks, finds nothing, and believes that the Foo was deleted. That is no error, so "
+            "there is no retry",
             "test_without_store_before_dispatch_a_worker_finds_no_foo",
         ),
         kind="foos",
@@ -121,7 +122,7 @@ SCENES: Final = (
         "Every handler has its own buffer and its own thread, so a slow handler delays nobody else.",
         Without(
             "a buffer per handler: a slow handler runs on the informer thread, under the FIFO's lock. The "
-            "other handlers hear nothing, and the reflector cannot even add",
+            "other handlers hear nothing, and even the reflector has to wait",
             "test_without_a_buffer_per_handler_a_slow_one_stops_all",
         ),
         kind="foos",
@@ -132,7 +133,7 @@ SCENES: Final = (
         "The object is in the cache; only its name goes into the queue. A name can wait, merge with an "
         "equal one and be retried, while the object in the cache gets newer.",
         Without(
-            "names for keys, if the objects themselves were queued: two states of a Foo are two items. Two "
+            "names as keys, if the objects themselves were queued: two states of a Foo are two items. Two "
             "workers take them, and the one with the older state may write last",
             "test_with_objects_for_keys_two_workers_have_one_foo",
         ),
@@ -144,7 +145,7 @@ SCENES: Final = (
         "No other worker can get a key that is in processing, so two workers never work on the same Foo.",
         Without(
             "the set processing: a Foo changes while it is being synced, and a second worker takes it, too."
-            " Two syncs of one Foo overtake each other",
+            " Two syncs of one Foo race each other",
             "test_without_the_processing_set_two_workers_have_one_key",
         ),
     ),
@@ -165,8 +166,8 @@ SCENES: Final = (
         "This difference is all that the sync needs. It would find the same difference after a crash, or "
         "after an event that nobody saw.",
         Without(
-            "the wait for the caches: the controller takes an empty cache for an empty world, and creates "
-            "what has long been there",
+            "the wait for the caches: the controller mistakes an empty cache for an empty cluster, and "
+            "creates what already exists",
             "test_without_waiting_for_the_caches_a_worker_takes_them_for_the_world",
         ),
         kind="deployments",
@@ -179,8 +180,8 @@ SCENES: Final = (
         "The Deployment names the Foo as its owner. So an event of the Deployment leads back to the Foo, and "
         "when the Foo is deleted, the garbage collector deletes the Deployment, too.",
         Without(
-            "the owner reference: the Deployment outlives its Foo, and the next sync takes it for a foreign"
-            " one",
+            "the owner reference: the Deployment outlives its Foo, and the next sync treats it as another "
+            "owner's",
             "test_without_an_owner_a_deployment_outlives_its_foo",
         ),
         kind="deployments",
@@ -217,7 +218,7 @@ SCENES: Final = (
         "A failed sync is retried after 5 ms, then 10, then 20. Only retries wait like this: when a "
         "handler adds a key, it goes into the queue at once.",
         Without(
-            "forget: the Foo works again, but its next failure waits as long as if it had never worked",
+            "forget: the Foo syncs again, but after its next failure it waits as if it had never succeeded",
             "test_without_forget_the_back_off_stays_high",
         ),
         facts={"forgotten": None},
@@ -246,14 +247,14 @@ SCENES: Final = (
         10,
         "{thread} reads both objects again, and writes the number of replicas into the Foo's status. "
         "The server answers {code}.",
-        "Who made it so? The Deployment controller did. Our controller only reports it.",
+        "Who made those pods? The Deployment controller did. Our controller only reports it.",
         kind="foos",
         line="self._foos.update_status(",
     ),
     Scene(
         12,
         "done(): nothing has changed. {name} is at rest, {available} of {desired} available.",
-        "The promise is kept, and all threads wait. The next event, whatever it is, takes the same way.",
+        "The promise is kept, and all threads wait. The next event, whatever it is, takes the same path.",
         facts={"again": False},
     ),
 )

@@ -17,7 +17,7 @@ def test_children_go_with_their_owner_in_three_ways() -> None:
         ],
         "Orphan": [
             "the Foo is being deleted, and waits for orphan",
-            "the Deployment has no owner any more",
+            "the Deployment no longer has an owner",
             "the Foo is gone",
         ],
     }

@@ -19,7 +19,7 @@ def test_a_file_that_is_no_python() -> None:
     """The line that does not parse."""
     report = judged(7, "class Backoff:\n    def when(self key):\n")
     assert report.wrong.startswith("your code raised SyntaxError")
-    assert report.hint == "line 2 is no Python."
+    assert report.hint == "line 2 is not valid Python."
 
 
 def test_a_missing_name() -> None:

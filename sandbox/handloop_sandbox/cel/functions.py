@@ -6,13 +6,15 @@ Follows: CEL standard definitions; apiserver pkg/cel/library (lists, regex, quan
 
 from __future__ import annotations
 
+import math
 import operator
+import re
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import reduce
 from itertools import islice
 from string import ascii_lowercase, ascii_uppercase
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from handloop_sandbox.cel import moments, network, texts
 from handloop_sandbox.cel.network import Address, Network, parses
@@ -35,6 +37,12 @@ from handloop_sandbox.wire.causes import quoted
 from handloop_sandbox.wire.go_format import go_float
 
 Function = Callable[..., Any]
+_T = TypeVar("_T")
+_INTEGER: Final = re.compile("[+-]?[0-9]+")
+_NUMBER: Final = re.compile(
+    r"[+-]?({0}\.?({0})?|\.{0})(e[+-]?{0})?|[+-]?inf(inity)?|nan".format("[0-9](_?[0-9])*"), re.IGNORECASE
+)
+_LARGEST_UINT: Final = 2**64 - 1
 _LOWER: Final = str.maketrans(ascii_uppercase, ascii_lowercase)
 _UPPER: Final = str.maketrans(ascii_lowercase, ascii_uppercase)
 _MICROSECOND: Final = timedelta(microseconds=1)
@@ -52,13 +60,41 @@ def _to_int(value: Any) -> int:
         return int(value.timestamp())
     if isinstance(value, timedelta):
         return value // _MICROSECOND * 1000
+    if isinstance(value, str):
+        return _read("int", _whole, value)
     try:
         return checked_int(int(value))
+    except OverflowError as error:
+        raise CelError("integer overflow") from error
     except (TypeError, ValueError) as error:
         raise CelError(f"type conversion error from '{type_of(value).name}' to 'int'") from error
 
 
+def _read(name: str, parse: Callable[[str], _T], text: str) -> _T:
+    """What a text says. Raises: CelError, whatever is wrong with it."""
+    try:
+        return parse(text)
+    except (ValueError, CelError) as error:
+        raise CelError(f"type conversion error from 'string' to '{name}'") from error
+
+
+def _whole(text: str) -> int:
+    """Python would take `1_000`, and spaces."""
+    if not _INTEGER.fullmatch(text):
+        raise ValueError(text)
+    return checked_int(int(text))
+
+
+def _float(text: str) -> float:
+    found = float(text) if _NUMBER.fullmatch(text) else None
+    if found is None or (math.isinf(found) and "n" not in text.lower()):
+        raise ValueError(text)
+    return found
+
+
 def _to_double(value: Any) -> float:
+    if isinstance(value, str):
+        return _read("double", _float, value)
     try:
         return float(value)
     except (TypeError, ValueError) as error:
@@ -70,6 +106,16 @@ def _to_string(value: Any) -> str:
     return shown(value)
 
 
+def _seconds(value: timedelta) -> str:
+    whole, micros = divmod(abs(value) // _MICROSECOND, 10**6)
+    return f"{'-' if value < timedelta() else ''}{_without_zeros(f'{whole}.{micros:06d}')}s"
+
+
+def _without_zeros(text: str) -> str:
+    """The digits after a point, as few as it takes."""
+    return text.rstrip("0").rstrip(".")
+
+
 def _within(value: Any) -> str:
     """An element of a list or map, as printf shows it."""
     return quoted(value) if isinstance(value, str) else _to_string(value)
@@ -78,9 +124,9 @@ def _within(value: Any) -> str:
 def _to_bool(value: Any) -> bool:
     if isinstance(value, bool):
         return value
-    if value in ("true", "True", "TRUE", "t", "1"):
+    if value in ("true", "True", "TRUE", "t", "T", "1"):
         return True
-    if value in ("false", "False", "FALSE", "f", "0"):
+    if value in ("false", "False", "FALSE", "f", "F", "0"):
         return False
     raise CelError("type conversion error from 'string' to 'bool'")
 
@@ -95,27 +141,44 @@ def _to_quantity(text: str) -> Quantity:
 def _duration(value: Any) -> timedelta:
     if isinstance(value, int):
         return value // 1000 * _MICROSECOND
-    return value if isinstance(value, timedelta) else parse_duration(value)
+    if isinstance(value, timedelta):
+        return value
+    return _read("google.protobuf.Duration", parse_duration, value)
 
 
 def _timestamp(value: Any) -> datetime:
     if isinstance(value, int):
-        return datetime.fromtimestamp(value, UTC)
-    return value if isinstance(value, datetime) else parse_timestamp(value)
+        try:
+            return datetime.fromtimestamp(value, UTC)
+        except (OverflowError, ValueError) as error:
+            raise CelError("timestamp overflow") from error
+    if isinstance(value, datetime):
+        return value
+    return _read("google.protobuf.Timestamp", parse_timestamp, value)
 
 
 def _to_uint(value: Any) -> Uint:
+    if isinstance(value, str):
+        return _read("uint", _unsigned, value)
     found = _to_int(value)
     if found < 0:
         raise CelError("unsigned integer overflow")
     return Uint(found)
 
 
+def _unsigned(text: str) -> Uint:
+    if not text.isascii() or not text.isdigit() or int(text) > _LARGEST_UINT:
+        raise ValueError(text)
+    return Uint(int(text))
+
+
 def _substring(text: str, start: int, end: int | None = None) -> str:
-    stop = len(text) if end is None else end
-    if not 0 <= start <= stop <= len(text):
-        raise CelError(f"invalid substring range. start: {start}, end: {stop}")
-    return text[start:stop]
+    if end is not None and start > end:
+        raise CelError(f"invalid substring range. start: {start}, end: {end}")
+    for index in (start, len(text) if end is None else end):
+        if not 0 <= index <= len(text):
+            raise CelError(f"index out of range: {index}")
+    return text[start:end]
 
 
 def _char_at(text: str, index: int) -> str:
@@ -124,14 +187,21 @@ def _char_at(text: str, index: int) -> str:
     return text[index : index + 1]
 
 
+def _check_index(index: int) -> None:
+    if index < 0:
+        raise CelError(f"index out of range: {index}")
+
+
 def _index_of(where: str | list[Any], what: Any, start: int = 0) -> int:
     if isinstance(where, str):
-        return where.find(what, start)
+        _check_index(start)
+        return where.find(what, start) if start < len(where) else -1
     return next((index for index, entry in enumerate(where) if equal(entry, what)), -1)
 
 
 def _last_index_of(where: str | list[Any], what: Any, end: int | None = None) -> int:
     if isinstance(where, str):
+        _check_index(0 if end is None else end)
         return where.rfind(what, 0, None if end is None else end + len(what))
     return next((index for index in reversed(range(len(where))) if equal(where[index], what)), -1)
 
@@ -263,8 +333,8 @@ _SHOWN: Final[tuple[tuple[Any, Callable[[Any], str]], ...]] = (
     (Type, lambda value: value.name),
     (list, lambda value: f"[{', '.join(map(_within, value))}]"),
     (dict, lambda value: f"{{{', '.join(sorted(f'{_within(k)}:{_within(v)}' for k, v in value.items()))}}}"),
-    (datetime, go_time.written),
-    (timedelta, lambda value: f"{value.total_seconds():g}s"),
+    (datetime, lambda value: _without_zeros(go_time.written(value, micros=True).removesuffix("Z")) + "Z"),
+    (timedelta, _seconds),
     ((Address, Network), lambda value: str(value.value)),
 )
 FUNCTIONS: Final[dict[str, Function]] = {

@@ -13,27 +13,13 @@ from typing import Any, Final
 
 from handloop_sandbox.cel.declarations import Overload
 from handloop_sandbox.cel.nodes import Call, ListNode, Literal, MapNode, Node, walk
+from handloop_sandbox.cel.texts import CLAUSES
 from handloop_sandbox.cel.tokens import Problem
 from handloop_sandbox.cel.types import DYN, CelType
 from handloop_sandbox.cel.values import CelError, parse_duration, parse_timestamp
 from handloop_sandbox.wire import go_regexp
 
 _VERB: Final = re.compile(r"%(%|(?:\.\d+)?(.?))", re.DOTALL)
-_WHOLE: Final = ("int", "uint")
-_TEXTS: Final = (
-    "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations,"
-    " and timestamps"
-)
-_SHOWN: Final = ("string", "bool", "bytes", "double", "map", "list", "type", "duration", "timestamp", "null")
-_VERBS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
-    "s": (_TEXTS, (*_WHOLE, *_SHOWN)),
-    "d": ("decimal clause can only be used on integers", _WHOLE),
-    "f": ("fixed-point clause can only be used on doubles", ("double", "string")),
-    "e": ("scientific clause can only be used on doubles", ("double", "string")),
-    "b": ("only integers and bools can be formatted as binary", (*_WHOLE, "bool")),
-    "x": ("only integers, byte buffers, and strings can be formatted as hex", (*_WHOLE, "string", "bytes")),
-    "o": ("octal clause can only be used on integers", _WHOLE),
-}
 
 
 @dataclass(slots=True)
@@ -115,7 +101,7 @@ def _format_problems(checked: Checked, node: Call) -> Iterable[Problem]:
         return
     verbs = [found[2] for found in _VERB.finditer(target.value) if found[1] != "%"]
     for index, verb in enumerate(verbs):
-        allowed = _VERBS.get(verb.lower() if verb == "X" else verb)
+        allowed = CLAUSES.get(verb.lower() if verb == "X" else verb)
         if allowed is None or index >= len(values.items):
             unknown = f'could not parse formatting clause: unrecognized formatting clause "{verb}"'
             ended = "unexpected end of string" if verb == "" else unknown

@@ -18,7 +18,7 @@ Function = Callable[..., int]
 
 
 def _in_zone(moment: datetime, zone: str) -> datetime:
-    offset = re.fullmatch(r"([+-]?)(\d\d):(\d\d)", zone)
+    offset = re.fullmatch(r"([+-]?)(\d\d?):(\d\d)", zone)
     if offset is not None:
         span = timedelta(hours=int(offset[2]), minutes=int(offset[3]))
         return moment.astimezone(timezone(-span if offset[1] == "-" else span))

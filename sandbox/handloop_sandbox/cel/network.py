@@ -15,35 +15,12 @@ from urllib.parse import parse_qsl, quote
 
 from handloop_sandbox.cel.values import CelError
 from handloop_sandbox.wire.causes import quoted
+from handloop_sandbox.wire.go_ip import address_problem
+from handloop_sandbox.wire.go_url import GoUrl, parse_request_url
 
-_URL: Final = re.compile(
-    r"(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?://([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#.*)?", re.DOTALL
-)
-_HOST: Final = re.compile(r"(?:\[[^\]]*\]|[^:\s<>\"\\^`{|}]*)(?::\d*)?")
-_BAD_ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _ALL_ONES: Final = ipaddress.IPv4Address("255.255.255.255")
 _MULTICAST: Final = ipaddress.ip_network("224.0.0.0/24")
 _LOCAL: Final = 2
-
-
-@dataclass(frozen=True, slots=True)
-class Url:
-    """A URL: `url(text)`."""
-
-    scheme: str
-    host: str
-    path: str
-    query: str
-
-    @property
-    def port(self) -> str:
-        """The digits after the host."""
-        return self.host.rpartition(":")[2] if re.search(r":\d*$", self.host) else ""
-
-    @property
-    def hostname(self) -> str:
-        """The host without its port and brackets."""
-        return re.sub(r":\d*$", "", self.host).strip("[]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,29 +43,16 @@ class Network:
         return outer.version == inner.version and bool(inner.subnet_of(outer))
 
 
-def url(text: str) -> Url:
+def url(text: str) -> GoUrl:
     """A URL that is absolute, or a path. Raises: CelError."""
-    found = _URL.fullmatch(text)
-    assert found is not None
-    scheme, host, path, query = (part or "" for part in found.groups())
-    if not text or not (scheme or path.startswith("/") or path == "*" or found[2] is not None):
-        raise _no_url(text, "invalid URI for request" if text else "empty url")
-    if bad := _BAD_ESCAPE.search(path):
-        raise _no_url(text, f"invalid URL escape {quoted(path[bad.start() : bad.start() + 3])}")
-    if port := re.search(r":[^:\]]*[^:\]\d][^:\]]*$", host):
-        raise _no_url(text, f"invalid port {quoted(port[0])} after host")
-    if not _HOST.fullmatch(host.rpartition("@")[2]):
-        raise _no_url(text, "invalid character in host name")
-    if any(ord(char) < ord(" ") for char in text):
-        raise _no_url(text, "net/url: invalid control character in URL")
-    return Url(scheme.lower(), host.rpartition("@")[2], path, query)
+    try:
+        return parse_request_url(text)
+    except ValueError as error:
+        told = f"URL parse error during conversion from string: parse {quoted(text)}: {error}"
+        raise CelError(told) from error
 
 
-def _no_url(text: str, why: str) -> CelError:
-    return CelError(f"URL parse error during conversion from string: parse {quoted(text)}: {why}")
-
-
-def _query(found: Url) -> dict[str, list[str]]:
+def _query(found: GoUrl) -> dict[str, list[str]]:
     values: dict[str, list[str]] = {}
     for key, value in parse_qsl(found.query, keep_blank_values=True):
         values.setdefault(key, []).append(value)
@@ -100,8 +64,7 @@ def address(text: str) -> Address:
     try:
         value = ipaddress.ip_address(text)
     except ValueError as error:
-        why = f"ParseAddr({quoted(text)}): unable to parse IP"
-        told = f"IP Address {quoted(text)} parse error during conversion from string: {why}"
+        told = f"IP Address {quoted(text)} parse error during conversion from string: {address_problem(text)}"
         raise CelError(told) from error
     if "%" in text:
         raise CelError(f"IP address {quoted(text)} with zone value is not allowed")
@@ -112,16 +75,28 @@ def address(text: str) -> Address:
 
 def network(text: str) -> Network:
     """A network in the notation of CIDR. Raises: CelError."""
-    host, _, length = text.rpartition("/")
     told = "network address parse error during conversion from string: "
-    if not re.fullmatch("0|[1-9][0-9]*", length) or not host:
-        why = "bad bits after slash" if "/" in text else "no '/'"
+    if why := _why_no_network(text):
         raise CelError(f"{told}{told}netip.ParsePrefix({quoted(text)}): {why}")
+    found = ipaddress.ip_interface(text)
+    if getattr(found, "ipv4_mapped", None) is not None:
+        raise CelError(f"{told}IPv4-mapped IPv6 address {quoted(text)} is not allowed")
+    return Network(found)
+
+
+def _why_no_network(text: str) -> str:
+    host, slash, length = text.rpartition("/")
+    if not slash:
+        return "no '/'"
     try:
-        address(host)
-        return Network(ipaddress.ip_interface(text))
-    except (ValueError, CelError) as error:
-        raise CelError(f"{told}{told}{error}") from error
+        longest = ipaddress.ip_address(host).max_prefixlen
+    except ValueError:
+        return address_problem(host)
+    if "%" in host:
+        return "IPv6 zones cannot be present in a prefix"
+    if not re.fullmatch("0|[1-9][0-9]*", length):
+        return f"bad bits after slash: {quoted(length)}"
+    return "prefix length out of range" if int(length) > longest else ""
 
 
 def _is_link_local_multicast(found: Address) -> bool:

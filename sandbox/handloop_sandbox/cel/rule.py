@@ -195,7 +195,7 @@ def _applied(
         values = [arg(env) for arg in programs]
         try:
             return function(*values)
-        except (TypeError, AttributeError, ValueError, IndexError) as error:
+        except (TypeError, AttributeError, ValueError, IndexError, OverflowError) as error:
             raise CelError(f"no such overload: {name}") from error
 
     return program

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from handloop_sandbox.cel.network import parses, url
-from handloop_sandbox.cel.values import NONE, CelError, Optional
+from handloop_sandbox.cel.values import NONE, CelError, Optional, type_of
 from handloop_sandbox.kinds import formats
 from handloop_sandbox.wire import names
 
@@ -20,6 +20,22 @@ _VERSION: Final = re.compile(
     r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(?:-([0-9A-Za-z.-]+))?(?:\+([0-9A-Za-z.-]+))?"
 )
 _VERB: Final = re.compile(r"%(?:%|(?:\.(\d+))?([a-zA-Z]))")
+_WHOLE: Final = ("int", "uint")
+_TEXTS: Final = (
+    "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations,"
+    " and timestamps"
+)
+_SHOWN: Final = ("string", "bool", "bytes", "double", "map", "list", "type", "duration", "timestamp", "null")
+CLAUSES: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
+    "s": (_TEXTS, (*_WHOLE, *_SHOWN)),
+    "d": ("decimal clause can only be used on integers", _WHOLE),
+    "f": ("fixed-point clause can only be used on doubles", ("double", "string")),
+    "e": ("scientific clause can only be used on doubles", ("double", "string")),
+    "b": ("only integers and bools can be formatted as binary", (*_WHOLE, "bool")),
+    "x": ("only integers, byte buffers, and strings can be formatted as hex", (*_WHOLE, "string", "bytes")),
+    "o": ("octal clause can only be used on integers", _WHOLE),
+}
+"""What each verb of printf may get: the words of a refusal, and the types."""
 _SUPERSCRIPTS: Final = str.maketrans(
     "-0123456789", "\u207b\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079"
 )
@@ -129,11 +145,14 @@ def printf(text: str, values: list[Any], shown: Callable[[Any], str]) -> str:
         if found[2] is None:
             return "%"
         try:
-            return _formatted(found[2], found[1], next(rest), shown)
+            value = next(rest)
         except StopIteration:
             raise CelError(f"index {len(values)} out of range") from None
+        try:
+            return _formatted(found[2], found[1], value, shown)
         except (TypeError, ValueError) as error:
-            raise CelError(f"error during formatting: no such overload for %{found[2]}") from error
+            clause, _ = CLAUSES.get(found[2].lower(), ("", ()))
+            raise CelError(f"error during formatting: {clause}, was given {type_of(value).name}") from error
 
     return _VERB.sub(filled, text)
 

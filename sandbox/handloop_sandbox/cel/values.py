@@ -23,6 +23,7 @@ from handloop_sandbox.wire import go_time
 from handloop_sandbox.wire.resource import Schema
 
 _INT64: Final = 2**63
+_LONGEST: Final = timedelta(microseconds=(_INT64 - 1) // 1000)
 
 
 class CelError(Exception):
@@ -197,14 +198,26 @@ def _add(left: Any, right: Any) -> Any:
     same = type(left) is type(right) and isinstance(left, (str, list))
     if not (timed or same or (_is_number(left) and type(left) is type(right))):
         raise CelError("no such overload")
-    return _whole(left, left + right)
+    return _timed(operator.add, left, right) if timed else _whole(left, left + right)
 
 
 def _subtract(left: Any, right: Any) -> Any:
     timed = isinstance(left, (datetime, timedelta)) and isinstance(right, (datetime, timedelta))
     if not (timed or (_is_number(left) and type(left) is type(right))):
         raise CelError("no such overload")
-    return _whole(left, left - right)
+    return _timed(operator.sub, left, right) if timed else _whole(left, left - right)
+
+
+def _timed(operation: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
+    """A moment between the years 1 and 9999, or a duration of 64 bits of nanoseconds."""
+    what = "timestamp" if isinstance(left, datetime) != isinstance(right, datetime) else "duration"
+    try:
+        found = operation(left, right)
+    except OverflowError as error:
+        raise CelError(f"{what} overflow") from error
+    if isinstance(found, timedelta) and abs(found) > _LONGEST:
+        raise CelError("duration overflow")
+    return found
 
 
 def _multiply(left: Any, right: Any) -> Any:

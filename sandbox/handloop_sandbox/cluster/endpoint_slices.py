@@ -26,6 +26,7 @@ _RETRY_SECONDS = 1.0
 _SERVICE_LABEL = "kubernetes.io/service-name"
 _MANAGER_LABEL = "endpointslice.kubernetes.io/managed-by"
 _MANAGER = "endpointslice-controller.k8s.io"
+_HEADLESS_LABEL = "service.kubernetes.io/headless"
 
 _Key = tuple[str, str]
 
@@ -92,14 +93,17 @@ class EndpointSliceController(KeyedController[_Key]):
         names = self._pods.matching(namespace, service["spec"]["selector"])
         pods = [pod for each in names if (pod := view.state.get(PODS, namespace, each))]
         wanted = _content(service, [pod for pod in pods if _has_endpoint(pod)])
+        labels = _labels(service)
         owned = view.state.by_owner(metadata["uid"])
         present = next((obj for place, obj in owned if place == ENDPOINT_SLICES), None)
         if present is None:
-            slice_ = _new_slice(service, view.new_name(f"{name}-")) | wanted
+            slice_ = _new_slice(service, view.new_name(f"{name}-"), labels) | wanted
             return [Write.of("create", ENDPOINT_SLICES, slice_)]
-        if all(present.get(field) == value for field, value in wanted.items()):
+        metadata = present["metadata"]
+        if metadata.get("labels") == labels and all(present.get(key) == wanted[key] for key in wanted):
             return []
-        return [Write.of("update", ENDPOINT_SLICES, {**present, **wanted})]
+        update = {**present, **wanted, "metadata": {**metadata, "labels": labels}}
+        return [Write.of("update", ENDPOINT_SLICES, update)]
 
 
 def _shown(pod: Object) -> object:
@@ -124,7 +128,10 @@ def _content(service: Object, pods: Sequence[Object]) -> dict[str, Any]:
         for port in service["spec"].get("ports") or ()
         if (number := _target(port, pods)) is not None
     ]
-    return {"endpoints": [_endpoint(pod) for pod in pods] or None, "ports": ports if pods and ports else None}
+    return {
+        "endpoints": [_endpoint(service, pod) for pod in pods] or None,
+        "ports": ports if pods and ports else None,
+    }
 
 
 def _target(port: dict[str, Any], pods: Sequence[Object]) -> int | None:
@@ -137,12 +144,14 @@ def _target(port: dict[str, Any], pods: Sequence[Object]) -> int | None:
     return next((entry["containerPort"] for entry in named if entry.get("name") == target), None)
 
 
-def _endpoint(pod: Object) -> dict[str, Any]:
-    metadata, terminating = pod["metadata"], is_deleting(pod)
-    serving = is_pod_ready(pod)
+def _endpoint(service: Object, pod: Object) -> dict[str, Any]:
+    metadata, terminating, serving = pod["metadata"], is_deleting(pod), is_pod_ready(pod)
+    ready = bool(service["spec"].get("publishNotReadyAddresses")) or (serving and not terminating)
+    hostname, domain = pod["spec"].get("hostname"), pod["spec"].get("subdomain")
     return {
         "addresses": [pod["status"]["podIP"]],
-        "conditions": {"ready": serving and not terminating, "serving": serving, "terminating": terminating},
+        "conditions": {"ready": ready, "serving": serving, "terminating": terminating},
+        **({"hostname": hostname} if hostname and domain == service["metadata"]["name"] else {}),
         "nodeName": pod["spec"]["nodeName"],
         "targetRef": {
             "kind": "Pod",
@@ -153,7 +162,15 @@ def _endpoint(pod: Object) -> dict[str, Any]:
     }
 
 
-def _new_slice(service: Object, name: str) -> Object:
+def _labels(service: Object) -> dict[str, str]:
+    """The Service's own, and those by which a slice is found."""
+    metadata = service["metadata"]
+    own = {key: text for key, text in (metadata.get("labels") or {}).items() if key != _HEADLESS_LABEL}
+    headless = {_HEADLESS_LABEL: ""} if service["spec"].get("clusterIP") == "None" else {}
+    return {**own, **headless, _MANAGER_LABEL: _MANAGER, _SERVICE_LABEL: metadata["name"]}
+
+
+def _new_slice(service: Object, name: str, labels: dict[str, str]) -> Object:
     metadata = service["metadata"]
     return {
         "apiVersion": "discovery.k8s.io/v1",
@@ -162,7 +179,7 @@ def _new_slice(service: Object, name: str) -> Object:
             "name": name,
             "generateName": f"{metadata['name']}-",
             "namespace": metadata["namespace"],
-            "labels": {_MANAGER_LABEL: _MANAGER, _SERVICE_LABEL: metadata["name"]},
+            "labels": labels,
             "ownerReferences": [controller_reference(service)],
         },
         "addressType": "IPv4",

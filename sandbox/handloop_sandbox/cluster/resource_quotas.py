@@ -1,10 +1,7 @@
 """
-ResourceQuotas: the count of objects, by `count/PLURAL.GROUP` or an older name, and its controller.
+ResourceQuotas: what is used of them, and the controller that writes it into their status.
 
-`exceeded` shows a create whether a quota allows it. The controller writes the used amounts into the status.
-Follows: kubernetes pkg/controller/resourcequota, pkg/quota/v1/evaluator/core, apiserver's generic object
-count evaluator. Differs: cpu, memory, storage and the kinds of Services are not counted; quotas with scopes
-count nothing.
+Follows: kubernetes pkg/controller/resourcequota, apiserver pkg/admission/plugin/resourcequota/controller.go.
 """
 
 from __future__ import annotations
@@ -13,79 +10,49 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from handloop_sandbox.cluster.cluster_controller import KeyedController, Pace, View, Write
-from handloop_sandbox.cluster.workloads import PODS, is_pod_finished
+from handloop_sandbox.cluster.pod_resources import Amounts, added
+from handloop_sandbox.cluster.quota_usage import counted_collection, is_about, usage
 from handloop_sandbox.grammar.quantity import parse_quantity
 from handloop_sandbox.storage.state import State
 from handloop_sandbox.storage.stored import Change, ChangeType, Object
 from handloop_sandbox.wire.resource import GroupResource
 
 QUOTAS: Final = GroupResource("", "resourcequotas")
-_PREFIX: Final = "count/"
-_OLDER_NAMES: Final = frozenset(
-    {
-        "configmaps",
-        "persistentvolumeclaims",
-        "pods",
-        "replicationcontrollers",
-        "resourcequotas",
-        "secrets",
-        "services",
-    }
-)
 
 
-def counted_collection(name: str) -> GroupResource | None:
-    """The collection that a resource name of a quota counts; None for a name that is not counted here."""
-    if name in _OLDER_NAMES:
-        return GroupResource("", name)
-    if not name.startswith(_PREFIX):
+def used(state: State, quota: Object) -> Amounts:
+    """What everything in its namespace uses of a quota, by name in order."""
+    names = {name: counted_collection(name) for name in sorted(_hard(quota))}
+    total: dict[str, str] = {name: "0" for name, collection in names.items() if collection is not None}
+    for collection in {found for found in names.values() if found is not None}:
+        objects = state.list(collection, quota["metadata"]["namespace"])
+        amounts = added(usage(collection, obj) for obj in objects if is_about(quota, collection, obj))
+        total |= {name: amount for name, amount in amounts.items() if names.get(name) == collection}
+    return total
+
+
+def exceeded(state: State, quota: Object, more: Amounts) -> Mapping[str, str] | None:
+    """
+    What is beyond a quota when that much more is used.
+
+    Returns: None when it may be, else requested, used and limited amounts as texts.
+    """
+    hard, present = _hard(quota), used(state, quota)
+    beyond = [
+        name
+        for name, amount in sorted(more.items())
+        if name in present
+        and parse_quantity(present[name]) + parse_quantity(amount) > parse_quantity(str(hard[name]))
+    ]
+    if not beyond:
         return None
-    plural, _, group = name.removeprefix(_PREFIX).partition(".")
-    return GroupResource(group, plural)
+    amounts = {"requested": more, "used": present, "limited": hard}
+    return {what: ",".join(f"{name}={of[name]}" for name in beyond) for what, of in amounts.items()}
 
 
-def used(state: State, namespace: str, quota: Object) -> dict[str, int]:
-    """The count of everything that the quota names, by name in order."""
-    names = sorted((quota.get("spec") or {}).get("hard") or {}) if _is_general(quota) else []
-    collections = ((name, counted_collection(name)) for name in names)
-    return {
-        name: _count(state, namespace, name, collection)
-        for name, collection in collections
-        if collection is not None
-    }
-
-
-def exceeded(state: State, namespace: str, quota: Object, created: GroupResource) -> dict[str, str] | None:
-    """
-    The names for which one more object of a collection would be too many.
-
-    Returns: None when it may be created, else requested, used and limited amounts as texts.
-    """
+def _hard(quota: Object) -> Mapping[str, Any]:
     hard: Mapping[str, Any] = (quota.get("spec") or {}).get("hard") or {}
-    counts = {
-        name: count
-        for name, count in used(state, namespace, quota).items()
-        if counted_collection(name) == created and count + 1 > parse_quantity(str(hard[name]))
-    }
-    if not counts:
-        return None
-    return {
-        "requested": ",".join(f"{name}=1" for name in counts),
-        "used": ",".join(f"{name}={count}" for name, count in counts.items()),
-        "limited": ",".join(f"{name}={hard[name]}" for name in counts),
-    }
-
-
-def _is_general(quota: Object) -> bool:
-    spec = quota.get("spec") or {}
-    return not spec.get("scopes") and not spec.get("scopeSelector")
-
-
-def _count(state: State, namespace: str, name: str, collection: GroupResource) -> int:
-    found = state.list(collection, namespace)
-    # the older name leaves out finished pods, the newer one counts them
-    left_out = collection == PODS and not name.startswith(_PREFIX)
-    return sum(1 for obj in found if not (left_out and is_pod_finished(obj)))
+    return hard
 
 
 _REACTION_SECONDS = 0.1
@@ -123,8 +90,7 @@ class ResourceQuotaController(KeyedController[_Key]):
         quota = view.state.get(QUOTAS, *key)
         if quota is None:
             return []
-        counts = {name: str(count) for name, count in used(view.state, key[0], quota).items()}
-        status = {"hard": (quota.get("spec") or {}).get("hard") or {}, "used": counts}
+        status = {"hard": _hard(quota), "used": used(view.state, quota)}
         if status == quota.get("status"):
             return []
         return [Write.of("update", QUOTAS, {**quota, "status": status}, subresource="status")]

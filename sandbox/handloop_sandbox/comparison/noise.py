@@ -33,7 +33,7 @@ _WORDS: Final = re.compile(
     r"|\b10(?:\.\d+){3}\b|kube-api-access-\w{5}|:3\d{4}/"
 )
 _QUOTED: Final = re.compile(r'"\{(?:[^"\\]|\\.)*\}"')
-_WRITTEN_LATER: Final = ("deployment.kubernetes.io/revision",)
+_WRITTEN_LATER: Final = ("deployment.kubernetes.io/revision", "node.alpha.kubernetes.io/ttl")
 _AGE: Final = re.compile(r"\d+[smhd](\d+[smh])?")
 _OWN_WORDS: Final = "the sandbox does not "
 _LONGEST: Final = 160

@@ -228,6 +228,12 @@ def _claim(claim: Object) -> Object:
     return claim if status.get("phase") else {**claim, "status": {**status, "phase": "Pending"}}
 
 
+@_rule(f"{_CORE}.TypedLocalObjectReference")
+@_rule(f"{_CORE}.TypedObjectReference")
+def _typed_reference(reference: Object) -> Object:
+    return {**reference, "apiGroup": reference.get("apiGroup")}  # Go writes it though it is nil
+
+
 @_rule(f"{_CORE}.NodeStatus")
 def _node_status(status: Object) -> Object:
     if status.get("allocatable") is None and status.get("capacity"):

@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterator
 from datetime import date
 from string import digits
 from typing import Final
-from urllib.parse import urlsplit
 
 from handloop_sandbox.grammar.duration import DurationError, parse_duration
 from handloop_sandbox.kinds import structure
 from handloop_sandbox.wire import go_regexp, go_time
+from handloop_sandbox.wire.go_url import parse_request_url
 from handloop_sandbox.wire.resource import Schema
 
 _UUID: Final = re.compile(r"(?i)[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}")
@@ -100,10 +100,6 @@ def _hostname(value: str) -> bool:
     return is_short and max(map(len, labels)) <= _LONGEST_LABEL and go_regexp.matches(_HOSTNAME, value)
 
 
-def _uri(value: str) -> bool:
-    return bool(urlsplit(value).scheme) or value.startswith("/")
-
-
 def _cidr(value: str) -> object:
     if "/" not in value:
         raise ValueError(value)
@@ -121,7 +117,7 @@ _FORMATS: Final[dict[str, Callable[[str], bool]]] = {
     "mac": _fullmatch(_MAC),
     "email": _fullmatch(_EMAIL),
     "hostname": _hostname,
-    "uri": _uri,
+    "uri": _parses(parse_request_url),
     "uuid": _fullmatch(_UUID),
     "uuid3": _fullmatch(re.compile(_VERSIONED_UUID.format("3"))),
     "uuid4": _fullmatch(re.compile(_VERSIONED_UUID.format("4"))),

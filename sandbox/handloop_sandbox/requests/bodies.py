@@ -17,7 +17,7 @@ from handloop_sandbox.storage.stored import Object
 from handloop_sandbox.wire import go_json, go_yaml
 from handloop_sandbox.wire.negotiate import JSON, OBJECT_TYPES, PROTOBUF, YAML
 from handloop_sandbox.wire.resource import ServedResource
-from handloop_sandbox.wire.status import bad_request, unsupported_media_type
+from handloop_sandbox.wire.status import StatusError, bad_request, unsupported_media_type
 
 _DELETE_OPTIONS: Final = {"$ref": "apimachinery.pkg.apis.meta.v1.DeleteOptions"}
 _META_KINDS: Final = ("CreateOptions", "GetOptions", "ListOptions", "PatchOptions", "Status", "UpdateOptions")
@@ -146,6 +146,16 @@ def pseudo_resource(group: str, version: str, kind: str, schema: str) -> ServedR
     )
 
 
+def wrong_version(given: str, expected: str) -> StatusError:
+    """The refusal (400) of an object of another version than the path's."""
+    text = f"the API version in the data ({given}) does not match the expected API version ({expected})"
+    return bad_request(text)
+
+
+_UNSERVED: Final = frozenset({("apiextensions.k8s.io/v1beta1", "CustomResourceDefinition")})
+"""What can be read, and is served no more: a refusal tells of its version, not of its kind."""
+
+
 def no_kind(kind: str, api_version: str) -> str:
     """Go's message for an unknown kind."""
     return f'no kind "{kind}" is registered for version "{api_version}" {SCHEME}'
@@ -217,6 +227,8 @@ def _check_registered(kind: str, api_version: str, resource: ServedResource, cat
     group, _, version = api_version.rpartition("/")
     if kind == resource.kind and api_version == resource.api_version:
         return
+    if (api_version, kind) in _UNSERVED:
+        raise wrong_version(api_version, resource.api_version)
     if catalog.by_kind(group, version, kind) is None:
         raise MisfitError(no_kind(kind, api_version), kind=kind, version=version)
     source = f"{version}.{kind}"

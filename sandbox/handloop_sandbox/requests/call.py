@@ -97,15 +97,15 @@ class Call:
             self.resource, prefix if prefix and (self.makes_name or self.trusted) else name, text
         )
 
-    def presentation(self) -> Presentation:
-        """The form of this request's answers."""
+    def presentation(self, shown: ServedResource | None = None) -> Presentation:
+        """The form of this request's answers; shown is the kind of an answer about a subresource."""
         include = self.request.query.get("includeObject") or ""
         if self.form.shape == "Table" and include not in _INCLUDES:
             text = "must be 'Metadata', 'Object', 'None', or empty"
             raise bad_request(
                 f'Unable to convert to Table as requested: includeObject: Invalid value: "{include}": {text}'
             )
-        return presentation(self.form, self.resource, include=include or "Metadata")
+        return presentation(self.form, shown or self.resource, include=include or "Metadata")
 
     def answer(self, stored: Stored, code: int = 200) -> Response:
         """An object."""
@@ -113,7 +113,7 @@ class Call:
         return Response(code, self.headers(), parts)
 
     def answer_value(self, value: Object | Status, code: int = 200) -> Response:
-        """A document that is not stored: a Status, a Scale, a review."""
+        """A document that is not stored: a Status, a review."""
         return Response(code, self.headers(), (self.form.encode_value(value),))
 
     def headers(self) -> Headers:

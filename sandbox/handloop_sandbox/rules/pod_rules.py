@@ -289,6 +289,8 @@ def _deadline(new: Object, old: Object) -> list[Cause]:
     if after is None:
         text = "must not update from a positive integer to nil value"
         return [] if before is None else [invalid_value(path, None, text)]
+    if not 0 <= after <= MAX_INT32:
+        return [invalid_value(path, after, f"must be between 0 and {MAX_INT32}, inclusive")]
     if before is not None and before < after:
         return [invalid_value(path, after, "must be less than or equal to previous value")]
     return []

@@ -2,7 +2,7 @@
 What a server warns of in pods and in pod templates, although it takes them.
 
 Follows: kubernetes pkg/api/pod/warnings.go, pkg/api/node/util.go, pkg/api/job/warnings.go, and the strategies
-of pkg/registry. Differs: nothing about AppArmor's annotations, certificates of pods, and the spelling of IPs.
+of pkg/registry. Differs: nothing about certificates of pods, and the spelling of IPs.
 """
 
 from __future__ import annotations
@@ -69,6 +69,14 @@ _OLD_VOLUMES: Final = {
 _SHOWN: Final = {"storageos": "storageOS"}
 _BYTES: Final = ("memory", "ephemeral-storage")
 _SECCOMP: Final = 'non-functional in v1.27+; use the "seccompProfile" field instead'
+_OLD_PROFILES: Final = (
+    ("seccompProfile", "container.seccomp.security.alpha.kubernetes.io", _SECCOMP),
+    (
+        "appArmorProfile",
+        "container.apparmor.security.beta.kubernetes.io",
+        'deprecated since v1.30; use the "appArmorProfile" field instead',
+    ),
+)
 _NO_POD: Final = "a null labelSelector results in matching no pod"
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -243,8 +251,8 @@ def _fractions(amounts: Mapping[str, Any] | None, path: str, names: Iterable[str
             yield f'{path}[{name}]: fractional byte value "{text}" is invalid, must be an integer'
 
 
-def _profile(holder: Object) -> Any:
-    return (holder.get("securityContext") or {}).get("seccompProfile")
+def _profile(holder: Object, member: str = "seccompProfile") -> Any:
+    return (holder.get("securityContext") or {}).get(member)
 
 
 def _containers(spec: Object, path: str) -> Iterator[tuple[Object, str]]:
@@ -256,9 +264,10 @@ def _containers(spec: Object, path: str) -> Iterator[tuple[Object, str]]:
 def _about_container(
     container: Object, where: str, annotations: Mapping[str, str], path: str
 ) -> Iterator[str]:
-    key = f"container.seccomp.security.alpha.kubernetes.io/{container.get('name')}"
-    if not _profile(container) and key in annotations:
-        yield f"{path}metadata.annotations[{key}]: {_SECCOMP}"
+    for member, prefix, text in _OLD_PROFILES:
+        key = f"{prefix}/{container.get('name')}"
+        if not _profile(container, member) and key in annotations:
+            yield f"{path}metadata.annotations[{key}]: {text}"
     resources = container.get("resources") or {}
     for name in _BYTES:
         for part in ("limits", "requests"):

@@ -23,7 +23,7 @@ from handloop_sandbox.tables.cell import Object, name_of
 from handloop_sandbox.tables.pod_cells import pod_cells, pod_conditions
 from handloop_sandbox.wire import human, jsonpath
 from handloop_sandbox.wire.go_format import escaped, go_value
-from handloop_sandbox.wire.resource import ServedResource
+from handloop_sandbox.wire.resource import GroupResource, ServedResource
 from handloop_sandbox.wire.status import bad_request
 
 _AGE = {
@@ -160,19 +160,36 @@ CELLS: Mapping[tuple[str, str], Cells] = {
 }
 
 
+_SCALES = GroupResource("autoscaling", "scales")
+"""What answers about a subresource are called; there is no list of them."""
+
+
 def columns_of(resource: ServedResource) -> Sequence[Column]:
     """The columns of a resource's tables."""
     if resource.custom:
         return custom_columns(resource)
+    if resource.group_resource == _SCALES:
+        return _scale_columns()
     if (resource.group, resource.plural) not in CELLS:
         return builtin_columns("", "v1", "limitranges")  # name and time of creation
     return builtin_columns(resource.group, resource.version, resource.plural)
+
+
+def _scale_columns() -> list[Column]:
+    name, _, age = builtin_columns("", "v1", "configmaps")
+    texts = {
+        "Desired": "replicas is the desired number of instances for the scaled object.",
+        "Available": "replicas is the actual number of observed instances of the scaled object.",
+    }
+    return [name, *(Column(title, "integer", "", 0, text) for title, text in texts.items()), age]
 
 
 def cells_of(resource: ServedResource, obj: Object, now: float) -> list[Any]:
     """One object's cells, in the order of the columns."""
     if resource.custom:
         return custom_cells(resource, obj, now)
+    if resource.group_resource == _SCALES:
+        return workload.scale_cells(obj, now)
     return CELLS.get((resource.group, resource.plural), cluster.created_cells)(obj, now)
 
 

@@ -174,6 +174,12 @@ def disruption_budget_cells(obj: Object, now: float) -> list[Any]:
     return [name_of(obj), *bounds, _count(obj, "disruptionsAllowed"), age_of(obj, now)]
 
 
+def scale_cells(obj: Object, now: float) -> list[Any]:
+    """Name, desired, available, age, of the Scale of any object."""
+    counts = [int(part(obj, member).get("replicas") or 0) for member in ("spec", "status")]
+    return [name_of(obj), *counts, age_of(obj, now)]
+
+
 def autoscaler_cells(obj: Object, now: float) -> list[Any]:
     """Name, reference, targets, min pods, max pods, replicas, age; of either served version."""
     spec, status = part(obj, "spec"), part(obj, "status")

@@ -10,7 +10,6 @@ plugin/pkg/admission/namespace/lifecycle.
 from __future__ import annotations
 
 from handloop_sandbox.cluster.cluster_controller import new_name
-from handloop_sandbox.cluster.resource_quotas import QUOTAS, exceeded
 from handloop_sandbox.patches import managed_fields
 from handloop_sandbox.requests import bodies
 from handloop_sandbox.requests.call import Call, shallow_metadata
@@ -18,7 +17,7 @@ from handloop_sandbox.requests.conversion import to_storage
 from handloop_sandbox.requests.definitions import definition_of
 from handloop_sandbox.requests.request import Response
 from handloop_sandbox.storage.stored import Object, Stored
-from handloop_sandbox.verbs import escalation, limit_ranges, metadata, object_rules, security_levels
+from handloop_sandbox.verbs import escalation, limit_ranges, metadata, object_rules, quotas, security_levels
 from handloop_sandbox.verbs.strategy import prepare_create
 from handloop_sandbox.wire.go_yaml import DUPLICATES
 from handloop_sandbox.wire.options import WriteOptions, unsigned_error, write_options
@@ -67,7 +66,7 @@ def store_new(call: Call, obj: Object, options: WriteOptions, *, applied: bool =
     check(call, obj)
     limit_ranges.check(call, obj)
     security_levels.check(call, obj)
-    _check_quotas(call, obj)
+    quotas.check(call, obj)
     if not options.dry_run and not unsigned_error(requested_version) and int(requested_version):
         raise internal_error("resourceVersion should not be set on objects to be created")
     if requested_version:
@@ -105,10 +104,7 @@ def check_version(call: Call, obj: Object) -> None:
     """Refuse (400) a custom resource of another version than the path's."""
     expected, given = call.resource.api_version, obj.get("apiVersion") or ""
     if given != expected:
-        error = bad_request(
-            f"the API version in the data ({given}) does not match the expected API version ({expected})"
-        )
-        raise error
+        raise bodies.wrong_version(given, expected)
 
 
 def in_request_namespace(call: Call, obj: Object) -> Object:
@@ -168,17 +164,6 @@ def wrong_kind(call: Call, obj: Object) -> StatusError:
     """The refusal of a custom resource that names another kind."""
     from_kind = object_rules.kind_cause(obj["kind"], call.resource.kind)
     return invalid_kind(call.resource.group, obj["kind"], obj["metadata"].get("name", ""), [from_kind])
-
-
-def _check_quotas(call: Call, obj: Object) -> None:
-    """Refuse (403) an object beyond a quota of the namespace."""
-    namespace = obj["metadata"].get("namespace", "")
-    for quota in call.state.list(QUOTAS, namespace) if namespace else ():
-        found = exceeded(call.state, namespace, quota, call.collection)
-        if found is not None:
-            amounts = ", ".join(f"{what}: {amount}" for what, amount in found.items())
-            text = f"exceeded quota: {quota['metadata']['name']}, {amounts}"
-            raise call.refused(obj, text)
 
 
 def _check_definition(call: Call, name: str) -> None:

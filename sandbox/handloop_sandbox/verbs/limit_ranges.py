@@ -1,47 +1,32 @@
 """
 LimitRanges: what the containers of a new pod get, and the bounds of containers, pods and claims.
 
-Follows: kubernetes plugin/pkg/admission/limitranger. Differs: restartable init containers count as others do.
+Follows: kubernetes plugin/pkg/admission/limitranger.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
-from typing import Final, NamedTuple
+from typing import Final
 
+from handloop_sandbox.cluster.pod_resources import Amounts, Resources, of_pod
 from handloop_sandbox.cluster.storage_protection import CLAIMS
 from handloop_sandbox.cluster.workloads import PODS
 from handloop_sandbox.grammar.quantity import parse_quantity
 from handloop_sandbox.requests.call import Call, shallow_metadata
 from handloop_sandbox.storage.stored import Object
-from handloop_sandbox.wire.quantity import canonical
 from handloop_sandbox.wire.resource import GroupResource
 
 _RANGES: Final = GroupResource("", "limitranges")
 _ANNOTATION: Final = "kubernetes.io/limit-ranger"
-_KIBI: Final = 1024
 _CONTAINERS: Final = {"containers": "container", "initContainers": "init container"}
-
-Amounts = Mapping[str, str]
-
-
-class _Resources(NamedTuple):
-    """What a container, a pod or a claim asks for."""
-
-    requests: Amounts
-    limits: Amounts
-
-    @classmethod
-    def of(cls, container: Object) -> _Resources:
-        found = container.get("resources") or {}
-        return cls(found.get("requests") or {}, found.get("limits") or {})
 
 
 def with_defaults(call: Call, pod: Object) -> Object:
     """A new pod whose containers have the requests and limits of the namespace; an annotation tells which."""
     for item in _items(call, "Container"):
-        defaults = _Resources(item.get("defaultRequest") or {}, item.get("default") or {})
+        defaults = Resources(item.get("defaultRequest") or {}, item.get("default") or {})
         told: list[str] = []
         spec = dict(pod["spec"])
         for member, noun in _CONTAINERS.items():
@@ -59,12 +44,14 @@ def _items(call: Call, kind: str) -> Iterator[Object]:
         yield from (item for item in found["spec"].get("limits") or () if item.get("type") == kind)
 
 
-def _completed(container: Object, defaults: _Resources, noun: str, told: list[str]) -> Object:
-    own = _Resources.of(container)
+def _completed(container: Object, defaults: Resources, noun: str, told: list[str]) -> Object:
+    own = Resources.of(container)
     added = {}
     for member, mine, usual in zip(own._fields, own, defaults, strict=True):
         if missing := sorted(set(usual) - set(mine)):
-            told.append(f"{', '.join(missing)} {member.removesuffix('s')} for {noun} {container['name']}")
+            told.append(
+                f"{', '.join(missing)} {member.removesuffix('s')} for {noun} {container.get('name', '')}"
+            )
             added[member] = {**mine, **{name: usual[name] for name in missing}}
     if not added:
         return container
@@ -78,41 +65,18 @@ def check(call: Call, obj: Object, old: Object | None = None) -> None:
         return
     if call.collection == CLAIMS:
         for item in _items(call, "PersistentVolumeClaim"):
-            problems += _claim_problems(item, _Resources.of(obj["spec"]).requests)
+            problems += _claim_problems(item, Resources.of(obj["spec"]).requests)
     elif call.collection == PODS:
         parts = [entry for member in _CONTAINERS for entry in obj["spec"].get(member) or ()]
         for item in _items(call, "Container"):
-            problems += [text for entry in parts for text in _problems(item, _Resources.of(entry))]
+            problems += [text for entry in parts for text in _problems(item, Resources.of(entry))]
         for item in _items(call, "Pod"):
-            problems += _problems(item, _of_pod(obj["spec"]))
+            problems += _problems(item, of_pod(obj["spec"]))
     if texts := list(dict.fromkeys(problems)):
         raise call.refused(obj, texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]")
 
 
-def _of_pod(spec: Object) -> _Resources:
-    """The sums over its containers; an init container runs alone, and counts where it asks for more."""
-    usual, first = ([_Resources.of(entry) for entry in spec.get(name) or ()] for name in _CONTAINERS)
-    totals = []
-    for member in range(len(_Resources._fields)):
-        total: dict[str, str] = {}
-        for amounts in (entry[member] for entry in usual):
-            for name, amount in amounts.items():
-                total[name] = _sum(total[name], amount) if name in total else amount
-        for amounts in (entry[member] for entry in first):
-            for name, amount in amounts.items():
-                total[name] = max(total.get(name, "0"), amount, key=parse_quantity)
-        totals.append(total)
-    return _Resources(*totals)
-
-
-def _sum(one: str, other: str) -> str:
-    total = parse_quantity(one) + parse_quantity(other)
-    if one.endswith("i"):
-        return canonical(f"{total / _KIBI}Ki") if total % _KIBI == 0 else str(total)
-    return canonical(f"{int(total * 10**9)}n")
-
-
-def _problems(item: Object, own: _Resources) -> Iterator[str]:
+def _problems(item: Object, own: Resources) -> Iterator[str]:
     kind = item["type"]
     for name, bound in _sorted(item.get("min")):
         yield from _below(f"minimum {name} usage per {kind} is {bound}", name, bound, own)
@@ -127,7 +91,7 @@ def _sorted(amounts: Amounts | None) -> Iterable[tuple[str, str]]:
     return sorted((amounts or {}).items())
 
 
-def _below(told: str, name: str, bound: str, own: _Resources) -> Iterator[str]:
+def _below(told: str, name: str, bound: str, own: Resources) -> Iterator[str]:
     if name not in own.requests:
         yield f"{told}.  No request is specified"
     elif parse_quantity(own.requests[name]) < parse_quantity(bound):
@@ -136,7 +100,7 @@ def _below(told: str, name: str, bound: str, own: _Resources) -> Iterator[str]:
         yield f"{told}, but limit is {own.limits[name]}"
 
 
-def _above(told: str, name: str, bound: str, own: _Resources) -> Iterator[str]:
+def _above(told: str, name: str, bound: str, own: Resources) -> Iterator[str]:
     if name not in own.limits:
         yield f"{told}.  No limit is specified"
     elif parse_quantity(own.limits[name]) > parse_quantity(bound):
@@ -145,7 +109,7 @@ def _above(told: str, name: str, bound: str, own: _Resources) -> Iterator[str]:
         yield f"{told}, but request is {own.requests[name]}"
 
 
-def _ratio(told: str, name: str, bound: str, own: _Resources) -> Iterator[str]:
+def _ratio(told: str, name: str, bound: str, own: Resources) -> Iterator[str]:
     request, limit = (parse_quantity(amounts.get(name, "0")) for amounts in own)
     if not request or not limit:
         missing = "limit" if request else "request"

@@ -61,6 +61,10 @@ _NOT_CHECKED: Final = (
 )
 
 
+_METADATA_LAST = frozenset({("", "events"), ("events.k8s.io", "events"), ("policy", "poddisruptionbudgets")})
+"""The kinds whose own rules leave out metadata: those of all kinds come when they hold."""
+
+
 def defaulted(resource: ServedResource, obj: Object, *, keep_nulls: bool = False) -> Object:
     """An object with the defaults of its kind; keep_nulls: see structural.default."""
     if resource.custom:
@@ -82,7 +86,8 @@ def validate_new(resource: ServedResource, obj: Object) -> list[Cause]:
     if not resource.custom:
         causes = metadata.validate(obj["metadata"], validation.name_rule(resource))
         causes += _finalizers(resource, obj, is_update=False)
-        return causes + validation.validate(resource, obj, None)
+        own = validation.validate(resource, obj, None)
+        return own if own and resource.group_resource in _METADATA_LAST else causes + own
     causes = metadata.validate(obj["metadata"], metadata.subdomain_rule)
     return _with_rules(resource, obj, None, causes + _schema_causes(resource, obj)).causes
 
@@ -240,10 +245,8 @@ def nested(obj: Mapping[str, Any], path: str, expected: type, go_type: str) -> t
     node: Any = obj
     for index, part in enumerate(parts):
         if not isinstance(node, Mapping):
-            return (
-                None,
-                f".{'.'.join(parts)} accessor error: {_described(node)}, expected map[string]interface{{}}",
-            )
+            at = ".".join(parts[: index + 1])
+            return None, f".{at} accessor error: {_described(node)}, expected map[string]interface{{}}"
         node = node.get(part)
         if node is None and index < len(parts) - 1:
             return None, ""

@@ -8,6 +8,7 @@ Follows: kubernetes pkg/registry/core/pod/{rest,storage} (binding, log, eviction
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, Final
 
 from handloop_sandbox.cluster.workloads import is_pod_ready
@@ -106,6 +107,24 @@ def bind(call: Call) -> Response:
         raise internal_error(problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]")
     bind_to(call, target["name"], options)
     return call.answer_value(success(code=201), 201)
+
+
+def bind_named(call: Call) -> Response:
+    """Put the pod that a Binding is called as on its node: the older way."""
+    name = metadata_name(call)
+    if not name:
+        raise bad_request("Name parameter required.")
+    pods = call.catalog.find("", "v1", "pods")
+    assert pods is not None
+    path = call.path._replace(plural="pods", name=name, subresource="binding")
+    return bind(replace(call, resource=pods, path=path))
+
+
+def metadata_name(call: Call) -> str:
+    """The name of the object that a client sends."""
+    content_type = call.request.headers.get("content-type", "")
+    obj = bodies.decode(call.request.body, content_type, call.resource, call.catalog).object
+    return str(obj["metadata"].get("name") or "")
 
 
 def bind_to(call: Call, node: str, options: WriteOptions) -> None:

@@ -43,7 +43,7 @@ _SHOWN_METADATA: Final = ("name", "namespace", "uid", "resourceVersion", "creati
 
 def get_scale(call: Call) -> Response:
     """Answer 200 with the Scale of the object."""
-    return call.answer_value(_scale_of(call, _found(call, call.read()), needs_replicas=True))
+    return _answer(call, _found(call, call.read()), needs_replicas=True)
 
 
 def update_scale(call: Call) -> Response:
@@ -162,7 +162,12 @@ def _write(call: Call, before: Stored, scale: Object, options: WriteOptions) -> 
     )
     metadata = {"resourceVersion": version or str(before.rv), "managedFields": owners or None}
     stored = replace(call, shallow_metadata(changed, **metadata), options, applied=True).stored
-    return call.answer_value(_scale_of(call, stored))
+    return _answer(call, stored)
+
+
+def _answer(call: Call, stored: Stored, *, needs_replicas: bool = False) -> Response:
+    scale = Stored(_scale_of(call, stored, needs_replicas=needs_replicas), stored.rv)
+    return Response(200, call.headers(), call.presentation(SCALE).one(scale, call.context.now))
 
 
 def _scale_of(call: Call, stored: Stored, *, needs_replicas: bool = False) -> Object:

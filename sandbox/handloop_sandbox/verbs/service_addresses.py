@@ -70,7 +70,8 @@ def _supplied(call: Call, service: Object, spec: Object, before: Object) -> Obje
     taken = _Taken(call)
     if has_address(spec):
         causes = service_rules.address_causes(spec, before) or _family_causes(spec)
-        causes = causes or _address_causes(spec, before, taken)
+        dry = bool(call.request.query.get("dryRun"))
+        causes = causes or _address_causes(spec, before, taken, dry=dry)
         if causes:
             raise invalid(call.resource, name, causes)
         spec = _with_address(call, spec, taken)
@@ -105,7 +106,7 @@ def _family_causes(spec: Object) -> list[Cause]:
     return causes
 
 
-def _address_causes(spec: Object, before: Object, taken: _Taken) -> list[Cause]:
+def _address_causes(spec: Object, before: Object, taken: _Taken, *, dry: bool) -> list[Cause]:
     """The complaints about an address that is not available."""
     addresses = spec.get("clusterIPs") or []
     if before.get("clusterIP") or addresses in ([], ["None"]):
@@ -119,7 +120,9 @@ def _address_causes(spec: Object, before: Object, taken: _Taken) -> list[Cause]:
             ]
     text = addresses[0]
     if ipaddress.ip_address(text) not in _RANGE:
-        told = f"the provided IP ({text}) is not in the valid range. The range of valid IPs is {_RANGE}"
+        told = "the provided network does not match the current range"
+        if dry:
+            told = f"the provided IP ({text}) is not in the valid range. The range of valid IPs is {_RANGE}"
     elif text in {other.get("clusterIP") for other in taken.specs}:
         told = "provided IP is already allocated"
     else:

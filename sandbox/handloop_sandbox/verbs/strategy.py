@@ -142,7 +142,9 @@ def _autoscaler(call: Call, obj: Object) -> Object:
 def _daemon_set(call: Call, obj: Object) -> Object:
     del call
     annotations = obj["metadata"].get("annotations") or {}
-    return shallow_metadata(obj, annotations={**annotations, TEMPLATE_GENERATION: "1"})
+    given = annotations.get(TEMPLATE_GENERATION, "")
+    number = given if given.isascii() and given.isdigit() and int(given) else "1"
+    return shallow_metadata(obj, annotations={**annotations, TEMPLATE_GENERATION: number})
 
 
 def _job(call: Call, obj: Object) -> Object:
@@ -264,7 +266,8 @@ def _with_stored_version(definition: Object) -> Object:
     """A definition whose status names the version that objects are stored in."""
     versions, status = definition["spec"].get("versions") or (), definition.get("status") or {}
     stored = list(status.get("storedVersions") or ())
-    stored += [entry["name"] for entry in versions if entry.get("storage") and entry["name"] not in stored]
+    first = next((entry["name"] for entry in versions if entry.get("storage")), None)
+    stored += [first] if first is not None and first not in stored else []
     return {**definition, "status": {**status, "storedVersions": stored or None}}
 
 

@@ -22,6 +22,7 @@ from handloop_sandbox.verbs import (
     limit_ranges,
     metadata,
     object_rules,
+    quotas,
     security_levels,
     service_addresses,
     signing_requests,
@@ -106,6 +107,7 @@ def replace(call: Call, obj: Object, options: WriteOptions, *, applied: bool = F
         raise invalid(call.resource, call.name, verdict.causes)
     limit_ranges.check(call, new, old)
     security_levels.check(call, new, old)
+    quotas.check(call, new, old)
     if call.resource.group_resource == SIGNING_REQUESTS:
         signing_requests.check_signer(call, new, old)
     told = [] if subresource else object_rules.notices(call.resource, new, old)

@@ -8,9 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final
 
 from handloop_sandbox.wire.status import Cause
+
+_ESCAPED: Final = '"\\\a\b\f\n\r\t\v'
+_ESCAPES: Final = {ord(char): f"\\{letter}" for char, letter in zip(_ESCAPED, '"\\abfnrtv', strict=True)}
+_ASCII_END: Final = 0x80
+_BASIC_END: Final = 0xFFFF
 
 
 def shown(value: Any) -> str:
@@ -26,7 +31,16 @@ def shown(value: Any) -> str:
 
 def quoted(text: str) -> str:
     """A string as Go's `%q` shows it."""
-    return json.dumps(text, ensure_ascii=False)
+    return f'"{text.translate(_ESCAPES) if text.isprintable() else "".join(map(_shown_character, text))}"'
+
+
+def _shown_character(char: str) -> str:
+    code = ord(char)
+    if char.isprintable() or char in _ESCAPED:
+        return char.translate(_ESCAPES)
+    if code < _ASCII_END:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code <= _BASIC_END else f"\\U{code:08x}"
 
 
 def invalid_value(field: str, value: Any, detail: str) -> Cause:

@@ -155,3 +155,62 @@ def test_limit_ranges(server: APIServer, namespace: str) -> None:
     )
     refused = create(limits={"cpu": "2"})
     assert refused.message == 'pods "p" is forbidden: maximum cpu usage per Container is 1, but limit is 2'
+
+
+def _quota(server: APIServer, namespace: str, **hard: str) -> None:
+    path = f"/api/v1/namespaces/{namespace}/resourcequotas"
+    assert server.create(path, {"metadata": {"name": "q"}, "spec": {"hard": hard}}).status == 201
+    server.eventually(
+        f"{path}/q", lambda answer: set((answer.body.get("status") or {}).get("used") or ()) == set(hard)
+    )
+
+
+def test_a_quota_of_memory(server: APIServer, namespace: str) -> None:
+    """Each container has to say what it takes, and all together take no more."""
+    _quota(server, namespace, **{"requests.memory": "100Mi", "limits.cpu": "2", "pods": "5"})
+    path = f"/api/v1/namespaces/{namespace}/pods?dryRun=All"
+    server.eventually(
+        f"/api/v1/namespaces/{namespace}/serviceaccounts/default", lambda answer: answer.status == 200
+    )
+    silent = server.create(path, {"metadata": {"name": "p"}, "spec": {"containers": _CONTAINERS}})
+    assert silent.message == (
+        'pods "p" is forbidden: failed quota: q: must specify limits.cpu for: c; requests.memory for: c'
+    )
+    resources = {"requests": {"memory": "60Mi"}, "limits": {"cpu": "500m"}}
+    each = [{**_CONTAINERS[0], "name": name, "resources": resources} for name in "ab"]
+    large = server.create(path, {"metadata": {"name": "p"}, "spec": {"containers": each}})
+    assert large.message == (
+        'pods "p" is forbidden: exceeded quota: q, requested: requests.memory=120Mi, '
+        "used: requests.memory=0, limited: requests.memory=100Mi"
+    )
+    assert server.create(path, {"metadata": {"name": "p"}, "spec": {"containers": each[:1]}}).status == 201
+
+
+def test_a_quota_of_the_ports_of_nodes(server: APIServer, namespace: str) -> None:
+    """A Service that begins to use them is refused, as a new one that does."""
+    _quota(server, namespace, **{"services.nodeports": "1", "requests.storage": "1Gi"})
+    path = f"/api/v1/namespaces/{namespace}/services"
+    ports = [{"name": name, "port": port} for name, port in (("a", 80), ("b", 81))]
+    assert server.create(path, {"metadata": {"name": "s"}, "spec": {"ports": ports}}).status == 201
+    amounts = {"requested": 2, "used": 0, "limited": 1}
+    told = "exceeded quota: q, " + ", ".join(f"{what}: services.nodeports={n}" for what, n in amounts.items())
+    opened = server.patch(f"{path}/s", {"spec": {"type": "NodePort"}})
+    assert opened.message == f'services "s" is forbidden: {told}'
+    new = server.create(path, {"metadata": {"name": "n"}, "spec": {"type": "NodePort", "ports": ports}})
+    assert new.message == f'services "n" is forbidden: {told}'
+    claims = f"/api/v1/namespaces/{namespace}/persistentvolumeclaims?dryRun=All"
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "2Gi"}}}
+    claim = server.create(claims, {"metadata": {"name": "c"}, "spec": spec})
+    assert claim.message.endswith(
+        "requested: requests.storage=2Gi, used: requests.storage=0, limited: requests.storage=1Gi"
+    )
+
+
+def test_a_binding_names_its_pod(server: APIServer, namespace: str) -> None:
+    """The older way to put a pod on a node."""
+    path = f"/api/v1/namespaces/{namespace}/bindings"
+    target = {"kind": "Node", "name": "n"}
+    missing = server.create(path, {"metadata": {"name": "gone"}, "target": target})
+    assert (missing.status, missing.message) == (404, 'pods "gone" not found')
+    unnamed = server.create(path, {"metadata": {}, "target": target})
+    assert (unnamed.status, unnamed.message) == (400, "Name parameter required.")

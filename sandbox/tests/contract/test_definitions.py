@@ -192,3 +192,14 @@ def test_what_does_not_compile_is_refused(server: APIServer, group: str, schema:
     answer = server.create(f"{CRDS}?dryRun=All", crd)
     assert answer.status == 422
     assert told in answer.body["message"]
+
+
+def test_a_definition_of_an_older_version_is_told_of_its_version(server: APIServer, group: str) -> None:
+    """Servers serve v1 alone, and still know what v1beta1 was."""
+    old = {**definition(group, "things", "Thing"), "apiVersion": "apiextensions.k8s.io/v1beta1"}
+    refused = server.create(CRDS, {"kind": "CustomResourceDefinition", **old})
+    assert (refused.status, refused.warnings) == (400, [])
+    given, expected = "apiextensions.k8s.io/v1beta1", "apiextensions.k8s.io/v1"
+    assert refused.message == (
+        f"the API version in the data ({given}) does not match the expected API version ({expected})"
+    )

@@ -5,6 +5,8 @@ import pytest
 from support.builders.widgets import Widgets
 from support.servers.api_server import APIServer
 
+_TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
+
 
 def test_status_takes_only_the_status(widgets: Widgets) -> None:
     """PUT and PATCH of /status leave spec, labels and finalizers of a custom resource alone."""
@@ -99,6 +101,18 @@ def test_scale_of_a_deployment(server: APIServer, namespace: str) -> None:
     assert answer.status == 200
     assert answer.body["status"]["selector"] == "app=web"
     assert server.get(f"{path}/gone/scale").message == 'deployments.apps "gone" not found'
+
+
+def test_scale_as_a_row(widgets: Widgets) -> None:
+    """The Scale of any kind has the columns of all Scales."""
+    widgets.create("a")
+    plain, whole = (
+        widgets.server.get(f"{widgets.path}/a/scale{query}", accept=_TABLE).body
+        for query in ("", "?includeObject=Object")
+    )
+    assert [each["name"] for each in plain["columnDefinitions"]] == ["Name", "Desired", "Available", "Age"]
+    assert plain["rows"][0]["cells"][:3] == ["a", 1, 0]
+    assert whole["rows"][0]["object"]["kind"] == "Scale"
 
 
 @pytest.mark.parametrize("what", ["exec?command=ls", "attach", "portforward", "proxy/", "log"])

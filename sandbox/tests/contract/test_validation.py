@@ -234,3 +234,14 @@ def test_odd_yaml(widgets: Widgets) -> None:
     plain = b"metadata: {name: odd}\ndata: {a: =, b: <<, c: 2020-01-01}\n"
     found = sent(f"/api/v1/namespaces/{widgets.namespace}/configmaps", plain)
     assert found.body["data"] == {"a": "=", "b": "<<", "c": "2020-01-01"}
+
+
+def test_rules_of_all_kinds_come_last(server: APIServer, namespace: str) -> None:
+    """A budget is refused for what is its own alone, as long as there is something."""
+    path = f"/apis/policy/v1/namespaces/{namespace}/poddisruptionbudgets?dryRun=All"
+    owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "x", "uid": ""}
+    metadata = {"name": "p", "ownerReferences": [owner]}
+    wrong = server.create(path, {"metadata": metadata, "spec": {"minAvailable": "x"}})
+    assert [cause[1] for cause in wrong.causes] == ["spec.minAvailable"]
+    right = server.create(path, {"metadata": metadata, "spec": {"minAvailable": 1}})
+    assert [cause[1] for cause in right.causes] == ["metadata.ownerReferences.uid"]

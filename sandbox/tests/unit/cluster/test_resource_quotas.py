@@ -2,33 +2,24 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from handloop_sandbox.cluster.cluster_controller import Pace
-from handloop_sandbox.cluster.resource_quotas import (
-    QUOTAS,
-    ResourceQuotaController,
-    counted_collection,
-    exceeded,
-    used,
-)
+from handloop_sandbox.cluster.resource_quotas import QUOTAS, ResourceQuotaController, exceeded, used
 from handloop_sandbox.cluster.workloads import PODS
-from handloop_sandbox.wire.resource import GroupResource
 from support.servers.simulated_cluster import CONFIG_MAPS, SimulatedCluster, new_config_map, new_pod
 
 QUOTA = {
     "apiVersion": "v1",
     "kind": "ResourceQuota",
     "metadata": {"name": "q", "namespace": "default"},
-    "spec": {"hard": {"configmaps": "5", "cpu": "1"}},
+    "spec": {"hard": {"configmaps": "5", "example.com/unknown": "1"}},
 }
 
 
 def _used(cluster: SimulatedCluster) -> dict[str, str]:
     status = cluster.must_get(QUOTAS, "default", "q")["status"]
-    assert status["hard"] == {"configmaps": "5", "cpu": "1"}
-    used: dict[str, str] = status["used"]
-    return used
+    assert status["hard"] == {"configmaps": "5", "example.com/unknown": "1"}
+    found: dict[str, str] = status["used"]
+    return found
 
 
 def test_the_status_follows_what_there_is() -> None:
@@ -69,45 +60,44 @@ def _quota(**spec: Any) -> dict[str, Any]:
     return {"metadata": {"name": "q", "namespace": "default"}, "spec": spec}
 
 
-@pytest.mark.parametrize(
-    ("name", "collection"),
-    [
-        ("configmaps", GroupResource("", "configmaps")),
-        ("count/configmaps", GroupResource("", "configmaps")),
-        ("count/widgets.example.org", GroupResource("example.org", "widgets")),
-        ("requests.cpu", None),
-        ("services.nodeports", None),
-    ],
-)
-def test_what_a_name_counts(name: str, collection: GroupResource | None) -> None:
-    """Names count collections; cpu and the kinds of Services are not counted here."""
-    assert counted_collection(name) == collection
-
-
 def test_one_too_many() -> None:
-    """A quota that another object would exceed is reported for each name that counts its collection."""
+    """A quota that another object would exceed is reported for each name that counts it."""
     cluster = SimulatedCluster([])
     cluster.create(CONFIG_MAPS, new_config_map("a"))
-    quota = _quota(hard={"configmaps": "1", "count/configmaps": "2", "pods": "0", "cpu": "1"})
-    assert used(cluster.store, "default", quota) == {"configmaps": 1, "count/configmaps": 1, "pods": 0}
-    assert exceeded(cluster.store, "default", quota, CONFIG_MAPS) == {
+    quota = _quota(hard={"configmaps": "1", "count/configmaps": "2", "pods": "0", "example.com/x": "1"})
+    assert used(cluster.store, quota) == {"configmaps": "1", "count/configmaps": "1", "pods": "0"}
+    one = {"configmaps": "1", "count/configmaps": "1"}
+    assert exceeded(cluster.store, quota, one) == {
         "requested": "configmaps=1",
         "used": "configmaps=1",
         "limited": "configmaps=1",
     }
-    assert exceeded(cluster.store, "default", quota, GroupResource("", "secrets")) is None
+    assert exceeded(cluster.store, quota, {"secrets": "1"}) is None
 
 
-def test_quotas_with_scopes_count_nothing() -> None:
-    """What only some objects are counted for is not counted at all."""
-    quota = _quota(hard={"pods": "0"}, scopes=["BestEffort"])
-    assert used(SimulatedCluster([]).store, "default", quota) == {}
+def test_amounts_are_added_and_compared() -> None:
+    """The requests of all pods that have not ended, in the spelling of the first."""
+    cluster = SimulatedCluster([])
+    for name, amount in (("a", "64Mi"), ("b", "1Gi"), ("c", "5Gi")):
+        pod = new_pod(name)
+        (container,) = pod["spec"]["containers"]
+        spec = {**pod["spec"], "containers": [{**container, "resources": {"requests": {"memory": amount}}}]}
+        cluster.create(PODS, {**pod, "spec": spec})
+    cluster.change(PODS, "default", "c", status={"phase": "Succeeded"})
+    quota = _quota(hard={"memory": "2Gi", "pods": "3", "count/pods": "9"})
+    assert used(cluster.store, quota) == {"count/pods": "3", "memory": "1088Mi", "pods": "2"}
+    assert exceeded(cluster.store, quota, {"memory": "960Mi"}) is None
+    assert exceeded(cluster.store, quota, {"memory": "961Mi"}) == {
+        "requested": "memory=961Mi",
+        "used": "memory=1088Mi",
+        "limited": "memory=2Gi",
+    }
 
 
-def test_finished_pods() -> None:
-    """A pod that has ended counts by the newer name only."""
+def test_scopes_leave_out_the_others() -> None:
+    """A quota of best-effort pods counts those alone."""
     cluster = SimulatedCluster([])
     cluster.create(PODS, new_pod("p"))
-    cluster.change(PODS, "default", "p", status={"phase": "Succeeded"})
-    quota = _quota(hard={"pods": "1", "count/pods": "1"})
-    assert used(cluster.store, "default", quota) == {"count/pods": 1, "pods": 0}
+    cluster.change(PODS, "default", "p", status={"qosClass": "BestEffort"})
+    for scope, count in (("BestEffort", "1"), ("NotBestEffort", "0")):
+        assert used(cluster.store, _quota(hard={"pods": "5"}, scopes=[scope])) == {"pods": count}

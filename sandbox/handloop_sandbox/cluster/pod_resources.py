@@ -1,0 +1,76 @@
+"""
+What the containers of a pod ask for, alone and together.
+
+Follows: kubernetes component-helpers resource/helpers.go (PodRequests, PodLimits).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, NamedTuple
+
+from handloop_sandbox.grammar.quantity import parse_quantity
+from handloop_sandbox.storage.stored import Object
+from handloop_sandbox.wire.quantity import canonical
+
+_KIBI: Final = 1024
+
+Amounts = Mapping[str, str]
+"""Quantities by the names of resources."""
+
+
+class Resources(NamedTuple):
+    """What a container, a pod or a claim asks for."""
+
+    requests: Amounts
+    limits: Amounts
+
+    @classmethod
+    def of(cls, container: Mapping[str, Any]) -> Resources:
+        """Those of an object with `resources`."""
+        found = container.get("resources") or {}
+        return cls(found.get("requests") or {}, found.get("limits") or {})
+
+
+def of_pod(spec: Object) -> Resources:
+    """
+    The sums over a pod's containers, and what the pod asks for as a whole.
+
+    An init container runs beside the restartable ones that are before it alone, and counts where it asks for
+    more than all containers together.
+    """
+    own = Resources.of(spec)
+    return Resources(*({**_total(spec, member), **own[member]} for member in range(len(own))))
+
+
+def _total(spec: Object, member: int) -> Amounts:
+    beside: Amounts = {}
+    most: list[Amounts] = []
+    for container in spec.get("initContainers") or ():
+        asked = Resources.of(container)[member]
+        if container.get("restartPolicy") == "Always":
+            beside = added((beside, asked))
+        else:
+            most.append(added((beside, asked)))
+    usual = [Resources.of(container)[member] for container in spec.get("containers") or ()]
+    total = dict(added((*usual, beside)))
+    for amounts in most:
+        for name, amount in amounts.items():
+            total[name] = max(total.get(name, "0"), amount, key=parse_quantity)
+    return total
+
+
+def added(each: Iterable[Amounts]) -> Amounts:
+    """The sums by name; each has the suffix of its first amount that is not zero."""
+    total: dict[str, str] = {}
+    for amounts in each:
+        for name, amount in amounts.items():
+            total[name] = _sum(total[name], amount) if name in total else amount
+    return total
+
+
+def _sum(one: str, other: str) -> str:
+    total = parse_quantity(one) + parse_quantity(other)
+    if (one if parse_quantity(one) else other).endswith("i"):
+        return canonical(f"{total / _KIBI}Ki") if total % _KIBI == 0 else str(total)
+    return canonical(f"{int(total * 10**9)}n")
