@@ -17,7 +17,7 @@ from handloop_sandbox.requests.documents import Site
 from handloop_sandbox.requests.impersonation import acting_user
 from handloop_sandbox.requests.request import Context, Outcome, Request, Response, WatchResponse
 from handloop_sandbox.requests.routes import ResourcePath
-from handloop_sandbox.verbs import pods, reviews, scale, token_requests
+from handloop_sandbox.verbs import component_statuses, pods, reviews, scale, token_requests
 from handloop_sandbox.verbs.create import create
 from handloop_sandbox.verbs.deletion import delete, delete_collection
 from handloop_sandbox.verbs.patching import patch
@@ -60,6 +60,11 @@ _VERBS: Final[dict[str, Verb]] = {
     "patch": patch,
     "delete": delete,
     "deletecollection": delete_collection,
+}
+_COMPONENT_STATUSES: Final[dict[str, Verb]] = {
+    "get": component_statuses.get_status,
+    "list": component_statuses.list_statuses,
+    "watch": component_statuses.watch_statuses,
 }
 _SCALE: Final[dict[str, Verb]] = {
     "get": scale.get_scale,
@@ -174,8 +179,9 @@ def _path_verb(method: str) -> str:
 def _work(call: Call) -> Verb:
     """The function that carries a request out: by kind, subresource and verb."""
     resource, subresource = call.resource, call.path.subresource
-    if resource.verbs == ("create",):
-        return pods.bind_named if resource.plural == "bindings" else reviews.review
+    own = _of_what_is_not_stored(call)
+    if own is not None:
+        return own
     if resource.custom:
         return _custom(call)
     if subresource == "scale":
@@ -185,6 +191,15 @@ def _work(call: Call) -> Verb:
     if subresource == "proxy" or (resource.plural == "pods" and subresource in _POD_SUBRESOURCES):
         return _POD_SUBRESOURCES[subresource]
     return _VERBS[call.verb]
+
+
+def _of_what_is_not_stored(call: Call) -> Verb | None:
+    resource = call.resource
+    if resource.verbs == ("create",):
+        return pods.bind_named if resource.plural == "bindings" else reviews.review
+    if resource.plural == "componentstatuses" and not resource.custom:
+        return _COMPONENT_STATUSES.get(call.verb)
+    return None
 
 
 def _custom(call: Call) -> Verb:

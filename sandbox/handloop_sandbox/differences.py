@@ -23,7 +23,7 @@ DIFFERENCES: Final = (
         "compiled), aggregated servers not asked. The kinds of flow control, of devices "
         "(resource.k8s.io), of storage drivers, of runtimes and of the addresses of Services are stored as "
         "they come: nothing validates them. Nothing writes the status of all these, and those that "
-        "a cluster makes itself (APIServices, ComponentStatuses, FlowSchemas, IPAddresses) are not there."
+        "a cluster makes itself (APIServices, FlowSchemas, IPAddresses) are not there."
     ),
     Difference("/readyz?verbose lists the checks of the sandbox, which has no etcd.", ("readyz-verbose",)),
     Difference(

@@ -115,3 +115,20 @@ def test_the_servers_own_service(server: APIServer) -> None:
     """Its labels tell whose it is."""
     labels = server.get("/api/v1/namespaces/default/services/kubernetes").body["metadata"]["labels"]
     assert labels == {"component": "apiserver", "provider": "kubernetes"}
+
+
+def test_the_parts_of_the_control_plane(server: APIServer) -> None:
+    """Their state is not stored: it has no version, and nothing writes it."""
+    path = "/api/v1/componentstatuses"
+    listed = server.get(path).body
+    assert listed["metadata"] == {}
+    names = [item["metadata"]["name"] for item in listed["items"]]
+    assert sorted(names) == ["controller-manager", "etcd-0", "scheduler"]
+    (chosen,) = server.get(f"{path}?fieldSelector=metadata.name%3Detcd-0").body["items"]
+    one = server.get(f"{path}/etcd-0").body
+    assert one["metadata"] == {"name": "etcd-0"}
+    assert one["conditions"] == chosen["conditions"]
+    assert one["conditions"][0]["status"] == "True"
+    assert server.get(f"{path}/gone").message == 'componentstatus "gone" not found'
+    assert server.delete(f"{path}/etcd-0").status == 405
+    assert server.get(f"{path}?watch=1").status == 405
