@@ -115,6 +115,11 @@ RUNS: Final = (
         needs=("BENCH_KUBECONFIG",),
         flags={"BENCH_KUBECONFIG": "--kubeconfig", "BENCH_PIDS": "--pids"},
     ),
+    Run(
+        "conversions.py",
+        needs=("BENCH_KUBECONFIG",),
+        flags={"BENCH_KUBECONFIG": "--kubeconfig"},
+    ),
 )
 PLOTS: Final = (
     Plot(

@@ -34,6 +34,7 @@ NIGHTLY: Final[dict[str, Told]] = {
 ON_A_SERVER: Final[dict[str, Told]] = {
     "reconciling.py": (["--workers", "2"], {"owners /s", "CPU ms/owner"}),
     "wire.py": ([], {"MB"}),
+    "conversions.py": ([], {"stored ms", "converted ms", "more ms"}),
 }
 NOT_HERE: Final = {
     "memcached_side_by_side.py": "its table is on docs/kopf-side-by-side.md, once",
@@ -82,7 +83,7 @@ def test_one_that_needs_a_server_still_runs(script: str, tmp_path: Path) -> None
     arguments, columns = ON_A_SERVER[script]
     with Sandbox(controllers=(), tls=True) as sandbox:
         kubeconfig = str(sandbox.write_kubeconfig(tmp_path / "kubeconfig"))
-        flag = ["--kubeconfig"] if script == "wire.py" else []
+        flag = ["--kubeconfig"] if script in ("wire.py", "conversions.py") else []
         check(script, ([*flag, kubeconfig, *arguments], columns), tmp_path)
 
 

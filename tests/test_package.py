@@ -9,7 +9,6 @@ import re
 import shutil
 import subprocess
 import sys
-import sysconfig
 import zipfile
 from collections.abc import Iterable, Sequence
 from itertools import chain, combinations
@@ -24,6 +23,7 @@ from handloop.controller.cli.extensions import NEIGHBOURS, install_command
 from handloop.controller.cli.own_wheel import neighbour_wheels, own_wheel
 from handloop.controller.cli.shipped_manifests import shipped_manifests
 from support.checks.docs_page import blocks_of
+from support.rigs.environment import make_environment
 
 ROOT = Path(__file__).parent.parent
 FOLDERS: Final = (
@@ -107,10 +107,8 @@ class Environment:
     """A fresh environment. Its dependencies, and the pip that changes it, are the tests' own."""
 
     def __init__(self, folder: Path) -> None:
-        run(sys.executable, "-m", "venv", "--without-pip", folder, cwd=folder.parent)
-        self.bin = folder / "bin"
+        self.bin = make_environment(folder)
         (self._site,) = folder.glob("lib/python*/site-packages")
-        (self._site / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
 
     def pip(self, *arguments: str | Path) -> None:
         """Install or uninstall."""

@@ -214,7 +214,7 @@ def default_controller_rate_limiter(
     *, rate: float = 10.0, burst: int = 100, clock: Clock = REAL_CLOCK
 ) -> MaxOfRateLimiter[Hashable]:
     """
-    5 ms doubling to 1000 s per item, and a bucket over all items.
+    The default pair per item, and a bucket over all items.
 
     Args: rate and burst of the bucket; sample-controller uses 50 and 300.
     """

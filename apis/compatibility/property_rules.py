@@ -26,8 +26,8 @@ _HANDLED_BELOW: Final = ("properties", "items", "additionalProperties", "$schema
 _ABSENT: Final = object()
 _READ: Final = re.compile(r"\bself\.(\w+)")
 """The fields that a rule reads."""
-_CHECKED_FORMATS: Final = {"int32": ("int64",), "float": ("double",)}
-"""What a format may become without refusing anything."""
+_CHECKED_FORMATS: Final = {"int32": ("int64",), "float": ("double",), "": ("int64", "double")}
+"""What a format may become without refusing anything; "" = none, which takes what fits into 64 bits."""
 
 
 def changes(path: str, old: Schema, new: Schema) -> Iterator[Finding]:

@@ -12,13 +12,10 @@ import json
 import re
 import shlex
 import sys
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
-
-import yaml
 
 from handloop.apis.grammar.yaml_text import to_yaml
 from handloop.controller.cli.cluster_service_version import (
@@ -32,16 +29,17 @@ from handloop.controller.cli.declarations import declared_kinds
 from handloop.controller.cli.flags import COMMANDS, UsageError
 from handloop.controller.cli.operator import Operator
 from handloop.controller.cli.options import Options, spelling
-from handloop.controller.cli.problems import EXIT_FATAL, EXIT_OK, EXIT_USAGE
 from handloop.controller.cli.project_files import (
     SOMEWHERE,
     container_options,
+    exit_code_of,
     fitting,
     project_table,
     read_deployment,
     read_documents,
+    write_made,
 )
-from handloop.controller.cli.terminal import printable, show
+from handloop.controller.cli.terminal import show
 from handloop.controller.cli.webhook import any_is_converted, definition_of, webhook_service
 
 _HEADER: Final = "# made by `{name} bundle`; do not edit\n"
@@ -64,30 +62,16 @@ def run_bundle(operator: Operator, arguments: Sequence[str]) -> int:
     SetUpError.
     """
     given = _parser(operator).parse_args(arguments)
-    try:
+    folder = Path(given.output)
+
+    def write() -> None:
         files = _files(_release(operator, given), given)
-        folder = Path(given.output)
         _refuse_links(folder, files)
-        for path in _outdated(folder, operator.name, files):
-            path.unlink()
-            show(f"removed: {path}\n", sys.stdout)
-        for name, text in files.items():
-            path = folder / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-            show(f"wrote: {path}\n", sys.stdout)
-    except UsageError as error:
-        fix = error.fix or f"{operator.command} bundle --help"
-        show(f"error: {printable(str(error))}\n  fix: {printable(fix)}\n", sys.stderr)
-        return EXIT_USAGE
-    except (OSError, UnicodeDecodeError, yaml.YAMLError, tomllib.TOMLDecodeError) as error:
-        show(f"error: {printable(str(error))}\n", sys.stderr)
-        return EXIT_FATAL
-    build = shlex.join(
-        ["docker", "build", "-f", str(folder / "bundle.Dockerfile"), "-t", "BUNDLE_IMG", str(folder)]
-    )
-    show(f"next:\n  {build}\n", sys.stdout)
-    return EXIT_OK
+        write_made(folder, files, _outdated(folder, operator.name, files))
+        build = ["docker", "build", "-f", str(folder / "bundle.Dockerfile"), "-t", "BUNDLE_IMG", str(folder)]
+        show(f"next:\n  {shlex.join(build)}\n", sys.stdout)
+
+    return exit_code_of(write, f"{operator.command} bundle --help")
 
 
 def _parser(operator: Operator) -> argparse.ArgumentParser:

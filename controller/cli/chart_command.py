@@ -14,12 +14,9 @@ import argparse
 import re
 import shlex
 import sys
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
-
-import yaml
 
 from handloop.apis.grammar.yaml_text import from_yaml, to_yaml
 from handloop.controller.cli.chart_templates import (
@@ -39,15 +36,17 @@ from handloop.controller.cli.declarations import declared_kinds
 from handloop.controller.cli.flags import COMMANDS, UsageError
 from handloop.controller.cli.operator import Operator
 from handloop.controller.cli.options import Options, spelling
-from handloop.controller.cli.problems import EXIT_FATAL, EXIT_OK, EXIT_USAGE, OLDEST
+from handloop.controller.cli.problems import OLDEST
 from handloop.controller.cli.project_files import (
     SOMEWHERE,
     container_options,
+    exit_code_of,
     project_table,
     read_deployment,
     read_documents,
+    write_made,
 )
-from handloop.controller.cli.terminal import printable, show
+from handloop.controller.cli.terminal import show
 
 _HEADER: Final = "# made by `{name} chart`; do not edit\n"
 _VERSION: Final = re.compile(r"\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?", re.ASCII)
@@ -62,29 +61,17 @@ def run_chart(operator: Operator, arguments: Sequence[str]) -> int:
     SetUpError.
     """
     given = _parser(operator).parse_args(arguments)
-    try:
-        folder = Path(given.output)
+    name, folder = operator.name, Path(given.output)
+
+    def write() -> None:
         files = _files(_read(operator, given))
-        for path in _outdated(folder, operator.name, files):
-            path.unlink()
-            show(f"removed: {path}\n", sys.stdout)
-        for name, text in files.items():
-            path = folder / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-            show(f"wrote: {path}\n", sys.stdout)
-    except UsageError as error:
-        fix = error.fix or f"{operator.command} chart --help"
-        show(f"error: {printable(str(error))}\n  fix: {printable(fix)}\n", sys.stderr)
-        return EXIT_USAGE
-    except (OSError, UnicodeDecodeError, yaml.YAMLError, tomllib.TOMLDecodeError) as error:
-        show(f"error: {printable(str(error))}\n", sys.stderr)
-        return EXIT_FATAL
-    name, place = operator.name, f"--namespace {operator.name}-system --create-namespace --wait"
-    for chart in (f"{name}-crds", name):
-        command = f"helm upgrade --install {chart} {shlex.quote(str(folder / chart))} {place}"
-        show(f"{'next:' if chart != name else ''}\n  {command}".lstrip("\n") + "\n", sys.stdout)
-    return EXIT_OK
+        write_made(folder, files, _outdated(folder, name, files))
+        place = f"--namespace {name}-system --create-namespace --wait"
+        for chart in (f"{name}-crds", name):
+            command = f"helm upgrade --install {chart} {shlex.quote(str(folder / chart))} {place}"
+            show(f"{'next:' if chart != name else ''}\n  {command}".lstrip("\n") + "\n", sys.stdout)
+
+    return exit_code_of(write, f"{operator.command} chart --help")
 
 
 def _parser(operator: Operator) -> argparse.ArgumentParser:

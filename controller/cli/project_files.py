@@ -1,16 +1,18 @@
-"""The files of an operator's project, from which `bundle` and `chart` are made."""
+"""The files of an operator's project, from which `bundle` and `chart` are made, and how both are written."""
 
 from __future__ import annotations
 
 import re
+import sys
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import msgspec
+import yaml
 
 from handloop.apis.decoders import converted
 from handloop.apis.grammar.yaml_text import from_yaml
@@ -18,6 +20,8 @@ from handloop.apis.meta import decode_hook
 from handloop.controller.cli.flags import UsageError, parse_options
 from handloop.controller.cli.operator import Operator
 from handloop.controller.cli.options import Options
+from handloop.controller.cli.problems import EXIT_FATAL, EXIT_OK, EXIT_USAGE
+from handloop.controller.cli.terminal import printable, show
 from handloop.kinds.apps_v1 import Deployment
 
 T = TypeVar("T")
@@ -132,3 +136,32 @@ def container_options(operator: Operator, container: Mapping[str, Any]) -> Optio
         raise UsageError("the Deployment's args ask for help", "remove --help from its args") from None
     except UsageError as error:
         raise UsageError(f"the program would refuse the Deployment's args: {error}", error.fix) from None
+
+
+def write_made(folder: Path, files: Mapping[str, str], outdated: Iterable[Path]) -> None:
+    """
+    Delete what is outdated, write the files by their paths below a folder, and tell of each.
+
+    Raises: OSError.
+    """
+    for path in outdated:
+        path.unlink()
+        show(f"removed: {path}\n", sys.stdout)
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        show(f"wrote: {path}\n", sys.stdout)
+
+
+def exit_code_of(write: Callable[[], None], usage: str) -> int:
+    """The exit code of a command on such files; an error is told in words, with usage as its last fix."""
+    try:
+        write()
+    except UsageError as error:
+        show(f"error: {printable(str(error))}\n  fix: {printable(error.fix or usage)}\n", sys.stderr)
+        return EXIT_USAGE
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, tomllib.TOMLDecodeError) as error:
+        show(f"error: {printable(str(error))}\n", sys.stderr)
+        return EXIT_FATAL
+    return EXIT_OK

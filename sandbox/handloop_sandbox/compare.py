@@ -20,8 +20,9 @@ from typing import Final
 
 from handloop_sandbox.comparison import noise
 from handloop_sandbox.comparison.endpoint import Answer, Body, Endpoint, KubeconfigError
-from handloop_sandbox.comparison.requests import MERGE, Ask, Paths, is_definition, life_of, objects_in
+from handloop_sandbox.comparison.requests import Ask, Paths, is_definition, life_of, objects_in
 from handloop_sandbox.server import Sandbox
+from handloop_sandbox.wire.patch_types import MERGE
 
 _DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _NAMESPACES: Final = "/api/v1/namespaces"

@@ -1,24 +1,15 @@
-"""README.md, the first screen: short, three doors, and commands that work."""
+"""README.md, the first screen: short, and three doors. Its commands run in test_commands.py."""
 
 from __future__ import annotations
 
 import re
-import shlex
 from pathlib import Path
 from typing import Final
 
 import pytest
 
-from handloop.controller.cli.flags import UsageError
-from handloop.controller.program import PROGRAM
-from support.builders.options import parse_options
-
 ROOT: Final = Path(__file__).parents[2]
 TEXT: Final = (ROOT / "README.md").read_text(encoding="utf-8")
-COMMANDS: Final = [
-    line.strip().removeprefix("$ ").partition(" #")[0].partition("; or")[0].strip()
-    for line in re.findall(r"^    (?:\$ )?(?:make|python|pip|kubectl|export) .*$", TEXT, re.MULTILINE)
-]
 
 
 def test_it_fits_on_three_screens() -> None:
@@ -41,25 +32,3 @@ def test_each_door_has_its_figure_with_its_source() -> None:
     assert float(rows["a test's fixture, start and stop"][0]) == pytest.approx(5, abs=0.5)
     page = ROOT / "learn/docs/live-page/index.html"
     assert f"{round(page.stat().st_size / 1000, -1):.0f} kB" in TEXT
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_a_command_is_one(command: str) -> None:
-    """A target of make, flags that the program takes, and paths that exist."""
-    first, *rest = shlex.split(command.partition("|")[0])
-    if first == "make":
-        folder = ROOT / (rest[1] if rest[0] == "-C" else "")
-        targets = [
-            word for word in rest if not word.startswith("-") and "=" not in word and word != "sandbox"
-        ]
-        makefile = (folder / "Makefile").read_text(encoding="utf-8")
-        assert targets
-        assert [word for word in targets if not re.search(rf"^{word}:", makefile, re.MULTILINE)] == []
-    elif first == "python":
-        assert rest[:2] == ["-m", "controller"]
-        try:
-            parse_options(rest[2:], operator=PROGRAM)
-        except UsageError as error:
-            pytest.fail(str(error))
-    for path in (word for word in rest if word.startswith(("manifests/", "./"))):
-        assert (ROOT / path).exists(), path

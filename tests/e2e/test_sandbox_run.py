@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import signal
 from pathlib import Path
 
@@ -11,7 +9,7 @@ import pytest
 from support.rigs.foo_story import tell_story
 from support.rigs.program import ROOT, SECONDS, Program, running, wait_ready_page
 from support.servers.cluster import Cluster
-from support.servers.kubectl import Kubectl
+from support.servers.kubectl import Kubectl, kubectl_binary
 
 SAMPLE = ROOT / "manifests" / "samples" / "foo.yaml"
 FAST = "--sandbox-speed=20"
@@ -20,10 +18,7 @@ FAST = "--sandbox-speed=20"
 @pytest.fixture
 def kubectl(tmp_path: Path) -> Kubectl:
     """The stock kubectl with the kubeconfig that the program writes."""
-    binary = os.environ.get("KUBECTL") or shutil.which("kubectl")
-    if not binary:
-        pytest.skip("no kubectl: set KUBECTL or install it in PATH")
-    return Kubectl(binary, tmp_path / ".sandbox" / "kubeconfig", tmp_path / "home")
+    return Kubectl(kubectl_binary(), tmp_path / ".sandbox" / "kubeconfig", tmp_path / "home")
 
 
 def opened(program: Program, folder: Path) -> Cluster:

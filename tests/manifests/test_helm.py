@@ -24,6 +24,7 @@ from handloop.controller.program import PROGRAM
 from handloop.controller.runtime.rbac.roles import roles
 from support.builders.options import parse_options
 from support.builders.shop import HOSTILE, shop, write_project
+from support.servers.kubectl import kubectl_binary
 from support.servers.turns import real_kubeconfig, turn
 
 MANIFESTS: Final = Path(__file__).parents[2] / "manifests"
@@ -157,10 +158,7 @@ def helm() -> str:
 @pytest.fixture(scope="module")
 def kubectl() -> str:
     """The stock kubectl."""
-    found = os.environ.get("KUBECTL") or shutil.which("kubectl")
-    if not found:
-        pytest.skip("no kubectl: set KUBECTL or install it in PATH")
-    return found
+    return kubectl_binary()
 
 
 @pytest.fixture(scope="module")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,7 +16,7 @@ from handloop.testing.eventually import eventually as until
 from handloop_sandbox.server import Sandbox
 from support.builders.converted_sites import Site
 from support.builders.options import parse_options
-from support.servers.kubectl import Kubectl
+from support.servers.kubectl import Kubectl, kubectl_binary
 from support.servers.turns import real_kubeconfig, turn
 
 ROOT = Path(__file__).parents[2]
@@ -36,10 +34,7 @@ pytestmark = pytest.mark.kubectl
 @pytest.fixture(scope="module")
 def binary() -> str:
     """The stock kubectl."""
-    found = os.environ.get("KUBECTL") or shutil.which("kubectl")
-    if not found:
-        pytest.skip("no kubectl: set KUBECTL or install it in PATH")
-    return found
+    return kubectl_binary()
 
 
 @pytest.fixture(scope="module")

@@ -100,7 +100,8 @@ class Keeper:
     """
     Implements Reconciler[Definition].
 
-    The certificates exist before the definition needs them: so the program can be deployed first.
+    One version is never converted. So the program can be deployed first: the previous release's definition
+    leads to the webhook and trusts it, and the next one, applied over it, does so from its first moment.
     """
 
     def __init__(self, place: Place, trust: Trust, clock: Clock) -> None:
@@ -110,7 +111,6 @@ class Keeper:
 
     def reconcile(self, definition: Definition, context: Context) -> Result:
         """Raises: as put_right; ImportError without the cryptography package."""
-        is_older = len(definition.spec.versions) < 2  # noqa: PLR2004 - that of a release before functions
         secret = read_secret(context.client, self._place.secret)
         given = material_of(secret)
         trusted = [each.bundle for each in self._definitions(context.client, definition)]
@@ -121,8 +121,7 @@ class Keeper:
             except (AlreadyExists, Conflict):
                 return Result(requeue_after=_SOON_SECONDS)
             context.log.info("Wrote the certificates of the webhook", secret=str(self._place.secret))
-        if not is_older:
-            put_right(definition, context, self._place, step.material.authorities)
+        put_right(definition, context, self._place, step.material.authorities)
         # no event reports the Secret, and without it a starting replica cannot convert
         return Result(requeue_after=min(step.wait_seconds, _LOOK_SECONDS))
 
@@ -146,8 +145,7 @@ class FileKeeper:
 
     def reconcile(self, definition: Definition, context: Context) -> Result:
         """Raises: as put_right; OSError."""
-        if len(definition.spec.versions) > 1:
-            put_right(definition, context, self._place, self._read())
+        put_right(definition, context, self._place, self._read())
         return Result(requeue_after=_LOOK_SECONDS)
 
 

@@ -214,7 +214,7 @@ def _follows(subject: str, detail: str) -> Cause:
 
 
 def default_rate_limiter() -> RateLimiter[ObjectName]:
-    """Per name 5 ms, doubling up to 1000 s: controller-runtime's for its priority queue."""
+    """The default pair per name, and no bucket: controller-runtime's for its priority queue."""
     return ItemExponentialFailureRateLimiter()
 
 

@@ -13,9 +13,8 @@ import yaml
 from handloop_sandbox.comparison.endpoint import MANAGER, Body, Endpoint
 from handloop_sandbox.comparison.noise import is_built_in
 from handloop_sandbox.grammar.yaml_text import from_yaml
+from handloop_sandbox.wire.patch_types import APPLY, MERGE
 
-MERGE: Final = "application/merge-patch+json"
-_APPLY: Final = "application/apply-patch+yaml"
 _TABLE: Final = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
 _DEFINITION: Final = "CustomResourceDefinition"
 
@@ -125,7 +124,7 @@ def life_of(obj: Body, collection: str, subresources: list[str], depth: int = 1)
     yield Ask(f"{what}: label", "PATCH", one, {"metadata": {"labels": {"compared": "yes"}}}, MERGE)
     yield Ask(f"{what}: put back", "PUT", one, puts_back=True)
     applied = f"{one}?fieldManager={MANAGER}&force=true"
-    yield Ask(f"{what}: apply", "PATCH", applied, obj, _APPLY)
+    yield Ask(f"{what}: apply", "PATCH", applied, obj, APPLY)
     for subresource in subresources:
         if subresource in {"status", "scale"}:
             yield Ask(f"{what}: {subresource}", "GET", f"{one}/{subresource}")

@@ -10,13 +10,12 @@ import msgspec
 
 from handloop_sandbox.controls.machine import Machine
 from handloop_sandbox.requests.request import Request
+from handloop_sandbox.wire.patch_types import APPLY
 from handloop_sandbox.wire.query import Query
 from handloop_sandbox.wire.status import StatusError, failure
 
 Object = dict[str, Any]
 
-APPLY: Final = "application/apply-patch+yaml"
-MERGE: Final = "application/merge-patch+json"
 MANAGER: Final = "sandbox-fixture"
 """The field manager of what the controls write, and their user agent."""
 _FAILURES: Final = 400

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from handloop_sandbox.controls.client import MERGE, Client, Object
+from handloop_sandbox.controls.client import Client, Object
+from handloop_sandbox.wire.patch_types import MERGE
 from handloop_sandbox.wire.status import StatusError, failure
 
 

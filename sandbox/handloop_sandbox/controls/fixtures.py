@@ -11,9 +11,10 @@ from typing import Any, Final
 
 import yaml
 
-from handloop_sandbox.controls.client import APPLY, Client, Object
+from handloop_sandbox.controls.client import Client, Object
 from handloop_sandbox.controls.machine import Machine
 from handloop_sandbox.grammar.yaml_text import from_yaml
+from handloop_sandbox.wire.patch_types import APPLY
 from handloop_sandbox.wire.status import StatusError, bad_request, failure
 
 _NEEDED: Final = ("apiVersion", "kind", "metadata.name")

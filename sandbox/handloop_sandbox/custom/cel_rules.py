@@ -23,14 +23,6 @@ _NO_OVERLOAD: Final = (
     "'no such overload': call arguments did not match a supported operator, function or macro signature"
     " for rule"
 )
-_TYPE_NAMES: Final = {
-    bool: "boolean",
-    int: "integer",
-    float: "number",
-    str: "string",
-    list: "array",
-    dict: "object",
-}
 
 
 class _Place(NamedTuple):
@@ -131,7 +123,7 @@ def _cause(place: _Place, rule: Mapping[str, Any]) -> Cause | None:
         if program(env) is True:
             return None
     except CelError as error:
-        kind = _TYPE_NAMES.get(type(place.value), "null")
+        kind = structure.TYPE_NAMES.get(type(place.value), "null")
         told = _NO_OVERLOAD if str(error).startswith("no such overload") else f"{error} evaluating rule"
         message = f'Invalid value: "{kind}": {told}: {_message(rule, {})}'
         return Cause("FieldValueInvalid", message, place.path)

@@ -34,14 +34,6 @@ _TOLERANCE: Final = 1e-9
 _MAX_FLOAT32: Final = 3.4028234663852886e38
 _GO_FORMATS: Final = {int: "int64", float: "float64"}
 _INT_BOUNDS: Final = {"int32": 2**31, "int64": 2**63}
-_TYPE_NAMES: Final = {
-    bool: "boolean",
-    int: "integer",
-    float: "number",
-    str: "string",
-    list: "array",
-    dict: "object",
-}
 
 
 def validate(schema: Schema, value: Any, old: Any = ABSENT, *, prefix: str = "") -> list[Cause]:
@@ -145,7 +137,7 @@ def _type_name(value: Any) -> str:
         return "integer"
     if isinstance(value, int) and not _is_int64(value):
         return "number"
-    return "null" if value is None else _TYPE_NAMES[type(value)]
+    return "null" if value is None else structure.TYPE_NAMES[type(value)]
 
 
 def _is_int64(value: int) -> bool:

@@ -11,11 +11,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 from handloop_sandbox.kinds.kind_table import named_schema
 from handloop_sandbox.wire.resource import Schema
 
+TYPE_NAMES: Final = {
+    bool: "boolean",
+    int: "integer",
+    float: "number",
+    str: "string",
+    list: "array",
+    dict: "object",
+}
+"""The types of decoded JSON, null left out, as schemas name them."""
 _EMPTY: Mapping[str, Schema] = {}
 # id of a reference node -> (that node, kept alive so that the id stays its own; what it stands for)
 _RESOLVED: dict[int, tuple[Schema, Schema]] = {}

@@ -23,18 +23,13 @@ from handloop_sandbox.requests import openapi_objects
 from handloop_sandbox.requests.discovery import MAJOR, MINOR, PATCH
 from handloop_sandbox.requests.openapi_objects import COMPONENTS, Document
 from handloop_sandbox.storage.catalog import Catalog
+from handloop_sandbox.wire.patch_types import patch_types
 from handloop_sandbox.wire.resource import Schema, ServedResource, Subresource
 
 _BUILTIN = "io.k8s."
 _META = "apimachinery.pkg.apis.meta.v1"
 _OURS = frozenset({"x-go", "x-in", "x-omit", "x-shape"})
 _PATCH = f"{_BUILTIN}{_META}.Patch"
-_JSON_PATCHES = (
-    "application/apply-patch+yaml",
-    "application/json-patch+json",
-    "application/merge-patch+json",
-)
-_STRATEGIC = "application/strategic-merge-patch+json"
 _BUILT_IN = {"title": "Kubernetes", "version": f"v{MAJOR}.{MINOR}.{PATCH}"}
 _OF_DEFINITIONS = {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}
 _WRITES = ("dryRun", "fieldManager", "fieldValidation")
@@ -224,7 +219,7 @@ def _operation(method: str, verb: str, gvk: Mapping[str, str], *, strategic: boo
     if found:
         operation["parameters"] = [_parameter(name) for name in found]
     if method == "patch":
-        types = (*_JSON_PATCHES, _STRATEGIC) if strategic else _JSON_PATCHES
+        types = sorted(patch_types(custom=not strategic))
         content = {media: {"schema": {"$ref": f"{COMPONENTS}{_PATCH}"}} for media in types}
         operation["requestBody"] = {"content": content, "required": True}
     return operation

@@ -29,6 +29,7 @@ from handloop_sandbox.wire import go_json, go_yaml
 from handloop_sandbox.wire.causes import invalid_value
 from handloop_sandbox.wire.go_format import go_value
 from handloop_sandbox.wire.options import WriteOptions, write_options
+from handloop_sandbox.wire.patch_types import APPLY, JSON_PATCH, STRATEGIC, patch_types
 from handloop_sandbox.wire.status import (
     StatusError,
     bad_request,
@@ -40,10 +41,6 @@ from handloop_sandbox.wire.status import (
     unsupported_media_type,
 )
 
-MERGE: Final = "application/merge-patch+json"
-JSON_PATCH: Final = "application/json-patch+json"
-STRATEGIC: Final = "application/strategic-merge-patch+json"
-APPLY: Final = "application/apply-patch+yaml"
 _CONVERTING: Final = "error converting YAML to JSON: "
 
 
@@ -58,10 +55,11 @@ def patch(call: Call) -> Response:
 def patch_type(call: Call) -> str:
     """The type of the patch in the body. Raises: StatusError 415."""
     given = call.request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if given in (MERGE, JSON_PATCH, APPLY) or (given == STRATEGIC and not call.resource.custom):
+    types = patch_types(custom=call.resource.custom)
+    if given in types:
         return given
     if call.resource.custom:
-        raise unsupported_media_type((JSON_PATCH, MERGE, APPLY))
+        raise unsupported_media_type(types)
     raise StatusError(failure(415, "UnsupportedMediaType", "415: Unsupported Media Type", details={}))
 
 

@@ -28,6 +28,7 @@ from handloop_sandbox.verbs.update import check_name, check_uid, replace
 from handloop_sandbox.wire import label_selector
 from handloop_sandbox.wire.causes import invalid_value
 from handloop_sandbox.wire.options import WriteOptions, write_options
+from handloop_sandbox.wire.patch_types import APPLY
 from handloop_sandbox.wire.status import (
     StatusError,
     bad_request,
@@ -70,10 +71,10 @@ def _decoded(call: Call) -> bodies.Decoded:
 def patch_scale(call: Call) -> Response:
     """Set the replicas by a patch of the Scale."""
     kind = patching.patch_type(call)
-    options = write_options(call.request.query, "PatchOptions", apply=kind == patching.APPLY)
+    options = write_options(call.request.query, "PatchOptions", apply=kind == APPLY)
     before = _existing(call)
     current = _owned_scale(call, before)
-    if kind == patching.APPLY:
+    if kind == APPLY:
         changed = _applied(call, current, patching.applied_configuration(call, options), options)
     else:
         changed = patching.patched(current, call.request.body, kind, SCALE.schema)
@@ -84,7 +85,7 @@ def patch_scale(call: Call) -> Response:
     report_strict(call, decoded.strict, options)
     check_name(call, decoded.object)
     scale = decoded.object
-    if kind != patching.APPLY:
+    if kind != APPLY:
         scale = _recorded(call, current, scale, options)
     return _write(call, before, scale, options)
 

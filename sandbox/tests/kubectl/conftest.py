@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
@@ -18,7 +17,7 @@ from typing import NamedTuple
 import pytest
 
 from handloop_sandbox.server import Sandbox
-from support.servers.kubectl import Kubectl
+from support.servers.kubectl import Kubectl, kubectl_binary
 
 SPEED = 20.0
 _numbers = count(1)
@@ -56,10 +55,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 @pytest.fixture(scope="module")
 def cluster(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Kubectl:
     """Kubectl in the namespace default."""
-    binary = os.environ.get("KUBECTL") or shutil.which("kubectl")
-    if not binary:
-        pytest.skip("no kubectl: set KUBECTL or install it in PATH")
-    return Kubectl(binary, server.kubeconfig, tmp_path_factory.mktemp("home"))
+    return Kubectl(kubectl_binary(), server.kubeconfig, tmp_path_factory.mktemp("home"))
 
 
 @pytest.fixture

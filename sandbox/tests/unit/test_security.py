@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import http.client
 import json
-import os
-import shutil
 import socket
 import ssl
 import subprocess
@@ -23,6 +21,7 @@ from handloop.client.transport import HTTPTransport
 from handloop_sandbox.requests.request import Response
 from handloop_sandbox.server import Sandbox
 from support.builders.widgets import CRDS, definition
+from support.servers.kubectl import kubectl_binary
 from support.servers.local_server import LocalServer
 
 _MAPS = "/api/v1/namespaces/default/configmaps"
@@ -169,9 +168,7 @@ def test_another_sandboxs_certificate_is_refused(tmp_path: Path) -> None:
 @pytest.mark.kubectl
 def test_kubectl_over_tls(tmp_path: Path) -> None:
     """The stock kubectl sends the token and trusts the certificate, watches included."""
-    kubectl = os.environ.get("KUBECTL") or shutil.which("kubectl")
-    if not kubectl:
-        pytest.skip("no kubectl: set KUBECTL or install it in PATH")
+    kubectl = kubectl_binary()
     with Sandbox(tls=True, speed=50.0) as sandbox:
         kubeconfig = sandbox.write_kubeconfig(tmp_path / "kubeconfig")
         command = [kubectl, f"--kubeconfig={kubeconfig}", f"--cache-dir={tmp_path}"]

@@ -63,6 +63,9 @@ def _found(old: dict[str, Any], new: dict[str, Any]) -> list[tuple[str, str]]:
         ({}, {"format": "cidr"}, [("format", "breaks")]),
         ({"format": "cidr"}, {}, [("format", "warns")]),
         ({"format": "int32"}, {"format": "int64"}, []),
+        ({}, {"format": "int64"}, []),
+        ({}, {"format": "double"}, []),
+        ({}, {"format": "int32"}, [("format", "breaks")]),
         ({"format": "int64"}, {"format": "int32"}, [("format", "breaks")]),
         # null and defaults
         ({}, {"nullable": True}, [("nullable", "warns")]),

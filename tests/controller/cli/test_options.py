@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from handloop.controller.cli.options import FLAGS, spelling
+from handloop.controller.cli.options import FLAGS, Options, spelling
 from handloop.controller.program import PROGRAM
 from support.builders.options import new_options, parse_options
 
@@ -20,6 +23,14 @@ def test_every_field_is_explained_by_help(name: str, capsys: pytest.CaptureFixtu
     text = capsys.readouterr().out
     assert f"--{name.replace('_', '-')}" in text
     assert FLAGS[name].variable(name, PROGRAM) in text
+
+
+def test_every_field_is_read() -> None:
+    """As `options.NAME`, or by Options: a flag that nobody reads would be taken, and do nothing."""
+    folder = Path(inspect.getfile(Options)).parent
+    texts = "".join(path.read_text(encoding="utf-8") for path in folder.glob("*.py"))
+    read = {*re.findall(r"options\.(\w+)", texts), *re.findall(r"self\.(\w+)", inspect.getsource(Options))}
+    assert set(FLAGS) - read == set()
 
 
 def test_no_two_fields_share_a_variable_or_a_letter() -> None:

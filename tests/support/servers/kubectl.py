@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import threading
 import time
@@ -19,8 +20,18 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pytest
+
 NEWEST_MINOR = 99
 _SECONDS = 60.0
+
+
+def kubectl_binary() -> str:
+    """The stock kubectl; the test is skipped without one."""
+    found = os.environ.get("KUBECTL") or shutil.which("kubectl")
+    if not found:
+        pytest.skip("no kubectl: set KUBECTL or install it in PATH")
+    return found
 
 
 class Result(NamedTuple):

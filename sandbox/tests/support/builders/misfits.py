@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple
+
+from handloop_sandbox.kinds.defaults import default_object
+from handloop_sandbox.kinds.kinds import builtin_resources
+from handloop_sandbox.rules.validation import validate
 
 Object = dict[str, Any]
 
+_RESOURCES: Final = {(found.api_version, found.plural): found for found in builtin_resources()}
 _NETWORK: Final = "networking.k8s.io/v1"
 
 
@@ -30,6 +35,18 @@ class Misfit(NamedTuple):
         content = dict(self.content)
         metadata = {**content.pop("metadata", {}), "name": "a"}
         return {"apiVersion": self.api_version, "kind": self.kind, "metadata": metadata, **content}
+
+    def check(self, causes: Iterable[tuple[str, str]]) -> None:
+        """Assert that these complaints, each a field and a message, are the expected ones."""
+        told = sorted(f"{field}: {message}" for field, message in causes)
+        assert len(told) == len(self.complaints), told
+        assert all(map(str.startswith, told, sorted(self.complaints))), told
+
+    def check_rules(self) -> None:
+        """Assert that the rules, without a server, have the expected complaints."""
+        resource = _RESOURCES[self.api_version, self.plural]
+        found = validate(resource, default_object(resource, self.made()), None)
+        self.check((cause.field, cause.message) for cause in found)
 
 
 _BACKEND: Final[Object] = {"service": {"name": "s", "port": {"number": 80}}}

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
+from handloop_sandbox.kinds.kinds import builtin_resources
+from handloop_sandbox.tables.table import cells_of
+
 Object = dict[str, Any]
 
 AGE: Final = "0s"
+_RESOURCES: Final = {(found.api_version, found.plural): found for found in builtin_resources()}
 
 
 class Row(NamedTuple):
@@ -30,6 +34,13 @@ class Row(NamedTuple):
         content = dict(self.content)
         metadata = {**content.pop("metadata", {}), "name": name}
         return {"apiVersion": self.api_version, "metadata": metadata, **content}
+
+    def printed(self) -> list[Any]:
+        """The cells of the object a, which was created a moment ago, and the name in front."""
+        made = self.made("a")
+        created = {"creationTimestamp": "2026-01-01T00:00:00Z"}
+        obj = {**made, "metadata": {**made["metadata"], **created}}
+        return cells_of(_RESOURCES[self.api_version, self.plural], obj, 1767225600.0)
 
 
 _NETWORK: Final = "networking.k8s.io/v1"

@@ -4,6 +4,7 @@ import pytest
 
 from handloop_sandbox.verbs import patching
 from handloop_sandbox.verbs.patching import restoring
+from handloop_sandbox.wire.patch_types import APPLY, JSON_PATCH, MERGE, STRATEGIC
 from handloop_sandbox.wire.status import StatusError
 from support.servers.local_server import LocalServer, widget, with_widgets
 
@@ -19,9 +20,9 @@ def path(server: LocalServer) -> str:
 @pytest.mark.parametrize(
     ("content_type", "body", "size"),
     [
-        (patching.MERGE, {"spec": {"size": 5}}, 5),
-        (patching.JSON_PATCH, [{"op": "replace", "path": "/spec/size", "value": 6}], 6),
-        (f"{patching.MERGE}; charset=utf-8", {"spec": {"size": 7}}, 7),
+        (MERGE, {"spec": {"size": 5}}, 5),
+        (JSON_PATCH, [{"op": "replace", "path": "/spec/size", "value": 6}], 6),
+        (f"{MERGE}; charset=utf-8", {"spec": {"size": 7}}, 7),
     ],
 )
 def test_kinds_of_patches(server: LocalServer, path: str, content_type: str, body: object, size: int) -> None:
@@ -32,7 +33,7 @@ def test_kinds_of_patches(server: LocalServer, path: str, content_type: str, bod
 
 def test_patches_that_are_not_taken(server: LocalServer, path: str) -> None:
     """Strategic patches and plain JSON are 415 for a custom resource; built-in kinds word it otherwise."""
-    for content_type in (patching.STRATEGIC, "application/json", ""):
+    for content_type in (STRATEGIC, "application/json", ""):
         refused = server.request("PATCH", path, {}, content_type=content_type)
         assert refused.status == 415
         assert "application/apply-patch+yaml" in refused.message
@@ -42,10 +43,10 @@ def test_patches_that_are_not_taken(server: LocalServer, path: str) -> None:
 
 def test_what_a_patch_leaves_is_decoded_strictly(server: LocalServer, path: str) -> None:
     """An unknown member that a patch adds is a warning, or with Strict a refusal that shows the object."""
-    warned = server.request("PATCH", path, {"spec": {"bogus": 1}}, content_type=patching.MERGE)
+    warned = server.request("PATCH", path, {"spec": {"bogus": 1}}, content_type=MERGE)
     assert ("Warning", '299 - "unknown field \\"spec.bogus\\""') in warned.headers
     strict = server.request(
-        "PATCH", f"{path}?fieldValidation=Strict", {"spec": {"bogus": 1}}, content_type=patching.MERGE
+        "PATCH", f"{path}?fieldValidation=Strict", {"spec": {"bogus": 1}}, content_type=MERGE
     )
     assert strict.status == 422
     assert strict.message.startswith(
@@ -61,7 +62,7 @@ def test_strategic_patches_in_refusals(server: LocalServer) -> None:
         "PATCH",
         "/api/v1/namespaces/default/configmaps/c?fieldValidation=Strict",
         {"bogus": 1},
-        content_type=patching.STRATEGIC,
+        content_type=STRATEGIC,
     )
     assert refused.message == (
         ' "" is invalid: patch: Invalid value: "map[bogus:1]": strict decoding error: unknown field "bogus"'
@@ -71,51 +72,51 @@ def test_strategic_patches_in_refusals(server: LocalServer) -> None:
 def test_what_is_no_patch() -> None:
     """Syntax errors, wrong shapes and null are 400."""
     for body, kind, message in (
-        (b"{bad", patching.MERGE, "error decoding patch: invalid character 'b' looking for"),
-        (b"[1]", patching.MERGE, "error decoding patch: json: cannot unmarshal array into Go value"),
-        (b"null", patching.MERGE, "Invalid JSON Patch"),
-        (b"{bad", patching.STRATEGIC, "invalid character 'b' looking for"),
+        (b"{bad", MERGE, "error decoding patch: invalid character 'b' looking for"),
+        (b"[1]", MERGE, "error decoding patch: json: cannot unmarshal array into Go value"),
+        (b"null", MERGE, "Invalid JSON Patch"),
+        (b"{bad", STRATEGIC, "invalid character 'b' looking for"),
     ):
         with pytest.raises(StatusError) as raised:
             patching.patched({}, body, kind, None)
         assert str(raised.value).startswith(message)
-    assert patching.patched({"a": 1}, b"null", patching.JSON_PATCH, None) == {"a": 1}
+    assert patching.patched({"a": 1}, b"null", JSON_PATCH, None) == {"a": 1}
 
 
 def test_apply(server: LocalServer, path: str) -> None:
     """Apply creates missing objects, owns the named fields, and refuses a body that is no object."""
     new = f"{path[:-2]}/b"
-    created = server.request("PATCH", f"{new}?fieldManager=me", widget("b"), content_type=patching.APPLY)
+    created = server.request("PATCH", f"{new}?fieldManager=me", widget("b"), content_type=APPLY)
     assert created.status == 201
     assert created.body["metadata"]["managedFields"][0]["operation"] == "Apply"
     uid = widget("c", metadata={"uid": "x"})
-    refused = server.request("PATCH", f"{path[:-2]}/c?fieldManager=me", uid, content_type=patching.APPLY)
+    refused = server.request("PATCH", f"{path[:-2]}/c?fieldManager=me", uid, content_type=APPLY)
     assert refused.message.endswith("the provided object specified uid x, and no existing object was found")
     status = server.request(
         "PATCH",
         f"{path[:-2]}/d/status?fieldManager=me",
         widget("d"),
-        content_type=patching.APPLY,
+        content_type=APPLY,
     )
     assert status.status == 404
     for body, message in (
         (b"a: b: c", "error decoding YAML: error converting YAML to JSON: yaml: mapping values are not"),
         (b"[1]", "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal"),
     ):
-        bad = server.request("PATCH", f"{path}?fieldManager=me", body, content_type=patching.APPLY)
+        bad = server.request("PATCH", f"{path}?fieldManager=me", body, content_type=APPLY)
         assert (bad.status, bad.message.startswith(message)) == (400, True)
 
 
 def test_a_missing_object_cannot_be_patched(server: LocalServer, path: str) -> None:
     """A patch of nothing is 404, and so is a body that is no patch at all."""
     missing = f"{path[:-2]}/z"
-    assert server.request("PATCH", missing, {}, content_type=patching.MERGE).status == 404
-    assert server.request("PATCH", missing, b"{bad", content_type=patching.MERGE).status == 404
+    assert server.request("PATCH", missing, {}, content_type=MERGE).status == 404
+    assert server.request("PATCH", missing, b"{bad", content_type=MERGE).status == 404
 
 
 def test_the_api_version_stays(server: LocalServer, path: str) -> None:
     """A patch that changes the apiVersion is 422."""
-    refused = server.request("PATCH", path, {"apiVersion": "example.com/v2"}, content_type=patching.MERGE)
+    refused = server.request("PATCH", path, {"apiVersion": "example.com/v2"}, content_type=MERGE)
     assert refused.body["details"]["causes"][0]["field"] == "apiVersion"
 
 

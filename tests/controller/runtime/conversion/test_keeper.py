@@ -194,24 +194,19 @@ def test_a_pair_of_somebody_else_is_replaced() -> None:
     assert world.material.authorities == authorities
 
 
-def test_the_certificate_is_there_before_the_definition_needs_it() -> None:
-    """That of the release before has one version, and is left alone; the next is right after one look."""
+def test_the_webhook_is_trusted_before_the_definition_needs_it() -> None:
+    """That of the release before, of one version, leads to it already; the next is right from the first."""
     world = World(sites=("v1", "v1beta1"))
-    admin = world.tools.admin.resource(Definition)
-    admin.delete(SITES)
+    world.tools.admin.resource(Definition).delete(SITES)
     world.define("sites", versions=("v1",), conversion={"strategy": "None"})
-    before, pair = world.definition(), NO_PAIR
-    for _ in range(3):
-        world.look()
-        assert world.definition() == before
-        assert world.material.pair != NO_PAIR
-        assert pair in (NO_PAIR, world.material.pair)
-        pair = world.material.pair
-    admin.delete(SITES)
-    world.define("sites")
-    world.look()
+    world.settle()
     assert world.is_right()
-    assert world.material.pair == pair
+    before, pair = world.definition().bundle, world.material.pair
+    next_ = custom_resource_definition(Site, SERVICE)["spec"]
+    world.patch({name: next_[name] for name in ("versions", "conversion")})
+    assert len(world.definition().spec.versions) == 2
+    assert world.is_right()
+    assert (world.definition().bundle, world.material.pair) == (before, pair)
 
 
 def test_a_certificate_waits_for_every_definition() -> None:

@@ -14,6 +14,7 @@ from handloop.controller.runtime.metrics.informer_metrics import (
     InformerMetricsProvider,
     estimated_bytes,
 )
+from handloop.informers.informer_metrics import InformerMetrics
 from handloop.informers.relist_policy import RelistReason
 from handloop.informers.shared_informer import SharedIndexInformer
 from handloop.testing.fake_clock import FakeClock
@@ -47,6 +48,13 @@ def test_every_reason_for_a_list_is_there_from_the_start() -> None:
     for reason in RelistReason:
         found = registry.get_sample_value("informer_relists_total", {"name": "foos", "reason": reason})
         assert found == 0, reason
+
+
+def test_every_measurement_of_an_informer_has_an_instrument() -> None:
+    """A field that is left out would keep the default, which records nothing."""
+    told = InformerMetricsProvider(CollectorRegistry()).for_informer("foos")
+    nothing = InformerMetrics()
+    assert [name for name in told._fields if getattr(told, name) == getattr(nothing, name)] == []
 
 
 # -- the size of caches

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Gauge
+from prometheus_client.parser import text_string_to_metric_families
 
 from handloop.apis.apps_v1 import Deployment
 from handloop.controller.runtime.election.election_metrics import LeaderElectionMetrics
@@ -82,6 +83,12 @@ def test_the_series_are_those_of_the_table(registry: CollectorRegistry) -> None:
     exposed_series = ours(registry)
     assert {name: row for name, row in exposed_series.items() if row != TABLE.get(name)} == {}
     assert set(exposed_series) == set(TABLE)
+
+
+def test_no_instrument_is_without_a_series(registry: CollectorRegistry) -> None:
+    """It would be one that was made, and given to no informer, queue or controller."""
+    families = text_string_to_metric_families(text_of(registry))
+    assert [family.name for family in families if not family.samples] == []
 
 
 def test_there_are_no_created_series(registry: CollectorRegistry) -> None:

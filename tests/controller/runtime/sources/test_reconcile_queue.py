@@ -12,7 +12,6 @@ from handloop.controller.runtime.sources.reconcile_queue import (
     Causes,
     ReconcileQueue,
     Taken,
-    default_rate_limiter,
 )
 from handloop.informers.keys import ObjectName
 from handloop.seams.seams import Seams
@@ -35,14 +34,6 @@ def pass_time(queue: ReconcileQueue, clock: FakeClock, seconds: float) -> None:
     priority_queue = queue._queue
     with priority_queue._lock:
         priority_queue._schedule._hand_over_due_locked()
-
-
-def test_the_default_back_off_is_controller_runtimes() -> None:
-    """5 ms, doubling up to 1000 s."""
-    limiter = default_rate_limiter()
-    delays = [limiter.when(NAME) for _ in range(30)]
-    assert delays[:3] == [0.005, 0.01, 0.02]
-    assert delays[-1] == 1000
 
 
 def test_a_name_woken_while_its_worker_parks_it_is_not_lost() -> None:
