@@ -66,7 +66,7 @@ def test_what_is_no_namespace_is_refused(text: str, command: list[str]) -> None:
     """By flag and by variable: a variable that is not set in a list must not mean all namespaces."""
     with pytest.raises(UsageError, match=r"^--namespace: .*name (of|for) a namespace"):
         parse_options([*command, "-n", text], {})
-    with pytest.raises(UsageError, match="name (of|for) a namespace"):
+    with pytest.raises(UsageError, match=r"name (of|for) a namespace"):
         parse_options(command, {"CONTROLLER_NAMESPACE": text})
 
 
