@@ -210,7 +210,7 @@ def shown(obj: msgspec.Struct, masked: Mapping[str, Any] = MappingProxyType({}))
     """
     A struct for people: the fields that were set, and the wire name where camelCase would mislead.
 
-    Args: masked has what is shown of a field, by its name, in place of its value.
+    Args: masked has, by field name, what is shown in place of the value.
     """
     parts = []
     for field in fields_of(type(obj)).values():

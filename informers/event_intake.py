@@ -160,7 +160,7 @@ class EventIntake(Generic[T]):
         """
         Take a complete list.
 
-        Raises: as the store; nothing but the objects that do not fit is taken then.
+        Raises: as the store; then only the objects that do not fit are taken.
         """
         self._hold(undecodable)
         self._store.replace(objects, resource_version)

@@ -196,7 +196,7 @@ class Lister(Generic[T]):
 
     def _full_name(self, name: ObjectName | str, namespace: str) -> ObjectName:
         if isinstance(name, str):
-            # with a namespace it is a name, and may be a string that a user wrote: no name has a slash
+            # with a namespace it is a name, maybe one that a user wrote: no name has a slash
             plain = name.removeprefix(f"{namespace}/")
             name = ObjectName(namespace, plain) if namespace else parse_object_name(name)
         if not self._resource.namespaced:

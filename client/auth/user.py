@@ -96,7 +96,7 @@ def _plugin(
     stop: threading.Event,
     clock: Clock,
 ) -> Credentials:
-    # the kubeconfig reader keeps scalars as words
+    # the kubeconfig reader keeps scalars as strings
     wants_cluster = str(section.get("provideClusterInfo", "")).lower() == "true"
 
     def fetch() -> Fetched:

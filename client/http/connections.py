@@ -1,7 +1,7 @@
 """
 Connections to one server, with TLS and the proxy's tunnel; idle ones wait for a request.
 
-They are sockets and no more. urllib3's connections bring a pool and a reader of answers, which cost more per
+They are only sockets. urllib3's connections bring a pool and a reader of answers, which cost more per
 watch event than decoding it, and a tenth of the CPU time of a start to load.
 """
 

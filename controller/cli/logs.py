@@ -265,7 +265,7 @@ class RepeatFilter:
 
 
 def _remember(memory: dict[_Subject, T], key: _Subject, value: T, limit: int) -> None:
-    """Put it last; the one that was put in first goes. Without cachetools, as every start would import it."""
+    """Put it last; the oldest one is dropped. Without cachetools, as every start would import it."""
     memory.pop(key, None)
     if len(memory) >= limit:
         del memory[next(iter(memory))]

@@ -221,7 +221,7 @@ def port_in_use(error: ListenError) -> Problem:
     another, none = _LISTENERS[error.purpose]
     cause, host = error.reason, "127.0.0.1"
     if isinstance(error, PortInUseError):
-        # the fix must not listen more widely than the request
+        # the fix must not listen on more than the request did
         host = error.address.rpartition(":")[0]
         cause = f"in use by {error.owner}" if error.owner else "another process listens there"
     return Problem(

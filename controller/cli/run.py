@@ -123,7 +123,7 @@ class _Run:
             pages=Pages(
                 metrics=options.metrics_bind_address,
                 health=options.health_probe_bind_address,
-                # in a pod a proxy passes on the Host of its clients, and no browser runs beside it
+                # in a pod a proxy passes on its clients' Host, and no browser runs there
                 any_host=options.in_cluster,
                 certificate_folder=options.metrics_cert_dir,
                 metrics_auth=options.metrics_auth,

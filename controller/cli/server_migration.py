@@ -59,10 +59,10 @@ class ServerMigration:
 
     def run(self) -> None:
         """
-        Follow the migration that is under way, or one that is made, to its end.
+        Follow the migration that is under way, or a new one, to its end.
 
-        What is in storedVersions afterwards has to be looked at. Raises: NotByServerError.
-        Blocks: while the server works; it tries again for as long as objects cannot be converted.
+        The caller then checks what is left in storedVersions. Raises: NotByServerError.
+        Blocks: while the server works; it retries as long as objects cannot be converted.
         """
         path = self._path()
         found = self._under_way(path) or self._made(path)

@@ -65,7 +65,7 @@ class Servers:
         Raises: ListenError for a port or a certificate that cannot be used.
         """
         self._servers: list[PageServer] = []
-        # in a pod a proxy passes on the Host of its clients, and no browser runs beside it
+        # in a pod a proxy passes on its clients' Host, and no browser runs there
         self._any_host = pages.any_host
         self._lock = new_lock("Servers._lock", 95)
         self._checks = _STARTING

@@ -101,7 +101,7 @@ class Exploration:
             options = {**self._options, "invariants": invariants}
             explore_in_test(fixtures[_REQUEST], self._workload, **options).check()
 
-        # pytest reads which fixtures a test wants from its signature
+        # pytest reads from a test's signature which fixtures it needs
         explored.__signature__ = _in_pytest(signature)  # type: ignore[attr-defined]
         return explored
 

@@ -102,7 +102,7 @@ class Child(NamedTuple):
 
 class State(NamedTuple):
     """
-    The cluster at one time: objects = end_state; left = what then stands at the targets of rivals.
+    The cluster at one time: objects = end_state; left = what is then at the targets of rivals.
 
     failing = the error that the operator still logs more than a minute after the users' last step; "" = none,
     None = there is no object for it to work for. is_down = no process of the operator ran. at = when, in

@@ -91,7 +91,7 @@ class Failure:
 
 
 class UndisturbedError(AssertionError):
-    """The run without a plan fails, so that there is no measure. Fields: report, with that failure alone."""
+    """The run without a plan fails, so there is no baseline. Fields: report, with only that failure."""
 
     def __init__(self, report: Report) -> None:
         self.report = report

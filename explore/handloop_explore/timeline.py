@@ -1,4 +1,4 @@
-"""Two runs as a drawing in lanes of virtual time, so that one sees where they part: an SVG."""
+"""Two runs as an SVG drawing in lanes of virtual time, which shows where they part."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def objects_of(schema: Schema, random: Random, by_chance: int) -> Iterator[dict[
     """
     The smallest object, one for each value of each field, and some random ones.
 
-    Raises: NoValueError if nothing is known that fits a field which every object has.
+    Raises: NoValueError if no known value fits a field that every object has.
     """
     least = _least(schema, random)
     yield least

@@ -121,7 +121,7 @@ def _show(screen: Screen, seen: ReflectorStatistics) -> None:
 
 
 class ShownStore:
-    """Stands where the DeltaFIFO stands. State: names, in the order of arrival. The reflector's thread."""
+    """Takes the place of the DeltaFIFO. State: names, in order of arrival. Threads: the reflector's."""
 
     def __init__(self, screen: Screen) -> None:
         self.names: list[str] = []

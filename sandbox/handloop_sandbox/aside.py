@@ -1,4 +1,4 @@
-"""Work beside the loop that may block. It has a thread of its own, and nobody waits for that at the end."""
+"""Work outside the loop that may block. It has a thread of its own, which nobody waits for at the end."""
 
 from __future__ import annotations
 

@@ -283,7 +283,7 @@ class Caches:
         return self._start_one(name, beside, beside.run, math.inf)
 
     def _start_one(self, name: str, one: _One, run: Callable[[], None], most: float) -> bool:
-        """Start a thread of one user; False if there are so many of its type, or the system has none left."""
+        """Start a thread for one user; False if its type has too many, or the system has none left."""
         assert self._stop is not None, "caches that have not started watch nothing"
         with self._lock:
             self._ones = {each: its for each, its in self._ones.items() if its.is_alive()}

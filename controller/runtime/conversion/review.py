@@ -56,8 +56,8 @@ def reviewed(
     """
     The answer to a review, as JSON.
 
-    Args: is_news says whether a failure with that text is to be logged.
-    Raises: ReviewError for a body that is none.
+    Args: is_news says whether to log a failure with that text.
+    Raises: ReviewError for a body that is not a review.
     """
     try:
         request = _REVIEW.decode(body).request

@@ -151,7 +151,7 @@ class Webhook:
                 if self._clock.sleep(seconds, stop):
                     break
         finally:
-            # an API server keeps its connections, and a Service leads here for a moment more
+            # an API server keeps its connections, and a Service still leads here for a moment
             self._server.drain(_DRAIN_SECONDS)
             self._server.stop()
 

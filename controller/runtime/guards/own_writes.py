@@ -298,7 +298,7 @@ class OwnWrites:
         why = self._why_behind(floor, believes_past=believes_past)
         if not why:
             return 0.0
-        # once per lag, not with each question
+        # once per lag, not at each check
         write = log.debug if now - until < self._timeout_seconds else log.warning
         write("Cache lacks our own write, waiting for it", resource=resource, object=floor.name, why=why)
         with self._lock:

@@ -189,7 +189,7 @@ class SlotWork:
         return self._seconds_of(self._held.namespaces.slot_of(namespace)) if namespace else 0.0
 
     def stop_of_waits(self, otherwise: Event) -> Event:
-        """What ends the waits of this thread's requests: in a reconcile the end of its slot."""
+        """The event that ends the waits of this thread's requests: in a reconcile the end of its slot."""
         tenure = self.works_in.get()
         return otherwise if tenure is None else tenure.over
 

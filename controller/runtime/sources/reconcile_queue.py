@@ -91,7 +91,7 @@ class Causes:
         """
         Call before the name is added to the queue, so that the worker that gets it finds the causes.
 
-        Args: version = that of the object, if nothing but its status is new, "" = the causes count anyway.
+        Args: version = the object's, if only its status is new, "" = the causes count anyway.
         Returns: False, and nothing was added, for resyncs of a name that backs off, and for the status that
         its last reconcile wrote and then failed.
         """

@@ -59,7 +59,7 @@ class FollowedKey:
         self._clamp()
 
     def freeze(self) -> None:
-        """Hold the window where it is; or let it go to the newest step, and with it from there on."""
+        """Hold the window where it is; or move it to the newest step, and follow that from then on."""
         self.frozen = not self.frozen
         self._back = self._back if self.frozen else 0
 

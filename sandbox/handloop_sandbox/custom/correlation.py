@@ -25,7 +25,7 @@ def member(old: Any, name: str) -> Any:
 
 
 def elements(schema: Schema, old: Any) -> Mapping[tuple[str, ...], Any]:
-    """The former elements of a list of type map by `identity`; elements of other lists have none."""
+    """The old elements of a list of type map by `identity`; elements of other lists have none."""
     if structure.list_type(schema) != "map" or not isinstance(old, list):
         return {}
     keys = structure.map_keys(schema)

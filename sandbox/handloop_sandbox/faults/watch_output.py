@@ -1,7 +1,7 @@
 """
 The client's end of a watch: the lines of its watcher, as far as faults let them through.
 
-Without faults an output hands on what its watcher has. Under faults it keeps lines until they may go.
+Without faults an output passes on what its watcher has. Under faults it keeps lines until they may be sent.
 """
 
 from __future__ import annotations

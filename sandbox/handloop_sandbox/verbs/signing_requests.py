@@ -23,7 +23,7 @@ _ASKING: Final = ("username", "uid", "groups", "extra")
 
 
 def asked_by(call: Call, request: Object) -> Object:
-    """A new request with its real author, in place of a named one."""
+    """A new request with its real author, in place of one that it names."""
     spec = {key: value for key, value in (request.get("spec") or {}).items() if key not in _ASKING}
     return {**request, "spec": {**spec, **call.context.user.info()}}
 

@@ -2,8 +2,8 @@
 The conversion of custom objects outside the server: by a webhook, or a test's function.
 
 The state is read under a lock, and nothing outside is called meanwhile. Work that needs a conversion whose
-result is not known raises ConversionNeededError; the engine leaves the lock, asks, and has the work done
-again from its start, with the answer among those that are known.
+result is not known raises ConversionNeededError; the engine leaves the lock, asks, and repeats the work
+from its start, with the answer among the known ones.
 """
 
 from __future__ import annotations
