@@ -133,6 +133,8 @@ AGENTS: Final[Rows] = {
     ),
     "python -m tools.steps": Run(),
     "python -m tools.snippets": Run(),
+    "python -m tools.chapter_pages": Run(after=" 9"),
+    "make page": Run(),
     "make lock": Step("locks.yaml", ("make lock",)),
     "make explore PLANS=300": Run(" passed", after=""" PYTEST_ARGS='-k "pairs_triples and foo and life"'"""),
 }
