@@ -25,7 +25,7 @@ Object = dict[str, Any]
 _PAGE: Final = 500
 _TRIES: Final = 5
 _ROUNDS: Final = 10
-"""Lists, of which the last has nothing new; new objects may come all the time."""
+"""How many lists at most: new objects may come all the time."""
 _OK, _NOT_FOUND, _CONFLICT, _TOO_MANY, _EXPIRED, _FAILURES = 200, 404, 409, 429, 410, 500
 _FAILED_MIGRATION: Final = ("StorageMigrating", "MigrationFailed")
 _MERGE: Final = {"Content-Type": "application/merge-patch+json", "Accept": "application/json"}

@@ -61,7 +61,7 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """Decides by the time, the Secret, and what the definitions trust. name names its authorities."""
+    """Decides by the time, the Secret, and what the definitions trust. name is for its authorities."""
 
     name: str
     hosts: Sequence[str]
