@@ -1,6 +1,6 @@
 """
-Secrets of type service-account-token: filled with a token that lasts as long as they do, and deleted with
-the account that they name.
+Secrets of type service-account-token: each gets a token that is valid until the Secret is deleted, and is
+deleted with the account that it names.
 
 Follows: kubernetes pkg/controller/serviceaccount/tokens_controller.go.
 """
@@ -26,7 +26,7 @@ _Key = tuple[str, str]
 
 
 class AccountTokenController(KeyedController[_Key]):
-    """Looks at a Secret after it changed, and at the Secrets of a deleted account."""
+    """Looks at a Secret after each change of it, and at the Secrets of a deleted account."""
 
     interests: frozenset[GroupResource] | None = frozenset({SECRETS, ACCOUNTS})
 
@@ -58,7 +58,7 @@ class AccountTokenController(KeyedController[_Key]):
         return [] if filled == secret else [Write.of("update", SECRETS, filled)]
 
     def _filled(self, view: View, secret: Object, account: Reference) -> Object:
-        """A Secret with what it lacks."""
+        """A Secret with the token and other data that it lacks."""
         metadata = secret["metadata"]
         namespace, data = metadata["namespace"], secret.get("data") or {}
         claims = tokens.lasting_claims(namespace, account, metadata["name"])

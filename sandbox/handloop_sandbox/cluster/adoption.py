@@ -27,7 +27,7 @@ from handloop_sandbox.wire.resource import GroupResource
 
 
 class Claim(NamedTuple):
-    """The objects that belong to an owner, and the writes that make it so."""
+    """The objects that belong to an owner, and the writes that adopt and release."""
 
     objects: list[Object]
     writes: list[Write]
@@ -39,7 +39,7 @@ def claim(
     candidates: Iterable[Object],
     selector: Mapping[str, Any] | None,
 ) -> Claim:
-    """Decide which candidates belong to owner; a candidate is owned, or has no controller."""
+    """Decide which candidates belong to owner; each is controlled by owner or has no controller."""
     claimed: list[Object] = []
     writes: list[Write] = []
     for candidate in candidates:
@@ -80,7 +80,7 @@ class Orphans:
         self._names: dict[str, set[str]] = {}
 
     def observe(self, change: Change) -> bool:
-        """Note a change. Returns: whether the object may be adopted now."""
+        """Record a change. Returns: whether the object can be adopted now."""
         new = change.new.object
         names = self._names.setdefault(change.namespace, set())
         if change.type is ChangeType.DELETED or controller_of(new) is not None:

@@ -1,5 +1,5 @@
 """
-What a HorizontalPodAutoscaler's controller reports of its metrics in a cluster that serves none.
+What the HorizontalPodAutoscaler controller reports about metrics in a cluster that serves none.
 
 Follows: kubernetes pkg/controller/podautoscaler/horizontal.go (computeReplicasForMetrics).
 """
@@ -20,7 +20,7 @@ _NO_CUSTOM_API = (
 
 
 class MetricFailure(NamedTuple):
-    """Why a metric has no value: the reason of condition and Event; outer is how other messages quote it."""
+    """Why a metric has no value: the reason for condition and Event; outer is how other messages quote it."""
 
     reason: str
     message: str
@@ -28,7 +28,7 @@ class MetricFailure(NamedTuple):
 
 
 def failure(namespace: str, spec: Mapping[str, Any]) -> MetricFailure:
-    """The failure of one metric of an autoscaler in that namespace."""
+    """The failure to read one metric of an autoscaler in that namespace."""
     match spec["type"]:
         case "Resource":
             metric = spec["resource"]
@@ -59,7 +59,7 @@ def _no_resource(metric: Mapping[str, Any]) -> str:
 
 def _no_object(namespace: str, metric: Mapping[str, Any]) -> str:
     name, described = metric["metric"]["name"], metric["describedObject"]
-    # upstream has the arguments in this order
+    # upstream mixes up the arguments in this way
     where = f"{described['kind']} on {namespace} {described['name']}"
     message = f"unable to get metric {name}: {where}/{_NO_CUSTOM_API}"
     return (

@@ -1,10 +1,10 @@
 """
-The HorizontalPodAutoscaler controller: every 15 s it brings targets within their bounds.
+The HorizontalPodAutoscaler controller: every 15 s it scales targets to within their bounds.
 
-It measures nothing, as in a cluster without a metrics server: within the bounds the size stays, and condition
-and Events report that no metric is served.
+It measures nothing, as in a cluster without a metrics server: within the bounds the size stays the same, and
+the condition and Events report that no metric is served.
 Follows: kubernetes pkg/controller/podautoscaler/horizontal.go. Differs: it never scales to zero, and does not
-notice that several autoscalers have the same pods.
+notice when several autoscalers have the same pods.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ACTIVE = "ScalingActive"
 
 
 class AutoscalerStatus:
-    """A copy of an HPA's status to change. Conditions keep their order and the time of their last change."""
+    """A mutable copy of an HPA's status. Conditions keep their order and the time of their last change."""
 
     def __init__(self, autoscaler: Object, now: float) -> None:
         self._now = now
@@ -49,7 +49,7 @@ class AutoscalerStatus:
     def count(
         self, *, current: int, desired: int | None, metrics: list[dict[str, Any]] | None, scaled: bool = False
     ) -> None:
-        """Set replicas and metrics; desired None = as before."""
+        """Set replicas and metrics; desired None = keep the old number."""
         self._status["currentReplicas"] = current
         if desired is not None:
             self._status["desiredReplicas"] = desired
@@ -58,7 +58,7 @@ class AutoscalerStatus:
             self._status["lastScaleTime"] = format_time(self._now)
 
     def changed(self) -> dict[str, Any] | None:
-        """The status to write; None when nothing changes."""
+        """The status to write; None when nothing has changed."""
         status = {"desiredReplicas": 0, **_without_empty(self._status), "conditions": self._conditions}
         return None if _without_empty(status) == self._before else status
 
@@ -76,7 +76,7 @@ _Key = tuple[str, str]
 
 @dataclass(slots=True)
 class _Look:
-    """One look at an autoscaler. It ends only when the write that resizes its target has been answered."""
+    """One look at an autoscaler. It ends only when the write that resizes the target has been answered."""
 
     autoscaler: Object
     status: AutoscalerStatus
@@ -101,7 +101,7 @@ class AutoscalerController(KeyedController[_Key]):
         self._recorder = ComponentEventRecorder("horizontal-pod-autoscaler")
 
     def refused(self, write: Write, status: Status, now: float) -> None:
-        """Note that a target may not be resized. Other refused writes wait for the next look."""
+        """Record that a target could not be resized. Other refused writes wait for the next look."""
         del now
         if write.subresource != "scale":
             return
@@ -185,7 +185,7 @@ class AutoscalerController(KeyedController[_Key]):
         yield self._tell(view, look.autoscaler, "FailedComputeMetricsReplicas", message, now)
 
     def _conclude(self, view: View, look: _Look, now: float) -> Iterator[Write]:
-        """Report how resizing went."""
+        """Report the result of resizing."""
         size, before = f"New size: {look.desired}; reason: {look.why}", look.target.replicas
         if look.refusal:
             text = f"{size}; error: {look.refusal}"
@@ -206,7 +206,7 @@ class AutoscalerController(KeyedController[_Key]):
 
 
 def _selector_problem(selector: str) -> tuple[str, str, str] | None:
-    """Why the pods of a target are not known: the Event's reason and message, the condition's message."""
+    """Why the target's pods cannot be found: the Event's reason and message, the condition's message."""
     if not selector:
         return "SelectorRequired", "selector is required", "the HPA target's scale is missing a selector"
     try:

@@ -1,10 +1,10 @@
 """
-How controllers live in the sandbox: they react to changes and to time.
+How controllers run in the sandbox: they react to changes and to time.
 
 A ClusterController is a function of what it has seen. A step hands it changes; it reads the state through a
 View and answers with Writes, which go through the same API code as a client's requests. The Runner steps
-controllers one after the other. Steps and requests are serialised, so a write meets exactly the state that
-its step has read.
+controllers one after the other. Steps and requests are serialised, so a write applies to exactly the state
+that its step has read.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ class Pace:
             raise ValueError(f"speed must be above 0, got {self.speed}")
 
     def seconds(self, nominal: float) -> float:
-        """Nominal seconds at this speed: deadlines and back-offs."""
+        """The real seconds for nominal ones, for deadlines and back-offs."""
         return nominal / self.speed
 
     def jittered(self, nominal: float, source: random.Random) -> float:
-        """The same, times 0.9 to 1.6, so that what starts together does not end together."""
+        """As seconds(), times 0.9 to 1.6, so that pods that start together do not end together."""
         return self.seconds(nominal) * source.uniform(_LEAST, _MOST)
 
 
@@ -54,7 +54,7 @@ _MAX_GENERATED_BASE = 58
 
 class Write(NamedTuple):
     """
-    One write of a controller; object is the whole object for create and update.
+    One write of a controller. For create and update, object is the whole object.
 
     An update needs no resource version. subresource is "", "status", "scale", "binding" or "finalize". uid
     and resource_version are preconditions of a delete; propagation and grace_seconds are its options.
@@ -82,7 +82,7 @@ class Write(NamedTuple):
         propagation: str = "",
         grace_seconds: int | None = None,
     ) -> Write:
-        """A write of an object in hand. A delete has its uid as a precondition."""
+        """A write of an object that was read. A delete has the object's uid as a precondition."""
         metadata, deletes = obj["metadata"], verb == "delete"
         return cls(
             verb=verb,
@@ -98,7 +98,7 @@ class Write(NamedTuple):
 
 
 class Step(NamedTuple):
-    """The decisions of a step; next_wake is the unix time of the next one, even without changes."""
+    """The decisions of a step; next_wake is the unix time of the next step, even without changes."""
 
     writes: Sequence[Write] = ()
     next_wake: float | None = None
@@ -113,7 +113,7 @@ class View(NamedTuple):
     signing_key: bytes = b""
 
     def new_name(self, generate_name: str) -> str:
-        """A name from a prefix, as the server would make it."""
+        """A name made from a prefix, as the server makes it."""
         return new_name(generate_name, self.random)
 
 
@@ -131,18 +131,18 @@ class ClusterController(Protocol):
 
     @property
     def interests(self) -> frozenset[GroupResource] | None:
-        """The collections whose changes it is handed."""
+        """The collections whose changes the controller gets."""
 
     def step(self, view: View, changes: Sequence[Change], now: float) -> Step:
-        """Look, decide, answer with writes."""
+        """Handle the changes. Returns: the writes, and when to step next."""
 
     def refused(self, write: Write, status: Status, now: float) -> None:
-        """Learn that the API refused a write."""
+        """Called when the API has refused a write."""
 
 
 class KeyedController(ABC, Generic[K]):
     """
-    A controller that notes which keys changes concern, and looks at each when it is due.
+    A controller that marks the keys that a change concerns, and looks at each key when it is due.
 
     State: _dirty has the keys to look at.
     """
@@ -154,7 +154,7 @@ class KeyedController(ABC, Generic[K]):
         self._dirty: DirtyKeys[K] = DirtyKeys()
 
     def step(self, view: View, changes: Sequence[Change], now: float) -> Step:
-        """Note every change, then look at every key that is due."""
+        """Observe every change, then look at every key that is due."""
         for change in changes:
             self._observe(view, change, now)
         writes: list[Write] = []
@@ -163,7 +163,7 @@ class KeyedController(ABC, Generic[K]):
         return Step(writes, self._dirty.next_wake())
 
     def refused(self, write: Write, status: Status, now: float) -> None:
-        """Nothing to do, unless a controller does more: a change of the object triggers the next look."""
+        """Do nothing by default: the change that caused the refusal triggers the next look."""
 
     @abstractmethod
     def _observe(self, view: View, change: Change, now: float) -> None:
@@ -180,7 +180,7 @@ ApplyWrite = Callable[[str, Write], Status | None]
 
 class Runner:
     """
-    Steps controllers that have something to do.
+    Steps the controllers that have something to do.
 
     State: _pending has the changes that each controller has not seen, _wakes the time of its next step;
     stepping is the index of the controller whose writes are being applied.
@@ -203,12 +203,12 @@ class Runner:
         self._wakes = [float("-inf")] * len(self._controllers)
 
     def committed(self, changes: Sequence[Change]) -> None:
-        """Queue what a commit changed."""
+        """Queue the changes of a commit."""
         for change in changes:
             self._queue(change)
 
     def next_wake(self) -> float | None:
-        """When run() is due: -inf = at once, None = after the next change."""
+        """The unix time at which run() is due: -inf = at once, None = after the next change."""
         if any(self._pending):
             return float("-inf")
         return min((wake for wake in self._wakes if wake is not None), default=None)
@@ -217,7 +217,7 @@ class Runner:
         self, view: Callable[[], View], now: float, apply: ApplyWrite, *, rounds: int | None = None
     ) -> None:
         """
-        Step controllers until none is due, or this many times; next_wake() shows whether one still is.
+        Step controllers until none is due, or this many times; next_wake() shows whether any is still due.
 
         Args: view makes the View of a step. apply commits a write and calls committed().
         """
@@ -250,7 +250,7 @@ class Runner:
     def refused(self, index: int, write: Write, status: Status, now: float) -> None:
         """Tell a controller that one of its writes was refused."""
         self._controllers[index].refused(write, status, now)
-        self._wakes[index] = now  # it may want to look again at a time next_wake did not know of
+        self._wakes[index] = now  # refused() may have marked keys after the step returned its next_wake
 
 
 def new_name(generate_name: str, source: random.Random) -> str:

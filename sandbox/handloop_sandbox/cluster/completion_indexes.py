@@ -39,7 +39,7 @@ def shown(indexes: Sequence[int]) -> str:
 
 
 def indexed_pod(pod: Object, index: int) -> Object:
-    """A pod with its index in annotation, label, host name and environment."""
+    """A pod with its index in its annotation, label, host name and environment."""
     metadata, spec = pod["metadata"], pod["spec"]
     added = {INDEX: str(index)}
     metadata = {

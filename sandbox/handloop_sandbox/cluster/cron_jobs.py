@@ -1,5 +1,5 @@
 """
-The CronJob controller: a Job for each time that has come, by the sandbox's clock.
+The CronJob controller: it creates a Job at each scheduled time of the sandbox's clock.
 
 Follows: kubernetes pkg/controller/cronjob/{cronjob_controllerv2,utils}.go. Differs: it does not complain
 about many missed times.
@@ -65,7 +65,7 @@ class CronJobController(KeyedController[_Key]):
     def _followed(
         self, view: View, cron_job: Object, jobs: Sequence[Object], now: float
     ) -> tuple[dict[str, Any], list[Write]]:
-        """The status after what has become of the Jobs, and the Events about it."""
+        """The status that follows from the Jobs as they are now, and the Events about what changed."""
         status = dict(cron_job.get("status") or {})
         active = {entry["uid"]: entry for entry in status.pop("active", None) or ()}
         known, writes = {job["metadata"]["uid"]: job for job in jobs}, []
@@ -103,7 +103,7 @@ class CronJobController(KeyedController[_Key]):
         return writes
 
     def _started(self, view: View, cron_job: Object, status: dict[str, Any], now: float) -> list[Write]:
-        """The Job of the last time that has come, if it has none yet; looks again at the next time."""
+        """Create the Job of the latest scheduled time if it has none yet; look again at the next time."""
         spec, metadata = cron_job["spec"], cron_job["metadata"]
         try:
             schedule = parsed(spec["schedule"], spec.get("timeZone"))
@@ -147,7 +147,7 @@ class CronJobController(KeyedController[_Key]):
 
 
 def _end_of(job: Object) -> str:
-    """Complete, Failed, or "" for a Job that still runs."""
+    """`Complete`, `Failed`, or "" for a Job that still runs."""
     found = ((end, condition(job, end)) for end in _ENDS)
     return next((end for end, entry in found if entry and entry["status"] == "True"), "")
 

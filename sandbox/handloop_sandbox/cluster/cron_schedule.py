@@ -1,5 +1,5 @@
 """
-When a CronJob is due: the five fields, their names and macros, and `@every`. Every function is pure.
+The schedule of a CronJob: the five fields, their names and macros, and `@every`. Every function is pure.
 
 Follows: github.com/robfig/cron/v3 (parser.go, spec.go), which Kubernetes uses. Differs: a time that the
 clocks of a zone skip is left out for the day.
@@ -30,7 +30,7 @@ _HORIZON_DAYS: Final = 5 * 366
 
 
 class _Bounds(NamedTuple):
-    """The numbers of a field, and the names of the first ones."""
+    """The range of a field's numbers, and the names of its first numbers."""
 
     lowest: int
     highest: int
@@ -55,11 +55,11 @@ class Schedule:
     zone: tzinfo
 
     def next_after(self, at: float) -> float | None:
-        """The first time later than a unix time; None = not within five years."""
+        """The first scheduled time after a unix time; None = none within five years."""
         return next((time for time in self._times(at, 1) if time > at), None)
 
     def latest(self, at: float, since: float) -> float | None:
-        """The last time up to one unix time and later than another; None when there is none."""
+        """The last scheduled time in (since, at], both unix times; None when there is none."""
         for time in self._times(at, -1):
             if time <= since:
                 return None
@@ -68,7 +68,7 @@ class Schedule:
         return None
 
     def _times(self, at: float, step: int) -> Iterator[float]:
-        """The times of the day of a unix time and of the days beyond it, in order."""
+        """The scheduled times of the day of a unix time and of the following days, in order."""
         minutes, hours, *_ = self.fields
         day = datetime.fromtimestamp(at, self.zone).replace(hour=0, minute=0, second=0, microsecond=0)
         for _ in range(_HORIZON_DAYS):
@@ -95,20 +95,20 @@ class Interval:
     seconds: float
 
     def next_after(self, at: float) -> float | None:
-        """The first time after a unix time."""
+        """The first scheduled time after a unix time."""
         return at + self.seconds
 
     def latest(self, at: float, since: float) -> float | None:
-        """The last scheduled time up to one unix time, counted from another; None when there is none."""
+        """The last scheduled time up to at, counted from since, both unix times; None when there is none."""
         passed = (at - since) // self.seconds
         return since + passed * self.seconds if passed >= 1 else None
 
 
 def parsed(text: str, zone: str | None) -> Schedule | Interval:
     """
-    The schedule that a string describes.
+    The schedule in a string.
 
-    Raises: ValueError for an invalid string or zone, with cron's words about the string.
+    Raises: ValueError for an invalid string or zone; about a string, it has the words of the Go library.
     """
     if text.startswith(("TZ=", "CRON_TZ=")):
         prefix, _, text = text.partition(" ")
@@ -129,7 +129,7 @@ def parsed(text: str, zone: str | None) -> Schedule | Interval:
 
 
 def is_zone(name: str) -> bool:
-    """Whether a time zone is known."""
+    """Whether a time zone of that name exists."""
     try:
         ZoneInfo(name)
     except (ValueError, OSError, KeyError):

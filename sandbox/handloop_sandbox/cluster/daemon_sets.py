@@ -1,8 +1,8 @@
 """
-The DaemonSet controller: one pod on each node that it fits, and updates node by node.
+The DaemonSet controller: one pod on each suitable node, and updates node by node.
 
 Follows: kubernetes pkg/controller/daemon/{daemon_controller,update}.go, util/daemonset_util.go. Differs: a
-pod that has ended is recreated without a pause; a template's affinities are not looked at.
+finished pod is recreated without a pause; a template's affinities are ignored.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ _PRESSURES: Final = ("disk-pressure", "memory-pressure", "pid-pressure", "unsche
 
 class _Spread(NamedTuple):
     """
-    The pods of each node, oldest first, and the nodes that are to have one.
+    The pods of each node, oldest first, and the nodes that should have one.
 
-    hashed is the hash of the template, available has the names of pods.
+    hashed is the hash of the template; available has the names of available pods.
     """
 
     pods: dict[str, list[Object]]
@@ -95,7 +95,7 @@ class DaemonSetController(PodOwnerController):
         return writes + expendable(daemon_set, known.revisions, used)
 
     def _adjust(self, view: View, daemon_set: Object, spread: _Spread, now: float) -> list[Write]:
-        """A pod on each node without one, none on the others, and one in place of each that has ended."""
+        """The writes that create missing pods, delete those on other nodes, and replace finished ones."""
         key = (daemon_set["metadata"]["namespace"], daemon_set["metadata"]["name"])
         bare = [node for node in spread.wanted if not spread.pods.get(node)]
         failure = self._failure(key, missing=len(bare), now=now)
@@ -124,7 +124,7 @@ def _hash_of(pod: Object) -> str:
 
 
 def _outdated(daemon_set: Object, spread: _Spread) -> Iterator[Object]:
-    """The pods of old templates to delete now: those that serve nobody, and others within maxUnavailable."""
+    """The pods of old templates to delete now: the unavailable ones, and others within maxUnavailable."""
     strategy = daemon_set["spec"].get("updateStrategy") or {}
     if strategy.get("type", "RollingUpdate") != "RollingUpdate":
         return

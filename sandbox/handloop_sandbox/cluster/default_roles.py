@@ -1,8 +1,8 @@
 """
-The cluster roles that a new cluster has for its users, and who has them from the start.
+The cluster roles that a new cluster has for its users, and the groups bound to them.
 
-admin, edit and view are empty at first: the aggregation controller fills them. The roles of a cluster's own
-parts are left out.
+admin, edit and view are empty at first: the aggregation controller fills them. The roles of the control
+plane's own components are left out.
 Follows: kubernetes plugin/pkg/auth/authorizer/rbac/bootstrappolicy/policy.go.
 """
 
@@ -27,7 +27,7 @@ _VERSION: Final = "/version /version/"
 
 
 class _On(NamedTuple):
-    """A rule: API groups between commas, resources and verbs between spaces."""
+    """A rule: API groups separated by commas, resources and verbs separated by spaces."""
 
     groups: str
     resources: str
@@ -144,9 +144,9 @@ _RULES: Final[dict[str, tuple[_On | str, ...]]] = {
     "system:public-info-viewer": (f"{_HEALTH} {_VERSION}",),
     "system:service-account-issuer-discovery": (f"{_OPENID} {_OPENID}/ /openid/v1/jwks /openid/v1/jwks/",),
 }
-"""The rules of each role; a text is one on paths."""
+"""The rules of each role; a string is a rule about paths."""
 _AGGREGATED: Final = {"admin": "", "edit": "admin", "view": "edit"}
-"""The roles that are put together, and which other one each is a part of."""
+"""The aggregated roles, and the role that each one is aggregated into."""
 _HOLDERS: Final = {
     "cluster-admin": ("system:masters",),
     "system:basic-user": ("system:authenticated",),
@@ -155,7 +155,7 @@ _HOLDERS: Final = {
     "system:public-info-viewer": ("system:authenticated", "system:unauthenticated"),
     "system:service-account-issuer-discovery": ("system:serviceaccounts",),
 }
-"""The groups that have a role."""
+"""The groups that are bound to each role."""
 
 
 def writes() -> Iterator[Write]:

@@ -40,7 +40,7 @@ class Finding(NamedTuple):
 
 def with_condition(status: Status, finding: Finding, now: float) -> Status:
     """
-    Set a condition, at the end of the list. If its status and reason stay the same, nothing changes.
+    Set a condition at the end of the list. If its status and reason stay the same, nothing changes.
 
     lastTransitionTime moves only with the status, lastUpdateTime always.
     """
@@ -100,7 +100,7 @@ def _availability(deployment: Object, available: int) -> Finding:
 
 
 def is_complete(deployment: Object, status: Status) -> bool:
-    """Whether only new replicas are left, and all are available."""
+    """Whether only replicas of the new template exist, and all are available."""
     wanted = spec_replicas(deployment)
     counters = ("updatedReplicas", "replicas", "availableReplicas")
     observed = status.get("observedGeneration", 0) >= deployment["metadata"].get("generation", 0)
@@ -119,17 +119,17 @@ def _old_replicas(status: Status) -> int:
 
 
 def has_deadline(deployment: Object) -> bool:
-    """Whether the Deployment limits how long it may go without progress."""
+    """Whether the Deployment has a progress deadline."""
     deadline = deployment["spec"].get("progressDeadlineSeconds")
     return deadline is not None and deadline != _NO_DEADLINE
 
 
 def deadline_at(deployment: Object, progressed_at: float | None, pace: Pace) -> float | None:
     """
-    When the rollout counts as stuck; None when none is under way.
+    The unix time at which the rollout counts as stuck; None when no rollout is under way.
 
-    progressed_at is when progress was last seen. Without it the time of the condition counts, which has whole
-    seconds.
+    progressed_at is when progress was last seen. Without it, the condition's time counts, which has whole
+    seconds only.
     """
     progressing = condition(deployment, PROGRESSING)
     if not has_deadline(deployment) or progressing is None:
@@ -143,7 +143,7 @@ def deadline_at(deployment: Object, progressed_at: float | None, pace: Pace) -> 
 def with_progress(
     deployment: Object, status: Status, new: Object | None, *, stuck: bool, now: float
 ) -> Status:
-    """The Progressing condition of a new status: completed, progressing, timed out, or as it was."""
+    """The new status with its Progressing condition: completed, progressing, timed out, or unchanged."""
     if not has_deadline(deployment):
         return without_condition(status, PROGRESSING)
     before = deployment.get("status") or {}
@@ -181,7 +181,7 @@ def _subject(deployment: Object, new: Object | None) -> str:
 
 
 def with_failure(status: Status, replica_sets: Sequence[Object], new: Object | None) -> Status:
-    """The ReplicaFailure condition of the new ReplicaSet, else of any other, else none."""
+    """The status with the ReplicaFailure of the new ReplicaSet, else that of any other, else none."""
     ordered = [*([new] if new else []), *replica_sets]
     failing = next((found for rs in ordered if (found := condition(rs, REPLICA_FAILURE))), None)
     status = without_condition(status, REPLICA_FAILURE)
@@ -199,7 +199,7 @@ def with_failure(status: Status, replica_sets: Sequence[Object], new: Object | N
 
 
 def pause_finding(deployment: Object) -> Finding | None:
-    """The Progressing condition after a pause or its end; None = no change."""
+    """The Progressing condition to set after a pause or resume; None = no change."""
     present = condition(deployment, PROGRESSING)
     reason = present["reason"] if present else ""
     if not has_deadline(deployment) or reason == TIMED_OUT:

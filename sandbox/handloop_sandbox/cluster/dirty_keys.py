@@ -29,7 +29,7 @@ class DirtyKeys(Generic[K]):
         return len(self._due)
 
     def mark(self, key: K, at: float) -> None:
-        """Look at key at that unix time, or earlier if it is marked so."""
+        """Look at key at that unix time, or earlier if it is already marked for an earlier time."""
         known = self._due.get(key)
         if known is None or at < known:
             self._put(key, at)

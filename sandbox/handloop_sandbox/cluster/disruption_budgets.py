@@ -2,7 +2,7 @@
 The disruption controller: how many pods of a PodDisruptionBudget may be evicted.
 
 Follows: kubernetes pkg/controller/disruption. Differs: percentages and maxUnavailable count existing pods,
-not the replicas that their controllers want; evicted pods are not remembered.
+not the replicas that their controllers want; evicted pods are not tracked.
 """
 
 from __future__ import annotations
@@ -72,14 +72,14 @@ def _status(budget: Object, pods: Sequence[Object], now: str) -> dict[str, Any]:
 
 
 def _desired(spec: Object, expected: int) -> int:
-    """How many have to stay healthy."""
+    """How many pods must stay healthy."""
     if spec.get("maxUnavailable") is not None:
         return max(0, expected - _share(spec["maxUnavailable"], expected))
     return _share(spec.get("minAvailable", 1), expected)
 
 
 def _share(value: int | str, of: int) -> int:
-    """A number, or a percentage rounded up."""
+    """A number, or the percentage of `of`, rounded up."""
     return math.ceil(int(value[:-1]) * of / 100) if isinstance(value, str) else value
 
 

@@ -1,5 +1,5 @@
 """
-The endpoints of Services: one EndpointSlice per Service, with the pods that it selects.
+The endpoints of Services: one EndpointSlice per Service, with the pods that the Service selects.
 
 Follows: kubernetes pkg/controller/endpointslice. Differs: one slice per Service, IPv4, no topology; no
 Endpoints objects.
@@ -33,7 +33,7 @@ _Key = tuple[str, str]
 
 class EndpointSliceController(KeyedController[_Key]):
     """
-    Keeps the slice of every Service with a selector.
+    Maintains the slice of every Service with a selector.
 
     State: two indexes follow every change of Services and pods.
     """
@@ -71,7 +71,7 @@ class EndpointSliceController(KeyedController[_Key]):
 
     def _selecting(self, change: Change) -> Iterator[_Key]:
         """
-        The Services that select a pod; also those that selected it before, if a part of it that they show has
+        The Services that select a pod or selected it before, if a part of the pod that a slice shows has
         changed.
         """
         old = change.old.object if change.old else None
@@ -135,7 +135,7 @@ def _content(service: Object, pods: Sequence[Object]) -> dict[str, Any]:
 
 
 def _target(port: dict[str, Any], pods: Sequence[Object]) -> int | None:
-    """The number behind targetPort. A name is looked up in the containers of the first pod that has it."""
+    """The number of a targetPort. A name is looked up in the containers of the first pod that has it."""
     target = port.get("targetPort") or port["port"]
     if isinstance(target, int):
         return target
@@ -163,7 +163,7 @@ def _endpoint(service: Object, pod: Object) -> dict[str, Any]:
 
 
 def _labels(service: Object) -> dict[str, str]:
-    """The Service's own, and those by which a slice is found."""
+    """The Service's own labels, and those by which clients find its slices."""
     metadata = service["metadata"]
     own = {key: text for key, text in (metadata.get("labels") or {}).items() if key != _HEADLESS_LABEL}
     headless = {_HEADLESS_LABEL: ""} if service["spec"].get("clusterIP") == "None" else {}

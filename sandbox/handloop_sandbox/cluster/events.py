@@ -1,5 +1,5 @@
 """
-Events (the v1 objects) of the simulated components, and the end of all Events after an hour.
+Events (the v1 objects) of the simulated components, and the expiry of all Events after an hour.
 
 A component that records the same Event again raises the count of the first one. From the tenth different
 message about one object and reason on, Events are combined into one.
@@ -71,7 +71,7 @@ class ComponentEventRecorder:
         field_path: str = "",
         host: str = "",
     ) -> Write:
-        """The write of an Event about an object; kind is Normal or Warning."""
+        """The write that records an Event about an object; kind is `Normal` or `Warning`."""
         topic = _Topic(about["metadata"]["uid"], kind, reason, field_path)
         message, key = self._aggregate(topic, message, now)
         namespace = about["metadata"].get("namespace") or "default"
@@ -171,10 +171,10 @@ TTL_SECONDS: Final = 3600.0
 
 class EventExpiry:
     """
-    Deletes Events that were not written for an hour, as the leases do under which etcd keeps them. Watches
-    see it.
+    Deletes Events that nobody has written for an hour, as etcd does when their leases end. Watches see the
+    deletions.
 
-    State: _leases has the time at which each Event ends, by namespace and name; the next one first.
+    State: _leases has the time at which each Event expires, by namespace and name, the next one first.
     """
 
     name = "kube-apiserver"

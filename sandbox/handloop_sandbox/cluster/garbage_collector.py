@@ -1,5 +1,5 @@
 """
-The garbage collector: the fate of objects whose owners are deleted.
+The garbage collector: what happens to objects whose owners are deleted.
 
 Background: an object is deleted once all its owners have gone. Foreground: an owner is deleted once the
 dependents that block it have gone. Orphan: the dependents lose the reference and stay. A reference finds its
@@ -37,7 +37,7 @@ class _Place(NamedTuple):
 
 
 class _Owner(Enum):
-    """What a reference leads to. UNKNOWN = it cannot be followed, so nothing follows from it."""
+    """What an owner reference leads to. UNKNOWN = it cannot be resolved, so nothing is decided from it."""
 
     SOLID = auto()
     ABSENT = auto()
@@ -47,7 +47,7 @@ class _Owner(Enum):
 
 class GarbageCollector:
     """
-    Looks at objects whose owners changed, and at owners that wait for their dependents.
+    Looks at objects whose owners have changed, and at owners that wait for their dependents.
 
     State: _gone has the UIDs of deleted owners, oldest first: an owner's kind may have gone with it.
     """
@@ -140,7 +140,7 @@ class GarbageCollector:
         return [Write.of("delete", place.group_resource, obj, propagation=_policy(obj))]
 
     def _release(self, view: View, place: _Place, obj: Object, now: float) -> list[Write]:
-        """For an owner that is being deleted: release its dependents, or wait for them."""
+        """For an owner that is being deleted: orphan its dependents, or wait for them."""
         uid = obj["metadata"]["uid"]
         dependents = view.state.by_owner(uid)
         if ORPHAN in finalizers_of(obj):
@@ -206,7 +206,7 @@ def _blocks(obj: Object, uid: str) -> bool:
 
 
 def _may_fail(view: View, collection: GroupResource) -> bool:
-    """Whether writes need a webhook: an owner goes once all its dependents are free."""
+    """Whether a webhook can make writes fail: an owner then waits until all its dependents are free."""
     resource = view.catalog.storage(collection)
     return resource is not None and resource.conversion is not None
 
@@ -218,7 +218,7 @@ def _policy(obj: Object) -> str:
 
 
 def _unblock(place: _Place, obj: Object, dependents: Sequence[tuple[GroupResource, Object]]) -> list[Write]:
-    """Stop blocking: two objects that wait for each other would wait forever."""
+    """Make an object stop blocking its owners: two objects that block each other would wait forever."""
     if not any(_waits_for_dependents(child) for _, child in dependents):
         return []
     owners = [{**owner, "blockOwnerDeletion": False} for owner in references(obj)]

@@ -1,4 +1,4 @@
-"""The status of a Job: what its pods count as, its conditions and counters. Every function is pure."""
+"""The status of a Job: how its pods count, its conditions and counters. Every function is pure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TRACKING: Final = "batch.kubernetes.io/job-tracking"
 
 
 class Tally(NamedTuple):
-    """The pods of a Job: those that run, the finished ones that are not counted yet, and all so far."""
+    """The pods of a Job: the active ones, the finished ones not counted yet, and the totals so far."""
 
     active: list[Object]
     succeeded: list[Object]
@@ -34,7 +34,7 @@ class Tally(NamedTuple):
 
 
 def tally_of(job: Object, pods: Sequence[Object]) -> Tally:
-    """The pods of a Job, sorted by what they count as."""
+    """The tally of a Job's pods."""
     status = job.get("status") or {}
     after_end_only = job["spec"].get("podReplacementPolicy") == "Failed"
     tracked = [pod for pod in pods if TRACKING in finalizers_of(pod)]
@@ -65,7 +65,7 @@ def tally_of(job: Object, pods: Sequence[Object]) -> Tally:
 
 
 def restarts_exceed(job: Object, active: Sequence[Object], limit: int) -> bool:
-    """Whether restarts in place have used the limit up."""
+    """Whether container restarts have used up the limit."""
     if job["spec"]["template"]["spec"].get("restartPolicy") != "OnFailure":
         return False
     statuses = [entry for pod in active for entry in (pod.get("status") or {}).get("containerStatuses") or ()]
@@ -74,7 +74,7 @@ def restarts_exceed(job: Object, active: Sequence[Object], limit: int) -> bool:
 
 
 def uncounted(job: Object, tally: Tally, failed: Sequence[Object]) -> dict[str, Any]:
-    """The member uncountedTerminatedPods."""
+    """The status field uncountedTerminatedPods."""
     succeeded = [] if job["spec"].get("completionMode") == "Indexed" else tally.succeeded
     groups = {"succeeded": succeeded, "failed": failed}
     return {name: [pod["metadata"]["uid"] for pod in pods] for name, pods in groups.items() if pods}
@@ -92,7 +92,7 @@ def new_status(
     pending: dict[str, Any],
     indexes: list[int],
 ) -> dict[str, Any]:
-    """A status with everything but the end."""
+    """A status with everything except for the conditions of the end."""
     return {
         **before,
         "conditions": conditions,
@@ -103,13 +103,13 @@ def new_status(
 
 
 def stripped(status: dict[str, Any]) -> dict[str, Any]:
-    """Without the members that Go leaves out when they are empty."""
+    """The status without the fields that Go leaves out when they are empty."""
     empty = ("active", "succeeded", "failed", "conditions")
     return {name: value for name, value in status.items() if value or name not in empty}
 
 
 def held(job: Object, kind: str) -> dict[str, Any] | None:
-    """A condition that is True; None otherwise."""
+    """The condition of that type if it is True, else None."""
     found = condition(job, kind)
     return found if found is not None and found["status"] == "True" else None
 
@@ -117,7 +117,7 @@ def held(job: Object, kind: str) -> dict[str, Any] | None:
 def with_condition(
     conditions: list[dict[str, Any]], kind: str, status: str, why: tuple[str, str], now: float
 ) -> list[dict[str, Any]]:
-    """The conditions with one of them set; as they are if it holds already."""
+    """The conditions with one of them set; unchanged if it has that status already."""
     before = next((entry for entry in conditions if entry["type"] == kind), None)
     if before is not None and before["status"] == status:
         return conditions

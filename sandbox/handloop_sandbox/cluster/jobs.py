@@ -1,8 +1,8 @@
 """
-The Job controller: pods until enough have succeeded, and a status that counts each of them once.
+The Job controller: it creates pods until enough have succeeded; the status counts each pod once.
 
-A finished pod is written down in uncountedTerminatedPods, loses its finalizer, and is then counted. So the
-counters stay right when pods are deleted.
+A finished pod is listed in uncountedTerminatedPods, loses its finalizer, and is then counted. So the counters
+stay right when pods are deleted.
 Follows: kubernetes pkg/controller/job/{job_controller,indexed_job_utils,backoff_utils}.go,
 pkg/controller/ttlafterfinished. Differs: pod failure and success policies and back-off limits per index have
 no effect.
@@ -62,7 +62,7 @@ class JobController(PodOwnerController):
     """
     Steps Jobs when they or their pods have changed, and when a deadline passes.
 
-    State: by the uid of the Job, _in_a_row has the failures in a row, and _started when it was started, finer
+    State: by the Job's uid, _in_a_row has the failures in a row, and _started the time of the start, finer
     than the seconds in the object.
     """
 
@@ -171,7 +171,7 @@ class JobController(PodOwnerController):
     def _decision(
         self, job: Object, tally: Tally, status: dict[str, Any], now: float
     ) -> tuple[str, tuple[str, str]] | None:
-        """The condition that decides the end, with reason and message; None while that is undecided."""
+        """The final condition with its reason and message; None while the end is undecided."""
         for target in _ENDS:
             if found := held(job, target):
                 return target, (found["reason"], found["message"])
@@ -200,7 +200,7 @@ class JobController(PodOwnerController):
     def _suspension(
         self, view: View, job: Object, conditions: list[dict[str, Any]], now: float
     ) -> tuple[list[dict[str, Any]], list[Write]]:
-        """The condition Suspended, and the Event when it changes."""
+        """The conditions with Suspended, and the Event when it changes."""
         suspended, before = bool(job["spec"].get("suspend")), held(job, "Suspended")
         if suspended == bool(before):
             return conditions, []
@@ -210,7 +210,7 @@ class JobController(PodOwnerController):
         return changed, [self._tell(view, job, word, message, now)]
 
     def _adjust(self, view: View, job: Object, tally: Tally, now: float) -> tuple[list[Write], list[Object]]:
-        """Delete and create pods. Returns: the writes, and the pods that are active then."""
+        """Delete and create pods. Returns: the writes, and the pods that are active after them."""
         spec, metadata = job["spec"], job["metadata"]
         key = (metadata["namespace"], metadata["name"])
         wanted, active = spec.get("parallelism", 1), list(tally.active)
@@ -234,7 +234,7 @@ class JobController(PodOwnerController):
         return writes, active
 
     def _resume_at(self, job: Object, tally: Tally, now: float) -> float:
-        """When the pause after the last failure ends; a success ends it at once."""
+        """The unix time at which the pause after the last failure ends; a success ends it at once."""
         uid = job["metadata"]["uid"]
         known = self._in_a_row.get(uid, _Failures())
         if tally.succeeded:
@@ -249,7 +249,7 @@ class JobController(PodOwnerController):
 
 
 def _freed(view: View, namespace: str) -> Iterator[Write]:
-    """The pods whose Job has gone: nobody counts them any more."""
+    """Remove the finalizer of pods whose Job is gone: nothing counts them any more."""
     for pod in view.state.list(PODS, namespace):
         if TRACKING in finalizers_of(pod):
             owner = controller_of(pod)

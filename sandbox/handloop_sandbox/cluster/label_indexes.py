@@ -1,6 +1,6 @@
 """
-Indexes by label: which objects have some labels, and which selectors select a pod, without trying all of
-them.
+Indexes by label: which objects have given labels, and which selectors select a pod, without a search through
+all.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class LabelIndex:
         self._names: dict[tuple[str, str, str], set[str]] = {}
 
     def observe(self, change: Change) -> None:
-        """Take note of a change."""
+        """Update the index after a change."""
         before = _labels(change, old=True)
         after = {} if change.type is ChangeType.DELETED else _labels(change, old=False)
         if before == after:
@@ -35,7 +35,7 @@ class LabelIndex:
             self._names.setdefault((change.namespace, *label), set()).add(change.name)
 
     def matching(self, namespace: str, labels: Mapping[str, str]) -> list[str]:
-        """The names of the objects that have all these labels, in order; none for no labels."""
+        """The names of the objects that have all these labels, in order; none if labels is empty."""
         listings = [self._names.get((namespace, *label), set()) for label in labels.items()]
         return sorted(set.intersection(*sorted(listings, key=len))) if listings else []
 
@@ -61,7 +61,7 @@ class ServiceIndex:
         self._by_label: dict[tuple[str, str, str], set[Key]] = {}
 
     def observe(self, change: Change) -> None:
-        """Take note of a change of a Service."""
+        """Update the index after a change of a Service."""
         key = (change.namespace, change.name)
         former = self._selectors.pop(key, None)
         if former is not None:

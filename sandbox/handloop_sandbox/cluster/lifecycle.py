@@ -1,5 +1,5 @@
 """
-The controllers of a sandbox, in the order of their steps.
+The controllers of a sandbox, in the order in which they step.
 
 At speed 1, a Deployment of three is available 2 to 4 s after its creation.
 """

@@ -1,7 +1,7 @@
 """
 The contents of a new namespace, and the deletion of one.
 
-A deletion removes pods first, then everything else. Conditions show the rest, and which finalizers hold
+A deletion removes pods first, then everything else. Conditions show what remains, and which finalizers hold
 it. When nothing is left, the controller removes the finalizer `kubernetes`, and the namespace is gone.
 Follows: kubernetes pkg/controller/namespace/deletion, pkg/controller/serviceaccount and
 pkg/controller/certificates/rootcacertpublisher.
@@ -46,8 +46,8 @@ class NamespaceController(KeyedController[str]):
     """
     Fills active namespaces and empties terminating ones.
 
-    State: _terminating has the names of namespaces that are being deleted, _failures why their content could
-    not be.
+    State: _terminating has the names of namespaces that are being deleted, _failures the reasons why their
+    content could not be deleted.
     """
 
     interests: frozenset[GroupResource] | None = None
@@ -91,7 +91,7 @@ class NamespaceController(KeyedController[str]):
             self._dirty.mark(change.name, now)
 
     def _equip(self, view: View, namespace: str) -> Iterator[Write]:
-        """The default service account and the root certificates, if they are missing."""
+        """Create the default service account and the root certificates if they are missing."""
         if view.state.get(CONFIG_MAPS, namespace, ROOT_CA) is None:
             metadata = {"annotations": {"kubernetes.io/description": _DESCRIPTION}}
             yield _create(
@@ -126,9 +126,9 @@ def _create(
 
 def _empty(view: View, namespace: Object, now: float, *, failure: str) -> list[Write]:
     """
-    Delete everything that can be deleted. Then report the rest; without a rest, release the namespace.
+    Delete everything that can be deleted. Then report what remains; if nothing does, release the namespace.
 
-    Args: failure is what the last attempt failed with, "" = it did not.
+    Args: failure is the error of the last attempt, "" = it succeeded.
     """
     name = namespace["metadata"]["name"]
     content = list(_content(view, name))

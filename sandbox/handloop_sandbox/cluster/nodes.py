@@ -32,7 +32,7 @@ def node_name(index: int, prefix: str = NAME_PREFIX) -> str:
 
 
 class NodeRegistrar:
-    """Registers the simulated nodes in its first step. A node that a client deletes stays away."""
+    """Registers the simulated nodes in its first step, and never again if a client deletes them."""
 
     name = "kubelet"
     interests: frozenset[GroupResource] | None = frozenset()
@@ -42,7 +42,7 @@ class NodeRegistrar:
         self._registered = False
 
     def step(self, view: View, changes: Sequence[Change], now: float) -> Step:
-        """Write the missing nodes, once."""
+        """Create the missing nodes, in the first step only."""
         del changes
         if self._registered:
             return Step()
@@ -51,14 +51,14 @@ class NodeRegistrar:
         return Step([write for index in missing for write in _registration(index, self._names[index], now)])
 
     def refused(self, write: Write, status: Status, now: float) -> None:
-        """Go on without the node."""
+        """Do nothing: the cluster runs without the node."""
 
 
 def _registration(index: int, name: str, now: float) -> Iterator[Write]:
     node = new_node(index, now, name)
     yield Write.of("create", NODES, node)
     yield Write.of("update", NODES, node, subresource="status")
-    # removes the taint of every new node: this one is ready from the start
+    # removes the taint that every new node gets: this one is ready from the start
     yield Write.of("update", NODES, node)
 
 
@@ -127,7 +127,7 @@ def daemon_node(pod: Object) -> str:
 
 
 def has_room_for(node: Object, spec: Mapping[str, Any]) -> bool:
-    """Whether a pod that is meant for a node may run there: by its selector and the taints."""
+    """Whether a node's labels and taints allow a daemon's pod with this spec."""
     labels: dict[str, str] = node["metadata"].get("labels") or {}
     if any(labels.get(key) != value for key, value in (spec.get("nodeSelector") or {}).items()):
         return False

@@ -1,9 +1,9 @@
 """
-The faults of simulated pods, and where a user asks for them.
+The faults of simulated pods, and how a user asks for them.
 
 The annotation `sandbox.controller.dev/fault` counts on the pod and on its controllers (Deployment, custom
 object: owner references are followed). Without it, the tag of an image counts. The annotation
-`sandbox.handloop.dev/job` says the same in the words of a Job: succeed, fail, or hold (run on).
+`sandbox.handloop.dev/job` does the same in the words of a Job: succeed, fail, or hold (keep running).
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def fault_of_pod(state: State, pod: Object, *, hold_jobs: bool = False) -> Fault
     """
     The fault of a pod. The nearest annotation wins, and any annotation wins over the images.
 
-    A value that names no fault means that the pod has none. hold_jobs = pods of Jobs run on by themselves.
+    A value that names no fault means that the pod has none. hold_jobs = pods of Jobs keep running by default.
     """
     containers = pod["spec"]["containers"]
     for obj in lineage(state, pod):
@@ -86,7 +86,7 @@ def annotated(obj: Object) -> str:
 
 
 def concerned(state: State, change: Change) -> Iterator[Object]:
-    """The pods whose fault may change with an object that controls them."""
+    """The pods whose fault may have changed because an object that controls them has."""
     before = annotated(change.old.object) if change.old else ""
     if before != annotated(change.new.object):
         yield from _pods_below(state, change.new.object, MAX_GENERATIONS)

@@ -1,8 +1,8 @@
 """
-What the controllers that make pods have in common: which owners to look at, their pods, refusals and Events.
+The common part of controllers that create pods: which owners to look at, their pods, refusals and Events.
 
-A refused creation is tried again after a pause that doubles. The Event of a new pod is recorded once the pod
-exists.
+A refused creation is retried after a pause that doubles each time. The Event of a new pod is recorded once
+the pod exists.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Key = tuple[str, str]
 
 @dataclass(slots=True)
 class Failure:
-    """Why pods cannot be created; told = an Event about the last refusal was recorded."""
+    """Why pods cannot be created; told = an Event about the last refusal has been recorded."""
 
     reason: str
     message: str
@@ -45,9 +45,9 @@ class PodOwnerController(KeyedController[Key]):
     """
     Steps the objects of one kind when they or their pods have changed.
 
-    State: _dirty has the (namespace, name) of owners to look at. _ready_since has when each pod became
-    ready, by uid, finer than the seconds in the object. _failures has why pods could not be created, by
-    owner. _expected has the pods under way.
+    State: _dirty has the (namespace, name) of owners to look at. _ready_since has the time at which each pod
+    became ready, by uid, finer than the seconds in the object. _failures has why pods could not be created,
+    by owner. _expected has the pods that are being created.
     """
 
     collection: ClassVar[GroupResource]
@@ -70,7 +70,7 @@ class PodOwnerController(KeyedController[Key]):
         return step._replace(writes=[*told, *step.writes])
 
     def refused(self, write: Write, status: Status, now: float) -> None:
-        """Look again: at once where a pod may not be created, so that this is reported."""
+        """Look again; at once if a pod could not be created, so that the status reports it."""
         owner = controller_of(write.object) if write.object and "metadata" in write.object else None
         if write.group_resource != PODS or owner is None:
             return
@@ -80,7 +80,7 @@ class PodOwnerController(KeyedController[Key]):
             return
         self._expected.discard((write.namespace, write.name))
         known = self._failures.get(key)
-        if known is None or known.retry_at <= now:  # the first refusal of a batch speaks for all
+        if known is None or known.retry_at <= now:  # the first refusal of a batch counts for all
             refusals = known.refusals + 1 if known else 0
             pause = self._pace.seconds(min(_RETRY_SECONDS * 2**refusals, _MAX_RETRY_SECONDS))
             self._failures[key] = Failure("FailedCreate", status["message"], now + pause, refusals)
@@ -116,13 +116,13 @@ class PodOwnerController(KeyedController[Key]):
         ready = condition(change.new.object, "Ready")
         if change.type is ChangeType.DELETED or ready is None or ready["status"] != "True":
             self._ready_since.pop(uid, None)
-        elif change.type is ChangeType.ADDED:  # it is older than this controller
+        elif change.type is ChangeType.ADDED:  # the pod existed before this controller started
             self._ready_since[uid] = parse_time(ready["lastTransitionTime"])
         else:
             self._ready_since.setdefault(uid, now)
 
     def _available(self, owner: Object, pods: Sequence[Object], now: float) -> list[Object]:
-        """The pods that have been ready for minReadySeconds; looks again when the others will be."""
+        """The pods that have been ready for minReadySeconds; looks again when the next one has been."""
         wait = self._pace.seconds(float(owner["spec"].get("minReadySeconds") or 0))
         found = []
         for pod in filter(is_pod_ready, pods):
@@ -160,7 +160,7 @@ class PodOwnerController(KeyedController[Key]):
         return claim(owner, PODS, candidates, self.selector_of(owner))
 
     def _failure(self, key: Key, *, missing: int, now: float) -> Failure | None:
-        """The failure that keeps pods from being created. It is over when no pod is missing any more."""
+        """The failure that prevents pods from being created. It ends when no pod is missing any more."""
         failure = self._failures.get(key)
         if failure is None or missing > 0:
             if failure is not None and failure.retry_at > now:
@@ -201,7 +201,7 @@ class PodOwnerController(KeyedController[Key]):
 
 
 def new_pod(view: View, owner: Object, template: Mapping[str, Any], *, prefix: str = "") -> Object:
-    """A pod of a template, with the owner as its controller; prefix "" = the owner's name."""
+    """A pod of a template, with the owner as its controller; prefix "" = the owner's name and a dash."""
     prefix = prefix or f"{owner['metadata']['name']}-"
     found = template.get("metadata") or {}
     metadata = {

@@ -1,5 +1,5 @@
 """
-What the containers of a pod ask for, alone and together.
+The resource requests and limits of a pod's containers, each and in total.
 
 Follows: kubernetes component-helpers resource/helpers.go (PodRequests, PodLimits).
 """
@@ -16,11 +16,11 @@ from handloop_sandbox.wire.quantity import canonical
 _KIBI: Final = 1024
 
 Amounts = Mapping[str, str]
-"""Quantities by the names of resources."""
+"""Quantities by resource name."""
 
 
 class Resources(NamedTuple):
-    """What a container, a pod or a claim asks for."""
+    """The requests and limits of a container, a pod or a claim."""
 
     requests: Amounts
     limits: Amounts
@@ -34,9 +34,9 @@ class Resources(NamedTuple):
 
 def of_pod(spec: Object) -> Resources:
     """
-    The sums over a pod's containers, and what the pod asks for as a whole.
+    The totals of a pod: the sums over its containers, or the pod-level amounts where it sets them.
 
-    An init container runs together with only the restartable ones before it, and counts where it asks for
+    An init container runs only together with the restartable ones before it. It counts where it asks for
     more than all containers together.
     """
     own = Resources.of(spec)
@@ -61,7 +61,7 @@ def _total(spec: Object, member: int) -> Amounts:
 
 
 def added(each: Iterable[Amounts]) -> Amounts:
-    """The sums by name; each has the suffix of its first amount that is not zero."""
+    """The sums by name; each sum has the suffix of its first amount that is not zero."""
     total: dict[str, str] = {}
     for amounts in each:
         for name, amount in amounts.items():

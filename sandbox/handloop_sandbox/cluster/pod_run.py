@@ -1,4 +1,4 @@
-"""What the kubelet knows of one simulated pod: its stage, its past, and the effect of one step."""
+"""What the kubelet knows about one simulated pod: its stage, its past, and the effect of one step."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from handloop_sandbox.storage.stored import Object
 
 
 class Stage(Enum):
-    """Where a pod is."""
+    """The stage of a pod's life."""
 
     BOUND = auto()
     PULLING = auto()
@@ -29,7 +29,7 @@ class Stage(Enum):
 
 @dataclass(slots=True)
 class PodRun:
-    """What the kubelet remembers of a pod."""
+    """What the kubelet remembers about a pod."""
 
     namespace: str
     name: str
@@ -87,12 +87,12 @@ class Situation(NamedTuple):
 
     @property
     def restarts(self) -> bool:
-        """Whether containers that fail are started again."""
+        """Whether failed containers are restarted."""
         return bool(self.pod["spec"].get("restartPolicy", "Always") != "Never")
 
 
 def stage_of(pod: Object) -> Stage:
-    """The stage of a pod by its status, for a pod that the kubelet does not remember."""
+    """The stage that a pod's status shows, for a pod that the kubelet does not know yet."""
     if is_pod_finished(pod):
         return Stage.DONE
     if is_pod_ready(pod):

@@ -1,4 +1,4 @@
-"""The simulated kubelets: which pods take their next step, and the writes of it."""
+"""The simulated kubelets: which pods take their next step, and the writes of that step."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _BLOCKS = 256
 
 class PodAddresses:
     """
-    Gives out addresses of 10.244.0.0/16, each to one pod at a time.
+    Allocates addresses of 10.244.0.0/16, each to one pod at a time.
 
     Invariant: _used has the addresses in use. A number is used again only after all others.
     """
@@ -34,7 +34,7 @@ class PodAddresses:
         self._used: set[str] = set()
 
     def take(self, wanted: str = "") -> str:
-        """The wanted address if there is one, else the next free one."""
+        """Allocate the wanted address, or the next free one for ""."""
         address = wanted or self._fresh()
         while address in self._used and not wanted:
             address = self._fresh()
@@ -42,7 +42,7 @@ class PodAddresses:
         return address
 
     def give_back(self, address: str) -> None:
-        """The pod has gone."""
+        """Release the address of a pod that is gone."""
         self._used.discard(address)
 
     def _fresh(self) -> str:
@@ -54,7 +54,7 @@ class PodSimulation:
     """
     Runs every pod that is bound to a node.
 
-    State: _runs has what the kubelets remember of each bound pod, _dirty when its stage ends; both by uid.
+    State: _runs has what the kubelets remember about each bound pod, _dirty when its stage ends; both by uid.
     """
 
     name = "kubelet"
@@ -69,7 +69,7 @@ class PodSimulation:
         self._recorder = ComponentEventRecorder("kubelet")
 
     def step(self, view: View, changes: Sequence[Change], now: float) -> Step:
-        """Take each pod whose stage is over to the next one."""
+        """Advance each pod whose stage is over to its next stage."""
         writes: list[Write] = []
         for change in changes:
             if change.group_resource == PODS:
@@ -129,7 +129,7 @@ class PodSimulation:
         return self._carry_out(view, run, pod, stop(run, self._situation(view, pod, now)), now)
 
     def _reconsider(self, view: View, change: Change, now: float) -> None:
-        """Look at the pods that a change of an owner, or a new node, concerns."""
+        """Look at the pods that a changed owner or a new node affects."""
         if change.group_resource == NODES and change.type is ChangeType.ADDED:
             for pod in view.state.list(PODS):
                 if pod["metadata"]["uid"] not in self._runs:
@@ -195,7 +195,7 @@ class PodSimulation:
 
 
 def _open_gates(pod: Object, now: float) -> list[Write]:
-    """Update the Ready condition after readiness gates, which are conditions that other controllers write."""
+    """Update Ready when a readiness gate changes, which is a condition that another controller writes."""
     status = pod.get("status") or {}
     if not pod["spec"].get("readinessGates") or not status.get("containerStatuses"):
         return []

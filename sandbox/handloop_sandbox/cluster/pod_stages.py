@@ -7,8 +7,8 @@ The life of one pod on its node, stage by stage.
                 |                     |
            PULL_BACK_OFF           BACK_OFF -> RUNNING
 
-One function enters each stage. It decides on the write and on the length of the stage. Each step asks for the
-pod's fault again, so the effect of a removed fault ends with the next step.
+Each stage has one function that enters it, and decides the write and the length of the stage. Each step looks
+up the pod's fault again, so the effect of a removed fault ends with the next step.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ SLOW_PULL_FACTOR = 10
 CREATE_SECONDS = 0.2
 READY_SECONDS = 0.7
 CRASH_SECONDS = 0.5
-RUN_SECONDS = 1.0  # how long a container runs that is not restarted
+RUN_SECONDS = 1.0  # how long a container that is not restarted runs
 STOP_SECONDS = 1.0
 FLAKY_SECONDS = 5.0
 PROBE_SECONDS = 10.0
-BACK_OFF_SECONDS = 10.0  # doubles up to MAX_BACK_OFF_SECONDS, as a kubelet's
+BACK_OFF_SECONDS = 10.0  # doubles up to MAX_BACK_OFF_SECONDS, as in a kubelet
 MAX_BACK_OFF_SECONDS = 300.0
 _FIRST_RESTART_SECONDS = 0.5
 _PULL_ERROR_SECONDS = 1.0
@@ -43,7 +43,7 @@ _STARTED_FAULTS = (PodFault.CRASH, PodFault.OOM)
 
 
 def advance(run: PodRun, situation: Situation) -> Transition:
-    """Go from a stage that is over to the next one."""
+    """Move a pod whose stage is over to its next stage."""
     return _NEXT[run.stage](run, situation)
 
 
@@ -134,7 +134,7 @@ def back_off(failures: int) -> float:
 
 
 def _start(run: PodRun, at: Situation) -> Transition:
-    """Start the containers that do not run: all of a new pod, the crashed ones of an old one."""
+    """Start the containers that are not running: all of a new pod's, the crashed ones of an old pod's."""
     run.stage = Stage.RUNNING
     run.pull_failures = 0
     messages: list[Message] = []
@@ -181,12 +181,12 @@ def _ready_seconds(at: Situation) -> float | None:
 
 
 def _ends(at: Situation) -> bool:
-    """Whether the containers end by themselves."""
+    """Whether the containers exit by themselves."""
     return at.pod["spec"].get("restartPolicy", "Always") != "Always" and not at.has(PodFault.HOLD)
 
 
 def _after_ready(run: PodRun, at: Situation) -> Transition:
-    """A ready pod changes only by a fault, or because its containers have ended."""
+    """The next stage of a ready pod, which changes only by a fault or when its containers exit."""
     if at.has(*_STARTED_FAULTS):
         return _crash(run, at)
     if at.has(PodFault.NEVER_READY, PodFault.FLAKY):
@@ -270,7 +270,7 @@ def _rest(run: PodRun, at: Situation) -> Transition:
 
 
 def stop(run: PodRun, at: Situation) -> Transition:
-    """The pod is being deleted: its containers get the signal."""
+    """Signal the containers of a pod that is being deleted."""
     was_done = run.stage is Stage.DONE
     run.stage = Stage.TERMINATING
     running = (c for c in at.containers if _runs(at.pod, c)) if not was_done else ()
@@ -284,7 +284,7 @@ def _runs(pod: Object, container: dict[str, Any]) -> bool:
 
 
 def _end(run: PodRun, at: Situation) -> Transition:
-    """The containers have stopped: report it and let the pod go."""
+    """Report that the containers have stopped, and let the pod be removed."""
     del run
     if is_pod_finished(at.pod) or not any(_runs(at.pod, container) for container in at.containers):
         return Transition(delete=True)

@@ -1,8 +1,8 @@
 """
-What an object uses of a ResourceQuota, and which quotas apply to it.
+How much of a ResourceQuota an object uses, and which quotas apply to it.
 
 Follows: kubernetes pkg/quota/v1/evaluator/core (pods.go, services.go, persistent_volume_claims.go) and the
-object count evaluator of apiserver. Differs: of scopes, VolumeAttributesClass is about nothing.
+object count evaluator of apiserver. Differs: the scope VolumeAttributesClass applies to nothing.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ _TOGETHER: Final = frozenset(
     f"{prefix}{name}" for prefix in ("", "requests.", "limits.") for name in _COMPUTE
 )
 _NEEDED: Final = frozenset(name for name in _TOGETHER if "ephemeral" not in name)
-"""What each container has to ask for where a quota has it."""
+"""The resources that each container must set if a quota limits them."""
 _OF_CLASS: Final = ".storageclass.storage.k8s.io/"
 
 
 def counted_collection(name: str) -> GroupResource | None:
-    """The collection whose objects use a resource of a quota; None for a name that nothing uses."""
+    """The collection whose objects use a quota's resource; None for a name that nothing uses."""
     if name in _OLDER_NAMES:
         return GroupResource("", name)
     if name.startswith(_PREFIX):
@@ -54,10 +54,10 @@ def counted_collection(name: str) -> GroupResource | None:
 
 
 def usage(collection: GroupResource, obj: Object) -> Amounts:
-    """What an object uses, by all names that a quota may have."""
+    """The amounts that an object uses, by every name that a quota may list."""
     plural, group = collection.plural, collection.group
     amounts = {f"{_PREFIX}{plural}.{group}" if group else f"{_PREFIX}{plural}": "1"}
-    if collection == PODS and is_pod_finished(obj):  # only the newer name counts a pod that has ended
+    if collection == PODS and is_pod_finished(obj):  # only the newer name counts a finished pod
         return amounts
     if not group and plural in _OLDER_NAMES:
         amounts[plural] = "1"
@@ -71,7 +71,7 @@ def usage(collection: GroupResource, obj: Object) -> Amounts:
 
 
 def grown(new: Amounts, old: Amounts) -> Amounts:
-    """By how much more is used, for each name of which more is used."""
+    """The increase of each amount that has grown."""
     asked = {name: amount for name, amount in new.items() if parse_quantity(amount)}
     more = added((asked, {name: f"-{old[name]}" for name in asked if name in old}))
     return {name: amount for name, amount in more.items() if parse_quantity(amount) > 0}
@@ -109,7 +109,7 @@ def _storage(requests: Amounts) -> Amounts:
 
 
 def is_about(quota: Object, collection: GroupResource, obj: Object) -> bool:
-    """Whether an object is within the scopes of a quota. Scopes are about pods."""
+    """Whether a quota applies to an object. One with scopes applies only to pods."""
     terms = list(_terms(quota.get("spec") or {}))
     return all(collection == PODS and _matches(term, obj) for term in terms)
 
@@ -159,7 +159,7 @@ def _crosses(rule: Mapping[str, Any]) -> bool:
 
 
 def lacking(hard: Mapping[str, Any], pod: Object) -> str:
-    """`limits.cpu for: a,b; memory for: b`: what a quota makes each container ask for; "" if all do."""
+    """What a quota requires and containers lack, as `limits.cpu for: a,b; memory for: b`; "" = nothing."""
     spec = pod["spec"]
     needed = sorted(_NEEDED.intersection(hard))
     if any(Resources.of(spec)):

@@ -1,5 +1,5 @@
 """
-The ReplicaSet controller: as many pods as wanted, and a status that counts them.
+The ReplicaSet controller: it keeps as many pods as wanted, and counts them in the status.
 
 When there are too many pods, `doomed` chooses which to delete.
 Follows: kubernetes pkg/controller/replicaset/{replica_set,replica_set_utils}.go,
@@ -33,7 +33,7 @@ from handloop_sandbox.storage.stored import Object
 from handloop_sandbox.wire.label_selector import matches
 from handloop_sandbox.wire.resource import GroupResource
 
-_BURST = 500  # pods created or deleted in one look, as kube-controller-manager's BurstReplicas
+_BURST = 500  # most pods created or deleted in one look: kube-controller-manager's BurstReplicas
 
 
 class ReplicaSetController(PodOwnerController):
@@ -123,7 +123,7 @@ def _counted(
     failure: tuple[str, str] | None,
     now: float,
 ) -> dict[str, Any]:
-    """The status over the active pods; failure is (reason, message) of a refused create."""
+    """The status that counts the active pods; failure is the (reason, message) of a refused create."""
     labels = replica_set["spec"]["template"]["metadata"].get("labels") or {}
     counters = {
         "fullyLabeledReplicas": sum(
@@ -173,7 +173,7 @@ def doomed(pods: Sequence[Object], count: int, related: Sequence[Object]) -> lis
 
 
 def _value(pod: Object, crowd: Counter[str]) -> tuple[Any, ...]:
-    """The worth of a pod, in falling weight: assigned, running, ready, costly, alone, stable."""
+    """The sort key of a pod's worth, weightiest first: assigned, running, ready, costly, alone, stable."""
     node = pod["spec"].get("nodeName", "")
     status = pod.get("status") or {}
     restarts = max((entry["restartCount"] for entry in status.get("containerStatuses") or ()), default=0)

@@ -1,5 +1,5 @@
 """
-ResourceQuotas: what is used of them, and the controller that writes it into their status.
+ResourceQuotas: how much of them is used, and the controller that writes that into their status.
 
 Follows: kubernetes pkg/controller/resourcequota, apiserver pkg/admission/plugin/resourcequota/controller.go.
 """
@@ -21,7 +21,7 @@ QUOTAS: Final = GroupResource("", "resourcequotas")
 
 
 def used(state: State, quota: Object) -> Amounts:
-    """What everything in its namespace uses of a quota, by name in order."""
+    """The amounts of a quota that its namespace uses, sorted by name."""
     names = {name: counted_collection(name) for name in sorted(_hard(quota))}
     total: dict[str, str] = {name: "0" for name, collection in names.items() if collection is not None}
     for collection in {found for found in names.values() if found is not None}:
@@ -33,9 +33,9 @@ def used(state: State, quota: Object) -> Amounts:
 
 def exceeded(state: State, quota: Object, more: Amounts) -> Mapping[str, str] | None:
     """
-    What exceeds a quota when that much more is used.
+    What would exceed a quota if that much more were used.
 
-    Returns: None when it may be, else the requested, used and limited amounts as strings.
+    Returns: None if nothing would, else the requested, used and limited amounts as strings.
     """
     hard, present = _hard(quota), used(state, quota)
     beyond = [
@@ -61,7 +61,7 @@ _Key = tuple[str, str]
 
 class ResourceQuotaController(KeyedController[_Key]):
     """
-    Counts again after changes in a namespace with quotas.
+    Recounts quotas after changes in their namespaces.
 
     State: _quotas has the names of the quotas of each namespace.
     """
@@ -81,7 +81,7 @@ class ResourceQuotaController(KeyedController[_Key]):
                 names.discard(change.name)
             else:
                 names.add(change.name)
-        # a pod that was changed may have finished
+        # a changed pod may have finished
         for name in self._quotas.get(namespace, ()):
             self._dirty.mark((namespace, name), now + self._pace.seconds(_REACTION_SECONDS))
 

@@ -3,7 +3,7 @@ The history of a Deployment in its ReplicaSets: template hashes, revision number
 
 A ReplicaSet is named by a hash of its pod template as Go's spew prints it (`dump`): types of members in
 parentheses, members in the order of declaration, absent ones as zero values, keys sorted. So a template has
-the hash that it has in a cluster of the same version.
+the same hash as in a real cluster of that version.
 Follows: kubernetes pkg/controller/deployment/util/deployment_util.go, pkg/controller ComputeHash,
 k8s.io/utils/dump ForHash and go-spew's `%#v`.
 """
@@ -42,7 +42,7 @@ def _types() -> _Types:
 
 
 def dump(template: Mapping[str, Any]) -> str:
-    """The text of a pod template."""
+    """The text of a pod template, as spew prints it."""
     return _with_type(ROOT, template)
 
 
@@ -51,7 +51,7 @@ def _with_type(go_type: str, value: Any) -> str:
 
 
 def _shown(go_type: str) -> str:
-    """A type's name in Go: the last part of its package and its own name."""
+    """A type's name as Go prints it: the last part of its package, and its own name."""
     prefix_end = max(go_type.rfind("*"), go_type.rfind("]")) + 1
     prefix, name = go_type[:prefix_end], go_type[prefix_end:]
     if prefix.startswith("map["):
@@ -145,7 +145,7 @@ _COUNT_BYTES = 8
 
 
 def template_hash(template: Mapping[str, Any], collisions: int | None = None) -> str:
-    """At most ten characters that are safe in names; each number of collisions gives another hash."""
+    """A hash of at most ten characters that are safe in names; collisions is part of what is hashed."""
     counted = b"" if collisions is None else collisions.to_bytes(_COUNT_BYTES, "little")
     digest = _FNV_OFFSET
     for byte in dump(template).encode() + counted:
@@ -154,12 +154,12 @@ def template_hash(template: Mapping[str, Any], collisions: int | None = None) ->
 
 
 def safe_hash(digest: int) -> str:
-    """A number in characters that are safe in names (apimachinery util/rand.SafeEncodeString)."""
+    """A number as characters that are safe in names (apimachinery util/rand.SafeEncodeString)."""
     return "".join(NAME_SUFFIX_ALPHABET[ord(digit) % len(NAME_SUFFIX_ALPHABET)] for digit in str(digest))
 
 
 def same_template(first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
-    """Whether two pod templates differ at most in the hash label."""
+    """Whether two pod templates are equal, except for the hash label."""
     return _without_hash(first) == _without_hash(second)
 
 
@@ -187,7 +187,7 @@ def max_revision(replica_sets: Sequence[Object]) -> int:
 
 
 def with_annotations(obj: Object, annotations: Mapping[str, str]) -> Object:
-    """A copy of obj with these annotations on top; obj itself when it has them all."""
+    """A copy of obj with these annotations added; obj itself if it already has them all."""
     present = obj["metadata"].get("annotations") or {}
     merged = {**present, **annotations}
     if merged == present:
@@ -196,16 +196,16 @@ def with_annotations(obj: Object, annotations: Mapping[str, str]) -> Object:
 
 
 def size_annotations(bounds: Bounds) -> dict[str, str]:
-    """The size of the Deployment, which a ReplicaSet remembers for scaling in mid-rollout."""
+    """The Deployment's size in annotations, which a ReplicaSet keeps for scaling during a rollout."""
     return {DESIRED_REPLICAS: str(bounds.replicas), MAX_REPLICAS: str(bounds.most)}
 
 
 def new_annotations(deployment: Object, existing: Object | None, revision: int) -> dict[str, str]:
     """
-    The annotations that the new ReplicaSet takes over: the Deployment's, and its revision.
+    The annotations that the new ReplicaSet gets: the Deployment's, and its revision.
 
-    A revision only rises. An old ReplicaSet that becomes the new one again gets the next number and keeps the
-    former ones in its history.
+    A revision only rises. An old ReplicaSet that becomes the new one again gets the next number and keeps its
+    former numbers in its history.
     """
     copied = deployment["metadata"].get("annotations") or {}
     annotations = {key: value for key, value in copied.items() if key not in _NOT_COPIED}
@@ -226,7 +226,7 @@ def _history(replica_set: Object, former: int) -> str:
 
 
 def new_replica_set(deployment: Object, *, replicas: int, annotations: Mapping[str, str]) -> Object:
-    """The ReplicaSet of a Deployment's template, as it is sent to the API."""
+    """The ReplicaSet of a Deployment's template, as sent to the API."""
     spec = deployment["spec"]
     hashed = template_hash(spec["template"], (deployment.get("status") or {}).get("collisionCount"))
     metadata = spec["template"].get("metadata") or {}

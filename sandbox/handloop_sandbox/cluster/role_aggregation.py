@@ -1,5 +1,5 @@
 """
-The aggregation of cluster roles: the rules of all that a role's aggregationRule selects.
+The aggregation of cluster roles: a role gets the rules of all roles that its aggregationRule selects.
 
 Follows: kubernetes pkg/controller/clusterroleaggregation. Differs: its writes are updates, not applies.
 """
@@ -18,7 +18,7 @@ _REACTION_SECONDS: Final = 0.1
 
 
 class RoleAggregationController(KeyedController[str]):
-    """Writes the rules of the roles that aggregate others, after a change of any."""
+    """Writes the rules of aggregated roles after any cluster role has changed."""
 
     name = "clusterrole-aggregation-controller"
     interests: frozenset[GroupResource] | None = frozenset({CLUSTER_ROLES})
@@ -41,13 +41,13 @@ class RoleAggregationController(KeyedController[str]):
         return [Write.of("update", CLUSTER_ROLES, {**role, "rules": rules or None})]
 
     def _has_written(self, role: Object) -> bool:
-        """Whether the rules are this controller's: rules of others stay until something is selected."""
+        """Whether this controller wrote the rules; rules of others stay until a role is selected."""
         managers = role["metadata"].get("managedFields") or ()
         return any(entry["manager"] == self.name for entry in managers)
 
 
 def _aggregated(view: View, name: str, selectors: list[Any]) -> list[Any]:
-    """The rules of the roles that each selector selects, by name; each rule once."""
+    """The rules of the roles that each selector selects, in order of their names; each rule once."""
     found: list[Any] = []
     for selector in selectors:
         for role in view.state.list(CLUSTER_ROLES):

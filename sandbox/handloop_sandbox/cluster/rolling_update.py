@@ -35,17 +35,17 @@ class Bounds(NamedTuple):
 
     @property
     def most(self) -> int:
-        """Pods at most, old and new together."""
+        """The most pods allowed, old and new together."""
         return self.replicas + self.max_surge
 
     @property
     def least_available(self) -> int:
-        """Available pods at least."""
+        """The fewest available pods allowed."""
         return self.replicas - self.max_unavailable
 
 
 def scaled(value: int | str | None, total: int, *, round_up: bool) -> int:
-    """An IntOrString of total: `25%` is rounded as asked, a number stands for itself, None is 0."""
+    """The value of an IntOrString: `25%` of total is rounded as round_up says, None is 0."""
     if value is None or isinstance(value, int):
         return value or 0
     share = int(value.removesuffix("%")) * total / 100
@@ -67,7 +67,7 @@ def bounds_of(deployment: Object) -> Bounds:
 
 
 def total_replicas(replica_sets: Sequence[Object]) -> int:
-    """Replicas wanted of all these ReplicaSets."""
+    """The sum of the replicas that these ReplicaSets want."""
     return sum(spec_replicas(replica_set) for replica_set in replica_sets)
 
 
@@ -77,7 +77,7 @@ def total_status(replica_sets: Sequence[Object], field: str) -> int:
 
 
 def size_of_new(bounds: Bounds, *, new: int, total: int) -> int:
-    """The next size of the new ReplicaSet, of size new, when all have total replicas."""
+    """The next size of the new ReplicaSet; new is its size now, total that of all ReplicaSets."""
     if new > bounds.replicas:
         return bounds.replicas
     room = bounds.most - total
@@ -88,7 +88,7 @@ def shrink_old(bounds: Bounds, new: Object, old: Sequence[Object]) -> list[Resiz
     """
     The steps that remove old replicas, oldest ReplicaSet first.
 
-    Unavailable replicas go first: they cost nothing. Then as many available ones as the bounds allow.
+    Unavailable replicas go first, since that costs nothing, then as many available ones as the bounds allow.
     """
     if total_replicas(old) == 0:
         return []
@@ -105,7 +105,7 @@ def shrink_old(bounds: Bounds, new: Object, old: Sequence[Object]) -> list[Resiz
 
 
 def _take(ordered: Sequence[Object], sizes: dict[str, int], most: int, *, keep: str = "") -> list[Resize]:
-    """Remove up to most replicas in order, down to the status counter keep, else to 0."""
+    """Remove up to most replicas in order, from each set down to its status counter keep, else to 0."""
     steps: list[Resize] = []
     for replica_set in ordered:
         name = replica_set["metadata"]["name"]
@@ -119,7 +119,7 @@ def _take(ordered: Sequence[Object], sizes: dict[str, int], most: int, *, keep: 
 
 
 def by_age(replica_sets: Sequence[Object]) -> list[Object]:
-    """Oldest first; equal times by name."""
+    """The ReplicaSets, oldest first; equal times in order of their names."""
     return sorted(replica_sets, key=lambda rs: (rs["metadata"]["creationTimestamp"], rs["metadata"]["name"]))
 
 
@@ -130,9 +130,9 @@ def active(replica_sets: Sequence[Object]) -> list[Object]:
 
 def proportional(bounds: Bounds, replica_sets: Sequence[Object], *, status_replicas: int) -> list[Resize]:
     """
-    Spread a change of spec.replicas in mid-rollout over the active ReplicaSets by their sizes.
+    Spread a change of spec.replicas during a rollout over the active ReplicaSets in proportion to their size.
 
-    The largest gets the remainder of rounding. Among equals, the newer grows and the older shrinks.
+    The largest gets the remainder of the rounding. Among equals, the newer grows and the older shrinks.
     """
     allowed = bounds.most if bounds.replicas > 0 else 0
     to_add = allowed - total_replicas(replica_sets)
@@ -161,4 +161,4 @@ def _share(bounds: Bounds, replica_set: Object, status_replicas: int) -> int:
 
 
 def _round(value: float) -> int:
-    return floor(value + 0.5)  # half away from zero, not to even
+    return floor(value + 0.5)  # rounds half away from zero, not to even

@@ -39,9 +39,9 @@ class Rollout:
     """
     The decisions of one look at a Deployment.
 
-    old_pods_run tells whether pods of the old ReplicaSets still exist (Recreate waits for them). taken tells
-    whether a ReplicaSet name is in use. stuck tells whether the progress deadline has passed.
-    State: deployment, new and old are as they will be after `writes`. Arguments are never changed.
+    old_pods_run = pods of the old ReplicaSets still exist (Recreate waits for them). taken tells whether a
+    ReplicaSet name is in use. stuck = the progress deadline has passed.
+    State: deployment, new and old are as they will be after `writes`. Arguments are never modified.
     """
 
     def __init__(
@@ -129,7 +129,7 @@ class Rollout:
         self._write_progress()
 
     def _resize(self) -> None:
-        """Follow spec.replicas without going on with the rollout, for paused and scaled Deployments."""
+        """Apply spec.replicas without continuing the rollout, for paused and scaled Deployments."""
         self._sync_new(create=False)
         for step in self._resizes():
             self._scale(step)
@@ -151,7 +151,7 @@ class Rollout:
         )
 
     def _active_or_latest(self) -> Object | None:
-        """The only ReplicaSet with replicas; without any the new one, else the youngest; None for several."""
+        """The one ReplicaSet with replicas (several: None), else the new ReplicaSet, else the youngest."""
         sized = active(self._all)
         if len(sized) > 1 or not self._all:
             return None
@@ -166,7 +166,7 @@ class Rollout:
         return marked and spec_replicas(self.new) == status_count(self.new, "availableReplicas") == wanted
 
     def _sync_new(self, *, create: bool) -> None:
-        """Update or create the new ReplicaSet, and note its revision."""
+        """Update or create the new ReplicaSet, and record its revision."""
         revision = revisions.max_revision(self.old) + 1
         if self.new is not None:
             self._refresh_new(self.new, revision)
@@ -198,7 +198,7 @@ class Rollout:
             self._write_collision()
             return
         self.writes.append(Write.of("create", REPLICA_SETS, new))
-        # as the API will store it: the youngest of all
+        # as the API will store it: it is the youngest of all
         self.new = {
             **new,
             "metadata": {**new["metadata"], "creationTimestamp": "9999"},
@@ -213,7 +213,7 @@ class Rollout:
             self._announce(f"Scaled up replica set {name} from 0 to {replicas}")
 
     def _write_collision(self) -> None:
-        """Another ReplicaSet has the name: count the collision, so that the next look makes another hash."""
+        """Count a collision: another ReplicaSet has the name, so the next look has to make another hash."""
         status = self.deployment.get("status") or {}
         self._write_status({**status, "collisionCount": int(status.get("collisionCount") or 0) + 1})
 

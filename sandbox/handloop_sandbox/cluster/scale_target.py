@@ -16,11 +16,11 @@ from handloop_sandbox.wire.resource import ScalePaths, ServedResource
 
 
 class NoScaleError(Exception):
-    """There is nothing to scale; the message is a kube-controller-manager's."""
+    """The target cannot be scaled; the message is kube-controller-manager's."""
 
 
 class ScaleTarget(NamedTuple):
-    """An object with its wanted number of replicas; selector is in query form."""
+    """An object with its desired number of replicas; selector is in query form."""
 
     resource: ServedResource
     object: Object
@@ -29,7 +29,7 @@ class ScaleTarget(NamedTuple):
 
     @property
     def paths(self) -> ScalePaths:
-        """The paths of its numbers."""
+        """The paths of the target's replicas and selector."""
         assert self.resource.scale_paths is not None
         return self.resource.scale_paths
 

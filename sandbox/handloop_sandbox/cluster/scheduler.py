@@ -46,7 +46,7 @@ class Scheduler(KeyedController[_Key]):
         self._failures = ComponentEventRecorder(_NAME, action="Scheduling")
 
     def refused(self, write: Write, status: Status, now: float) -> None:
-        """Try again later."""
+        """Retry later."""
         del status
         if write.group_resource == PODS:
             self._dirty.mark((write.namespace, write.name), now + self._pace.seconds(_RETRY_SECONDS))
@@ -112,7 +112,7 @@ def _wants_node(pod: Object) -> bool:
 
 
 def _asks_anew(change: Change) -> bool:
-    """Whether a part of the pod has changed that scheduling depends on."""
+    """Whether a part of the pod that scheduling depends on has changed."""
     if change.old is None:
         return True
     old, new = change.old.object, change.new.object
@@ -127,7 +127,7 @@ def _reopened(change: Change) -> bool:
 
 def _fits(pod: Object, node: Object) -> bool:
     if target := daemon_node(pod):
-        return bool(node["metadata"]["name"] == target)  # its controller has looked at the node
+        return bool(node["metadata"]["name"] == target)  # its controller has checked the node
     labels: dict[str, str] = node["metadata"].get("labels") or {}
     wanted: dict[str, str] = pod["spec"].get("nodeSelector") or {}
     return is_schedulable(node) and all(labels.get(key) == value for key, value in wanted.items())

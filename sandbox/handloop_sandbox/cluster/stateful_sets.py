@@ -1,5 +1,5 @@
 """
-The StatefulSet controller: named pods one after the other, their claims, and updates, last pod first.
+The StatefulSet controller: numbered pods one after the other, their claims, and updates, last pod first.
 
 Follows: kubernetes pkg/controller/statefulset/{stateful_set_control,stateful_set_utils}.go. Differs: claims
 stay when the set shrinks or goes, whatever persistentVolumeClaimRetentionPolicy says; maxUnavailable is 1.
@@ -39,7 +39,7 @@ _INDEX: Final = "apps.kubernetes.io/pod-index"
 
 
 class _Set(NamedTuple):
-    """A StatefulSet, its revisions in use, its pods by ordinal, and those of them that are available."""
+    """A StatefulSet, its revisions in use, its pods by ordinal, and which of them are available."""
 
     object: Object
     history: History
@@ -49,12 +49,12 @@ class _Set(NamedTuple):
 
     @property
     def update(self) -> str:
-        """The name of the revision of its template."""
+        """The name of the template's revision."""
         return str(self.history.update["metadata"]["name"])
 
     @property
     def ordinals(self) -> range:
-        """The ordinals that are wanted."""
+        """The ordinals of the wanted pods."""
         start = (self.object["spec"].get("ordinals") or {}).get("start", 0)
         return range(start, start + spec_replicas(self.object))
 
@@ -64,7 +64,7 @@ class _Set(NamedTuple):
         return bool(self.object["spec"].get("podManagementPolicy", "OrderedReady") == "OrderedReady")
 
     def is_healthy(self, pod: Object) -> bool:
-        """Whether the next pod may be touched."""
+        """Whether the pod is healthy, so that the next one may be changed."""
         return pod["metadata"]["name"] in self.available and not is_deleting(pod)
 
 
@@ -134,7 +134,7 @@ def _hash(owner: Object) -> str:
 
 
 def _ordinal(owner: Object, pod: Object) -> int | None:
-    """The ordinal in a pod's name; None for the name of another."""
+    """The ordinal in a pod's name; None for the name of another owner's pod."""
     parent, _, number = pod["metadata"]["name"].rpartition("-")
     return int(number) if parent == owner["metadata"]["name"] and number.isdecimal() else None
 
@@ -154,7 +154,7 @@ def _missing(whole: _Set) -> Iterator[int]:
 
 
 def _expendable_pods(whole: _Set) -> Iterator[Object]:
-    """The pods to delete now: finished ones, those beyond the size, and those of an old revision."""
+    """The pods to delete now: finished ones, those beyond the size, and those to update."""
     wanted = [whole.pods[ordinal] for ordinal in whole.ordinals if ordinal in whole.pods]
     for pod in wanted:
         if is_pod_finished(pod) and not is_deleting(pod):
@@ -174,7 +174,7 @@ def _expendable_pods(whole: _Set) -> Iterator[Object]:
 
 
 def _outdated(whole: _Set) -> Iterator[Object]:
-    """The next pod of an old revision: from the last down to the partition, while they are healthy."""
+    """The next pod of an old revision, from the last down to the partition; none beyond an unhealthy pod."""
     strategy = whole.object["spec"].get("updateStrategy") or {}
     if strategy.get("type", "RollingUpdate") != "RollingUpdate":
         return

@@ -1,10 +1,10 @@
 """
-The protection of storage in use: a deleted claim stays while a pod has it, a deleted volume while bound,
-a deleted class of attributes while a claim or a volume names it.
+The protection of storage in use: a deleted claim stays while a pod uses it, a deleted volume while it is
+bound, a deleted VolumeAttributesClass while a claim or a volume names it.
 
-A pod has its claims from the time it is bound to a node until it is gone, also when it has finished.
+A pod uses its claims from the time it is bound to a node until it is gone, even when it has finished.
 Follows: kubernetes pkg/controller/volume/pvcprotection and pvprotection. Differs: a finalizer that a client
-took off is not put back; claims of ephemeral volumes, which nothing makes, are not looked for.
+removed is not added again; claims of ephemeral volumes, which nothing creates, are ignored.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _Key = tuple[GroupResource, str, str]
 
 
 class StorageProtectionController(KeyedController[_Key]):
-    """Looks at what is being deleted, and at the claims of pods that are gone."""
+    """Looks at objects that are being deleted, and at the claims of pods that are gone."""
 
     interests: frozenset[GroupResource] | None = frozenset({*PROTECTIONS, PODS})
 

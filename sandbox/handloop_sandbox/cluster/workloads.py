@@ -1,6 +1,6 @@
 """
-The collections of the simulated workloads, and the questions that several controllers ask about their
-objects.
+The collections of the simulated workloads, and questions about their objects that several controllers
+ask.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def finalizers_of(obj: Object) -> list[str]:
 
 
 def without_finalizer(obj: Object, name: str) -> Object:
-    """A copy of an object without a finalizer; none left = the field is left out."""
+    """A copy of an object without a finalizer; if none is left, the field is left out."""
     metadata = {key: value for key, value in obj["metadata"].items() if key != "finalizers"}
     left = [finalizer for finalizer in finalizers_of(obj) if finalizer != name]
     return {**obj, "metadata": {**metadata, "finalizers": left} if left else metadata}
@@ -81,7 +81,7 @@ def lineage(state: State, pod: Object) -> Iterator[Object]:
     """
     The pod and its controllers, nearest first.
 
-    The ReplicaSets of a Deployment are passed over: they keep annotations that the Deployment no longer has.
+    The ReplicaSets of a Deployment are skipped: they keep annotations that the Deployment no longer has.
     """
     obj, place = pod, PODS
     for _ in range(MAX_GENERATIONS):

@@ -1,1 +1,1 @@
-"""Custom resources: rules of definitions, structural schemas (pruning, defaults), CEL."""
+"""Custom resources: rules for definitions, structural schemas (pruning, defaults), CEL rules."""

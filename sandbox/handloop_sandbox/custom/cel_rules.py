@@ -1,5 +1,5 @@
 """
-x-kubernetes-validations: the verdict of the expressions in a schema on an object.
+x-kubernetes-validations: evaluates the rules of a schema on an object.
 
 Follows: apiextensions pkg/apiserver/schema/cel/validation.go.
 """
@@ -27,9 +27,9 @@ _NO_OVERLOAD: Final = (
 
 class _Place(NamedTuple):
     """
-    A value in an object, its former value, and its path.
+    A value in an object, its old value, and its path.
 
-    above is the nearest place above with a former value, for a place that has none.
+    above is the nearest enclosing place that has an old value, for a place that has none.
     """
 
     schema: Schema
@@ -40,28 +40,28 @@ class _Place(NamedTuple):
 
     @property
     def is_unchanged(self) -> bool:
-        """Whether it is unchanged; a value without a former one is, if all around it is."""
+        """Whether the value is unchanged; without an old value, whether the enclosing value is."""
         place = self if self.old is not ABSENT else self.above
         return place is not None and is_unchanged(place.schema, place.value, place.old)
 
     def below(self, schema: Schema, value: Any, old: Any, path: str) -> _Place:
-        """A value inside."""
+        """The place of a value inside this one."""
         return _Place(schema, value, old, path, self if self.old is not ABSENT else self.above)
 
 
 class Verdict(NamedTuple):
-    """The complaints of rules, and the ones that only warn, as they are about unchanged values."""
+    """The complaints of rules, and those that only warn because they are about unchanged values."""
 
     causes: list[Cause]
     warnings: list[Cause]
 
 
 Judge = Callable[[Schema, Mapping[str, Any]], str]
-"""What is wrong with a rule of a schema, or ""."""
+"""(schema, rule) -> what is wrong with the rule, "" = nothing."""
 
 
 def check(schema: Schema, value: Any, old: Any, path: str = "", judge: Judge | None = None) -> Verdict:
-    """The verdict of the rules on a value; old None = it is new; judge: rules that nobody has looked at."""
+    """The verdict on a value; old None = the value is new; judge checks rules that were never validated."""
     before = ABSENT if old is None else old
     verdict = Verdict([], [])
     for place in _places(_Place(schema, value, before, path)):
@@ -72,7 +72,7 @@ def check(schema: Schema, value: Any, old: Any, path: str = "", judge: Judge | N
 
 
 def _places(place: _Place) -> Iterator[_Place]:
-    """The place itself and everything below it."""
+    """The place itself and every place below it."""
     yield place
     if isinstance(place.value, dict):
         for name, entry in place.value.items():
@@ -95,7 +95,7 @@ def _elements(place: _Place) -> Iterator[_Place]:
 
 
 def _causes(place: _Place, judge: Judge | None) -> Iterator[tuple[Mapping[str, Any], Cause]]:
-    """The rules that are broken, each with its complaint. No rule is evaluated on null."""
+    """The broken rules, each with its complaint. No rule is evaluated on null."""
     if place.value is None:
         return
     for rule in place.schema.get(RULES) or ():

@@ -1,5 +1,5 @@
 """
-ConversionReviews: the request to a conversion webhook, and what is wrong with its answer.
+ConversionReviews: the request to a conversion webhook, and the checks of its answer.
 
 Follows: apiextensions pkg/apiserver/conversion/webhook_converter.go.
 """
@@ -25,24 +25,24 @@ _SAME: Final = (("name", "name"), ("namespace", "namespace"), ("uid", "UID"))
 
 
 class ReviewError(Exception):
-    """An answer is wrong as a whole: `failed: ...`, or `returned ...`."""
+    """The whole answer is invalid; the message begins with `failed: ` or `returned `."""
 
 
 def version_of(webhook: Mapping[str, Any]) -> str:
-    """The version of the reviews: the first one that both understand."""
+    """The version of the reviews: the webhook's first one that the sandbox supports."""
     named: Sequence[str] = webhook["conversionReviewVersions"]
     return next(version for version in named if version in webhook_client.UNDERSTOOD)
 
 
 def review(version: str, uid: str, objects: Sequence[Object], api_version: str) -> Object:
-    """What the webhook is asked."""
+    """The ConversionReview to send to the webhook."""
     request = {"uid": uid, "desiredAPIVersion": api_version, "objects": list(objects)}
     return {"kind": _KIND, "apiVersion": f"{_GROUP}/{version}", "request": request}
 
 
 def answered(content: bytes, version: str, uid: str) -> list[Any]:
     """
-    The objects of an answer.
+    The converted objects in an answer.
 
     Raises: ReviewError.
     """
@@ -133,7 +133,7 @@ def problem_of(original: Object, converted: Any, api_version: str) -> str:
 
 
 def webhook_of(obj: Object) -> str:
-    """How messages call the webhook of an object."""
+    """The name of an object's webhook in messages."""
     return f"conversion webhook for {obj['apiVersion']}, Kind={obj['kind']}"
 
 

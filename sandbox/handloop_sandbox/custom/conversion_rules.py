@@ -1,5 +1,5 @@
 """
-The conversion of versions in a CustomResourceDefinition: what it may look like.
+The rules for the conversion in a CustomResourceDefinition.
 
 Follows: apiextensions-apiserver pkg/apis/apiextensions/validation/validation.go
 (ValidateCustomResourceConversion).

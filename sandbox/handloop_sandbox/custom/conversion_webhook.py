@@ -1,5 +1,5 @@
 """
-A conversion webhook over HTTPS, as a kube-apiserver calls it, with Go's words for what goes wrong.
+Calls a conversion webhook over HTTPS as kube-apiserver does; errors have Go's words.
 
 Follows: apiserver pkg/util/webhook/client.go, client-go rest/request.go, apimachinery pkg/api/errors
 (NewGenericServerResponse), Go's net/http and crypto/x509.
@@ -41,14 +41,14 @@ _SUCCESS: Final = 2
 
 
 class CallError(Exception):
-    """A webhook gave no answer: `failed: ...`."""
+    """A webhook gave no answer; the message begins with `failed: `."""
 
 
 class Target(NamedTuple):
     """
-    Where a webhook is: its URL, the address to connect to, the name in its certificate, and its authorities.
+    Where a webhook is: its URL, the address to connect to, its certificate's name, and its authorities (PEM).
 
-    These are PEM. problem is why there is no address, "" when there is one.
+    problem is why there is no address, "" when there is one.
     """
 
     url: str
@@ -105,9 +105,9 @@ def _left(until: float) -> float:
 
 @lru_cache(maxsize=32)
 def _context(authorities: str) -> ssl.SSLContext:
-    """The authorities of the definition; without any, those of this machine."""
+    """A TLS context that trusts the definition's authorities, or this machine's if it has none."""
     context = ssl.create_default_context(cadata=authorities or None)
-    context.check_hostname = False  # _check_name does, and knows the names
+    context.check_hostname = False  # _check_name does that, and can report the names
     return context
 
 
@@ -170,7 +170,7 @@ def _untrusted(code: int) -> str:
 
 
 def _refusal(answer: http.client.HTTPResponse, content: bytes) -> str:
-    """Why an answer does not count: the message of a Status, or what its code means."""
+    """Why an answer is a failure: the message of its Status, or the meaning of its code."""
     try:
         status = json.loads(content)
         if (status["kind"], status["apiVersion"]) == ("Status", "v1") and status.get("message"):
@@ -189,5 +189,5 @@ def _refusal(answer: http.client.HTTPResponse, content: bytes) -> str:
 
 
 def authorities_of(client: Mapping[str, Any]) -> str:
-    """The caBundle of a clientConfig as PEM; a blank one is none."""
+    """The caBundle of a clientConfig as PEM; "" when it is missing or blank."""
     return base64.b64decode(client.get("caBundle") or "").decode(errors="replace").strip()

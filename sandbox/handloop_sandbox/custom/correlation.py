@@ -1,7 +1,7 @@
 """
-Values of an object and of its old state: which belong together, and which have not changed.
+The values of an object and of its old state: which ones correspond, and which are unchanged.
 
-An update may keep what a later schema refuses: a complaint about a value that has not changed is let through
+An update may keep values that a later schema refuses: complaints about unchanged values are dropped
 (ratcheting).
 Follows: apiserver pkg/cel/common/equality.go (CorrelatedObject), apiextensions
 pkg/apiserver/validation/ratcheting.go.
@@ -16,16 +16,16 @@ from handloop_sandbox.kinds import structure
 from handloop_sandbox.wire.resource import Schema
 
 ABSENT: Final[Any] = object()
-"""There is no former value, or none that belongs to this one."""
+"""There is no old value, or none that corresponds to this one."""
 
 
 def member(old: Any, name: str) -> Any:
-    """The former value of a member, ABSENT when there is none."""
+    """The old value of a member; ABSENT when there is none."""
     return old.get(name, ABSENT) if isinstance(old, dict) else ABSENT
 
 
 def elements(schema: Schema, old: Any) -> Mapping[tuple[str, ...], Any]:
-    """The old elements of a list of type map by `identity`; elements of other lists have none."""
+    """The old elements of a list of type map by their `identity`; empty for other lists."""
     if structure.list_type(schema) != "map" or not isinstance(old, list):
         return {}
     keys = structure.map_keys(schema)
@@ -33,15 +33,15 @@ def elements(schema: Schema, old: Any) -> Mapping[tuple[str, ...], Any]:
 
 
 def identity(entry: Any, keys: tuple[str, ...]) -> tuple[str, ...]:
-    """What names an element of a list of type map."""
+    """The key values that identify an element of a list of type map."""
     return tuple(repr(entry.get(key)) for key in keys) if isinstance(entry, dict) else ()
 
 
 def is_unchanged(schema: Schema, value: Any, old: Any) -> bool:
     """
-    Whether a value equals its former one.
+    Whether a value equals its old value.
 
-    The order of lists of type map means nothing. Members that the schema does not declare count as changed.
+    Lists of type map are compared without their order. Members not declared in the schema count as changed.
     """
     if isinstance(value, dict) and isinstance(old, dict):
         return value.keys() == old.keys() and all(

@@ -1,8 +1,8 @@
 """
-The rules for a CustomResourceDefinition, and what may change in it.
+The rules for a CustomResourceDefinition and for changes of it.
 
-Complaints about the parts that versions share (schema, subresources, columns) come once, under the names of
-the internal type.
+Complaints about parts that all versions share (schema, subresources, columns) are reported once, under the
+names of the internal type.
 Follows: apiextensions-apiserver pkg/apis/apiextensions/validation/validation.go.
 """
 
@@ -32,7 +32,7 @@ _COLUMN_FORMATS: Final = ("byte", "date", "date-time", "double", "float", "int32
 
 
 def definition(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """A CustomResourceDefinition."""
+    """The complaints about a CustomResourceDefinition; old None = it is new."""
     spec = part(new, "spec")
     stored = _stored_versions(new)
     if subresource == "status":
@@ -281,7 +281,7 @@ def _established(old: Object) -> bool:
 
 
 def _approval(new: Object, group: str) -> list[Cause]:
-    """The groups of the Kubernetes community are protected."""
+    """The complaints about a definition in a protected group without an approval."""
     if not is_protected(group):
         return []
     path, given = f"metadata.annotations[{APPROVAL}]", part(new, "metadata", "annotations").get(APPROVAL)
@@ -303,7 +303,7 @@ def _is_url(text: str) -> bool:
 
 
 def _stored_versions(new: Object) -> list[Cause]:
-    """Every version that objects were ever stored in stays in the spec."""
+    """The complaints about stored versions that the spec no longer has."""
     path, stored = "status.storedVersions", list(entries(part(new, "status"), "storedVersions"))
     if not stored:
         return [invalid_value(path, None, "must have at least one stored version")]

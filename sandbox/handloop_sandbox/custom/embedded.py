@@ -1,5 +1,5 @@
 """
-Resources inside of custom resources (x-kubernetes-embedded-resource).
+Resources embedded in custom resources (x-kubernetes-embedded-resource).
 
 Follows: apiextensions pkg/apiserver/schema/objectmeta.
 """
@@ -25,7 +25,7 @@ _MIXED: Final = "may have mixed case, but should otherwise match: "
 
 @lru_cache(maxsize=256)
 def is_in(resource: ServedResource) -> bool:
-    """Whether a resource is embedded anywhere; otherwise decode has no work."""
+    """Whether a kind's schema has any embedded resource; if not, decode has nothing to do."""
     return resource.schema is not None and _is_in(resource.schema)
 
 

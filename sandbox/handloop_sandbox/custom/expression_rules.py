@@ -1,6 +1,6 @@
 """
-What the rules of a schema (x-kubernetes-validations) may look like: their members, the types of their
-expressions and what these cost.
+The checks of a schema's rules (x-kubernetes-validations): their members, and the types and costs of their
+expressions.
 
 Follows: apiextensions pkg/apis/apiextensions/validation/validation.go and cel_validation.go,
 pkg/apiserver/schema/cel/compilation.go.
@@ -56,9 +56,9 @@ _STEP: Final = re.compile(r"\.([A-Za-z_][A-Za-z0-9_]*)|\['((?:[^'\\]|\\.)*)'\]")
 
 class _Place(NamedTuple):
     """
-    A schema, and what is above it: the list that hides former values, and how often the value may occur.
+    A schema and its surroundings: the list that hides old values, and how often its value may occur.
 
-    most None means that nothing limits it.
+    most None = without limit.
     """
 
     path: str
@@ -68,7 +68,7 @@ class _Place(NamedTuple):
     is_root: bool = True
 
     def inner(self) -> Iterator[_Place]:
-        """The places right below."""
+        """The places directly below."""
         kind = self.schema.get("type")
         factor: int | None = 1
         if kind == "array":
@@ -85,12 +85,12 @@ class _Place(NamedTuple):
 
 @dataclass(slots=True)
 class _Budget:
-    """The costs of all rules: their places, and the sum."""
+    """The costs of all rules: their sum, and where they occur."""
 
     costs: list[tuple[int, str]] = field(default_factory=list)
 
     def spend(self, what: str, path: str, cost: int) -> list[Cause]:
-        """Count a cost; the complaint if it is too high by itself."""
+        """Add a cost. Returns: the complaint if this cost alone is too high."""
         self.costs.append((cost, path))
         return [forbidden_field(path, _too_much(what, cost, _ONE_RULE))] if cost > _ONE_RULE else []
 
@@ -127,7 +127,7 @@ def expression_causes(
     """
     The complaints about the rules of a schema.
 
-    Where something is wrong at a place or below it, its expressions are not compiled.
+    If a place, or a place below it, has complaints, its expressions are not compiled.
     """
     budget = _Budget()
     causes = _causes(_Place(path, schema), [cause.field for cause in wrong], budget if is_compiled else None)
@@ -183,7 +183,7 @@ def _field_path(path: str, text: str, schema: Object) -> list[Cause]:
 
 
 def _is_field(text: str, schema: Any) -> bool:
-    """Whether a path leads from an object to a field that its schema has."""
+    """Whether a path leads to a field that an object's schema declares."""
     while text:
         step = _STEP.match(text)
         if step is None or not isinstance(schema, dict):
@@ -205,7 +205,7 @@ def _compiled(place: _Place, rules: Iterable[Object], budget: _Budget) -> list[C
 
 
 class _Scope(NamedTuple):
-    """What the rules of a place share: its declarations, and how often it may occur."""
+    """What the rules of one place share: its declarations, and how often its value may occur."""
 
     root: Declared
     most: int
@@ -226,13 +226,13 @@ def _compiled_rule(path: str, rule: Object, scope: _Scope, budget: _Budget) -> l
 
 
 def what_is_wrong(schema: Object, rule: Object) -> str:
-    """What is wrong with the expression of a rule, if anything."""
+    """What is wrong with a rule's expression, "" = nothing."""
     root = declared(schema, is_root=bool(schema.get("x-kubernetes-embedded-resource")))
     return "" if root is None or not rule.get("rule", "").strip() else _wrong(rule, root)[0]
 
 
 def _wrong(rule: Object, root: Declared) -> tuple[str, Checked | None]:
-    """What is wrong with the expression of a rule, and the expression with its types if nothing is."""
+    """What is wrong with a rule's expression, "" = nothing, and then the expression with its types."""
     try:
         checked = _checked(rule["rule"], rule, root)
     except CelSyntaxError as error:
@@ -244,7 +244,7 @@ def _wrong(rule: Object, root: Declared) -> tuple[str, Checked | None]:
 
 
 def _failed_conversion(checked: Checked) -> str:
-    """The error of a conversion of a constant, which is made beforehand."""
+    """The error of a constant's conversion, which is evaluated at compile time."""
     for node in walk(checked.root):
         if isinstance(node, Call) and node.function in _CONVERSIONS and isinstance(node.args[0], Literal):
             try:
@@ -260,7 +260,7 @@ def _checked(text: str, rule: Object, root: Declared) -> Checked:
 
 
 def _told(path: str, rule: Object, root: Declared, budget: _Budget) -> list[Cause]:
-    """The complaints about the expression that makes the message."""
+    """The complaints about a rule's messageExpression."""
     text = rule["messageExpression"]
     try:
         checked = _checked(text, rule, root)

@@ -1,5 +1,5 @@
 """
-Whether a custom object is valid: its values against its definition's schema, in the server's words.
+Validates custom objects against their definition's schema; the complaints have the server's words.
 
 cel_rules.py evaluates expressions (x-kubernetes-validations).
 Follows: kube-openapi pkg/validation/validate, apiextensions pkg/apiserver/validation and schema/listtype.
@@ -30,7 +30,7 @@ from handloop_sandbox.wire.status import Cause
 _NO_FIELD: Final = "<nil>"
 _EXACT: Final = 2**53
 _TOLERANCE: Final = 1e-9
-"""Up to _EXACT, a number that is so near to a whole one counts as an integer."""
+"""Up to _EXACT, a number this close to a whole number counts as an integer."""
 _MAX_FLOAT32: Final = 3.4028234663852886e38
 _GO_FORMATS: Final = {int: "int64", float: "float64"}
 _INT_BOUNDS: Final = {"int32": 2**31, "int64": 2**63}
@@ -38,9 +38,9 @@ _INT_BOUNDS: Final = {"int32": 2**31, "int64": 2**63}
 
 def validate(schema: Schema, value: Any, old: Any = ABSENT, *, prefix: str = "") -> list[Cause]:
     """
-    The complaints of a schema about a value; none about parts that are unchanged since old.
+    The complaints of a schema about a value, except for those about parts that are unchanged since old.
 
-    Args: prefix is put before the field of each cause, but not into the texts (as for the status alone).
+    Args: prefix is put before each cause's field, but not into the texts; for validating only the status.
     """
     causes = _validate(schema, value, "", old)
     if not prefix:
@@ -49,7 +49,7 @@ def validate(schema: Schema, value: Any, old: Any = ABSENT, *, prefix: str = "")
 
 
 def validate_lists(schema: Schema, value: Any, path: str = "") -> list[Cause]:
-    """Elements that occur twice in lists of type set and map."""
+    """The complaints about duplicate elements in lists of type set and map."""
     causes: list[Cause] = []
     if isinstance(value, list):
         items = structure.items_of(schema)
@@ -115,7 +115,7 @@ def _type_causes(schema: Schema, value: Any, path: str) -> list[Cause]:
 
 
 def _names_the_format(schema: Schema, value: Any) -> bool:
-    """Whether the complaint about a wrong type names the format: it does of all but texts, lists and null."""
+    """Whether the complaint about a wrong type names the format: not for strings, lists and null."""
     format_ = schema.get("format", "")
     return formats.is_known(format_) and isinstance(value, (bool, int, float, dict))
 
@@ -195,7 +195,7 @@ def _number_causes(schema: Schema, value: float, path: str) -> list[Cause]:
 
 
 def _go_int64(bound: float) -> int:
-    """A bound as a whole number meets it: without its fraction."""
+    """A bound for whole numbers, converted as Go does: without its fraction."""
     return int(bound) if -(2**63) <= bound < 2**63 else -(2**63)
 
 
@@ -213,7 +213,7 @@ def _multiple_causes(value: float, factor: float, path: str) -> list[Cause]:
 
 
 def _is_nearly_whole(value: float) -> bool:
-    """Like swag.IsFloat64AJSONInteger, which treats no number below 0 as nearly whole."""
+    """As swag.IsFloat64AJSONInteger, which never treats a negative number as nearly whole."""
     whole = math.floor(value)
     return 1 <= value < _EXACT and (value - whole) / (value + whole) < _TOLERANCE
 
@@ -223,7 +223,7 @@ def _number(value: float) -> str:
 
 
 def _enum_causes(schema: Schema, value: Any, path: str) -> list[Cause]:
-    """An enum accepts no null, even if it lists null or the schema is nullable."""
+    """The complaints of an enum, which refuses null even if it lists null or the schema is nullable."""
     allowed = schema.get("enum")
     if not allowed:
         return []
@@ -274,7 +274,7 @@ def _object_causes(schema: Schema, value: Mapping[str, Any], path: str, old: Any
 
 
 def _combined(schema: Schema, value: Any, path: str, old: Any) -> list[Cause]:
-    """The errors of allOf, anyOf, oneOf and not."""
+    """The complaints of allOf, anyOf, oneOf and not."""
     causes: list[Cause] = []
     if schema.get("anyOf"):
         causes += _any_of(schema["anyOf"], value, path, old)
@@ -319,7 +319,7 @@ def _whole(path: str, text: str) -> Cause:
 
 
 def _duplicates(schema: Schema, value: list[Any], path: str) -> list[Cause]:
-    """The elements that a set or map has twice: each identity is reported once, at its second place."""
+    """The complaints about duplicates in a set or map: one for each identity, at its second occurrence."""
     kind = structure.list_type(schema)
     if kind == "atomic":
         return []

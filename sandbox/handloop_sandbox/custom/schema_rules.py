@@ -1,6 +1,6 @@
 """
-The rules for the schema of a custom resource: structural, with lists and maps that make sense, defaults
-that it accepts itself, and well-formed rules.
+The rules for a custom resource's schema: it is structural, its lists and maps make sense, it accepts its own
+defaults, and its rules are well-formed.
 
 Follows: apiextensions-apiserver pkg/apis/apiextensions/validation/validation.go
 (ValidateCustomResourceDefinitionOpenAPISchema), pkg/apiserver/schema/defaulting/validation.go.
@@ -25,7 +25,7 @@ _KEY_DEFAULT: Final = (
 _KEY_NULLABLE: Final = "this property is in x-kubernetes-list-map-keys, so it cannot be nullable"
 _UNSUPPORTED: Final = ("definitions", "dependencies", "patternProperties", "additionalItems", "id", "$ref")
 _NOT_EVEN: Final = (*(f".{name}" for name in _UNSUPPORTED), ".items")
-"""A schema with one of these is not looked at any further."""
+"""If a schema has one of these keywords, the rest of it is not checked."""
 
 
 def schema_causes(path: str, schema: Object) -> list[Cause]:
@@ -104,7 +104,7 @@ def _lists(path: str, schema: Object) -> list[Cause]:
 
 
 def _set_items(path: str, schema: Object) -> list[Cause]:
-    """The elements of a set are compared whole."""
+    """The complaints about a set's items, which must be comparable as a whole."""
     items, causes = part(schema, "items"), []
     if items.get("nullable"):
         text = "cannot be nullable when x-kubernetes-list-type is set"
@@ -195,7 +195,7 @@ def _own(path: str, node: Object) -> list[Cause]:
             wrong += embedded.type_causes(where, resource)
         wrong = wrong or cel_rules.check(node, value, None, judge=what_is_wrong).causes
     except go_regexp.PatternError:
-        return []  # reported at the pattern
+        return []  # already reported at the pattern
     causes = [cause._replace(field=_field(at, cause.field)) for cause in wrong]
     if structural.has_unknown(node, value):
         causes.append(invalid_value(at, value, "must not have unknown fields"))

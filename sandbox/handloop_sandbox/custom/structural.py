@@ -1,7 +1,7 @@
 """
-Pruning and defaulting of custom objects, which come before validation.
+Pruning and defaulting of custom objects, the steps before validation.
 
-Nothing is changed in place.
+No object is changed in place.
 Follows: apiextensions pkg/apiserver/schema/{pruning,defaulting,objectmeta}.
 """
 
@@ -21,7 +21,7 @@ _TYPE_META: Final = ("apiVersion", "kind", "metadata")
 
 def prune(schema: Schema | None, obj: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """
-    A custom object without undeclared members, and the paths of those.
+    A custom object without undeclared members, and the paths of the removed members.
 
     A schema of None declares nothing. apiVersion, kind and metadata always stay.
     """
@@ -32,10 +32,10 @@ def prune(schema: Schema | None, obj: Mapping[str, Any]) -> tuple[dict[str, Any]
 
 def default(schema: Schema | None, obj: Mapping[str, Any], *, keep_nulls: bool = False) -> dict[str, Any]:
     """
-    A custom object with its schema's defaults, and without nulls where null is not a value.
+    A custom object with its schema's defaults, and without nulls where null is not allowed.
 
     Args: keep_nulls keeps the nulls that no default replaces, so that validation refuses them: an applied
-    object has not been through the decoder that drops them.
+    object has not passed the decoder that drops them.
     """
     if schema is None:
         return dict(obj)
@@ -46,7 +46,7 @@ def default(schema: Schema | None, obj: Mapping[str, Any], *, keep_nulls: bool =
 
 
 def without_nulls(schema: Schema | None, value: Any) -> Any:
-    """A value without nulls that its schema does not allow and no default replaces."""
+    """A value without the nulls that its schema does not allow and that no default replaces."""
     if isinstance(value, list):
         items = structure.items_of(schema or _NONE)
         return value if items is None else [without_nulls(items, entry) for entry in value]

@@ -1,5 +1,5 @@
 """
-A structural schema has a type on every level, and only values in allOf, anyOf, oneOf and not.
+The checks for structural schemas: a type on every level; value checks only in allOf, anyOf, oneOf and not.
 
 Follows: apiextensions-apiserver pkg/apiserver/schema/validation.go (ValidateStructural).
 """
@@ -43,12 +43,12 @@ _NESTED: Final = {
 
 
 def structural_causes(path: str, schema: Object) -> list[Cause]:
-    """Everything that makes a schema not structural, sorted."""
+    """Everything that prevents a schema from being structural, sorted."""
     return sorted(_structural(path, schema, "root"), key=lambda cause: f"{cause.field}: {cause.message}")
 
 
 def children(path: str, schema: Object) -> list[tuple[str, Object, str]]:
-    """The schemas below one: path, schema, and whether it is for an item or a field."""
+    """The schemas directly below one: path, schema, and whether it is an item's or a field's."""
     found: list[tuple[str, Object, str]] = []
     if isinstance(schema.get("items"), dict):
         found.append((f"{path}.items", schema["items"], "item"))
@@ -138,7 +138,7 @@ def _embedded(path: str, schema: Object) -> list[Cause]:
 
 
 def _valued(path: str, schema: Object) -> list[tuple[str, Object]]:
-    """The junctors; IntOrString may be written in anyOf, the only place for types."""
+    """The junctors to check: all but the anyOf of an IntOrString, the only place where types are allowed."""
     skipped: set[str] = set()
     if schema.get("x-kubernetes-int-or-string"):
         first: Any = (schema.get("allOf") or [{}])[0]

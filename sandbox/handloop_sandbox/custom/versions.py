@@ -1,9 +1,9 @@
 """
-Custom objects on their way into the storage and out of it.
+Converts custom objects to and from their storage version.
 
-Each version that an object passes prunes it by its own schema. The version that it is stored in fills in
-defaults too, with each read: a later schema shows its defaults at once. If a definition has a conversion
-webhook, the webhook converts objects to another version.
+Each version that an object passes through prunes it by its own schema. On each read, the storage version also
+fills in defaults, so the defaults of a later schema appear at once. If a definition has a conversion webhook,
+the webhook converts objects to another version.
 Follows: apiextensions pkg/apiserver/customresource_handler.go (crdConversionRESTOptionsGetter,
 schemaCoercingConverter, unstructuredDefaulter).
 """
@@ -18,7 +18,7 @@ from handloop_sandbox.wire.resource import Conversion, ServedResource
 
 
 def stored_form(resource: ServedResource, obj: Object) -> Object:
-    """An object of the served version as it is stored."""
+    """The stored form of an object of the served version."""
     return in_version(resource, [obj], resource.storage_version)[0]
 
 
@@ -28,13 +28,13 @@ def served_form(resource: ServedResource, obj: Object) -> Object:
 
 
 def served_forms(resource: ServedResource, objects: Sequence[Object]) -> list[Object]:
-    """The same for several objects, which are converted together."""
+    """The same for several objects, which are converted in one call."""
     return in_version(resource, [_filled(resource, obj) for obj in objects], resource.version)
 
 
 def in_version(resource: ServedResource, objects: Sequence[Object], version: str) -> list[Object]:
     """
-    Objects of any version in another one.
+    Objects of any version, converted to the given version.
 
     Raises: ConversionNeededError, ConversionFailedError.
     """
@@ -51,7 +51,7 @@ def in_version(resource: ServedResource, objects: Sequence[Object], version: str
 
 
 def _filled(resource: ServedResource, obj: Object) -> Object:
-    """A stored object by the schema that it is stored in."""
+    """A stored object, pruned and defaulted by the schema of its storage version."""
     schema = resource.schemas.get(obj["apiVersion"].rpartition("/")[2])
     pruned, unknown = structural.prune(schema, obj)
     filled = structural.default(schema, pruned if unknown else obj)

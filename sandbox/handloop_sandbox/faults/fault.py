@@ -1,7 +1,7 @@
 """
 Faults as data: the JSON of `POST /sandbox/faults`, and the arguments of the Python API.
 
-A fault says which requests it chooses, how many, and for how long. Its class says what it does to a request;
+A fault says which requests it hits, how many, and for how long. Its class says what it does to a request;
 handloop_sandbox.faults.watch_output says what it does to an open watch.
 """
 
@@ -50,7 +50,7 @@ class Fault(
     tag_field="fault",
 ):
     """
-    Which requests, how many, how long.
+    The common part of every fault: which requests it hits, how many, and for how long.
 
     verbs are RBAC's; none = all, or the usual ones of the fault. resources are `foos`, `foos/status` or
     `foos.example.com`. namespace, name, user, user_agent and path are patterns with `*`, "" = any. A request
@@ -60,7 +60,7 @@ class Fault(
 
     usual_verbs: ClassVar[tuple[str, ...]] = ()
     lasting: ClassVar[bool] = False
-    """Whether a watch stays hit until the fault is cleared."""
+    """Whether the fault's effect on a watch lasts until the fault is cleared."""
 
     verbs: tuple[str, ...] = ()
     resources: tuple[str, ...] = ()
@@ -74,7 +74,7 @@ class Fault(
     seconds: Annotated[float, Meta(gt=0)] | None = None
 
     def chooses(self, asked: RequestAttributes) -> bool:
-        """Whether the fault is meant for this request."""
+        """Whether this request matches the fault's fields."""
         wanted = asked.attributes
         verbs = self.verbs or self.usual_verbs
         if (verbs and wanted.verb not in verbs and "*" not in verbs) or not self.concerns(asked):
@@ -93,16 +93,16 @@ class Fault(
         )
 
     def concerns(self, asked: RequestAttributes) -> bool:
-        """Whether this kind of fault applies to such a request at all."""
+        """Whether this kind of fault can apply to such a request at all."""
         del asked
         return True
 
 
 class WatchFault(Fault, frozen=True, kw_only=True):
     """
-    A fault of watches: the open ones and, unless only_open, later ones.
+    A fault of watches: of the open ones and, unless only_open, of later ones.
 
-    after_events: each watch sends that many more watch events first.
+    after_events is the number of watch events that each watch still sends before the fault hits it.
     """
 
     usual_verbs: ClassVar[tuple[str, ...]] = ("watch",)
@@ -124,7 +124,7 @@ class Refusal(Fault, frozen=True, kw_only=True):
 
 class Error(Refusal, frozen=True, kw_only=True, tag="error"):
     """
-    An error code. reason and message default to what such a code usually has.
+    An error code. reason and message default to the usual ones of that code.
 
     retry_after is the Retry-After header: seconds, or any text.
     """
@@ -145,7 +145,7 @@ class Error(Refusal, frozen=True, kw_only=True, tag="error"):
 
 
 class Conflict(Refusal, frozen=True, kw_only=True, tag="conflict"):
-    """409, as if another client had been faster. By default for updates and patches."""
+    """409, as if another client had written first. By default for updates and patches."""
 
     usual_verbs = ("update", "patch")
 
@@ -182,7 +182,7 @@ class Latency(Fault, frozen=True, kw_only=True, tag="latency"):
 
 
 class LoseAnswer(Fault, frozen=True, kw_only=True, tag="lose-answer"):
-    """The connection breaks instead of an answer, before the request was carried out or after."""
+    """The connection breaks instead of bringing an answer, before or after the request is carried out."""
 
     usual_verbs = WRITES
     executed: bool = True
@@ -190,8 +190,8 @@ class LoseAnswer(Fault, frozen=True, kw_only=True, tag="lose-answer"):
 
 class Silence(WatchFault, frozen=True, kw_only=True, tag="silence"):
     """
-    Half-open: no more bytes come and the connection stays open, until the fault is cleared; forever, for a
-    whole answer.
+    Half-open: the connection stays open and brings no more bytes. A watch resumes when the fault is cleared;
+    any other request never gets its answer.
 
     By default for watches; other verbs can be named. executed says whether a silent request is carried out.
     """
@@ -206,13 +206,13 @@ class Silence(WatchFault, frozen=True, kw_only=True, tag="silence"):
 
 
 class DropWatch(WatchFault, frozen=True, kw_only=True, tag="drop-watch"):
-    """The stream ends: as it should, cut off (FIN without an end), or reset (RST)."""
+    """The stream ends: properly, cut off (FIN without the last chunk), or reset (RST)."""
 
     how: Literal["end", "cut", "reset"] = "end"
 
 
 class DelayWatch(WatchFault, frozen=True, kw_only=True, tag="delay-watch"):
-    """Watch events come this much later; None = when the fault is cleared."""
+    """Watch events arrive this many seconds later; None = when the fault is cleared."""
 
     lasting = True
     delay_seconds: Seconds | None = None
@@ -222,7 +222,7 @@ class DistortWatch(WatchFault, frozen=True, kw_only=True, tag="distort-watch"):
     """
     Watch events are sent twice, newest first, not at all, or as invalid bytes.
 
-    Each line is distorted by itself, except for `reverse`: it turns around the lines that are sent together.
+    Each line is distorted by itself, except for `reverse`, which reverses the lines that are sent together.
     """
 
     lasting = True
@@ -233,8 +233,8 @@ class Expire(WatchFault, frozen=True, kw_only=True, tag="expire"):
     """
     Resource versions are too old: 410 for a watch that continues from one, and for a list's further pages.
 
-    A watch, open or new, gets an ERROR watch event and ends. With as_status only new watches are hit, and get
-    the HTTP status.
+    A watch, open or new, gets an ERROR watch event and ends. With as_status only new watches are hit, and
+    they get the HTTP status.
     """
 
     usual_verbs = ("list", "watch")
@@ -258,10 +258,10 @@ class Expire(WatchFault, frozen=True, kw_only=True, tag="expire"):
 
 class Lag(WatchFault, frozen=True, kw_only=True, tag="lag"):
     """
-    Reads see old state, from this many changes ago; None = the state when the fault was asked for.
+    Reads see the state of this many changes ago; None = the state when the fault was activated.
 
     A real server whose watch cache is behind asks the store itself for a read without a resource version. So
-    does the sandbox: such a read sees the present. With consistent_reads it sees old state, too. Open watches
+    does the sandbox: such a read sees the present. With consistent_reads it also sees old state. Open watches
     are held back unless the fault has a count.
     """
 
@@ -275,7 +275,7 @@ class Lag(WatchFault, frozen=True, kw_only=True, tag="lag"):
         return asked.is_read
 
     def answers_from_the_past(self, asked: RequestAttributes) -> bool:
-        """Whether this read is answered from the past."""
+        """Whether this read is answered from old state."""
         return self.consistent_reads or bool(asked.resource_version)
 
 

@@ -1,9 +1,9 @@
 """
-The faults of a sandbox: asked for, listed, cleared, and met by requests.
+The faults of a sandbox: activated, listed, cleared, and applied to requests.
 
-Each kind of fault has a method that asks for it (error ... lag); the controls do the same over HTTP. An
-asked-for fault is an Injection, which stays in `_active` until its count, its time or clear() ends it. Three
-questions find it:
+Each kind of fault has a method that activates it (error ... lag); the controls do the same over HTTP. An
+active fault is an Injection, which stays in `_active` until its count, its time or clear() ends it. Three
+methods look it up:
 
 delay(), asked by the carrier of a request (HTTP server or transport) first: how long does the request wait?
 on_request(), asked by the engine before the core: is the request refused, lost, silent, or shown the past?
@@ -64,10 +64,10 @@ class Where(TypedDict, total=False):
 
 class Verdict(NamedTuple):
     """
-    The verdict on one request.
+    What the faults do to one request.
 
-    refusal answers the request instead of carrying it out. up_to is the newest version that it sees. lost and
-    silent: see LoseAnswer and Silence.
+    refusal is an answer in place of the request's own. up_to is the newest version that the request sees.
+    lost and silent: see LoseAnswer and Silence.
     """
 
     refusal: StatusError | None = None
@@ -80,7 +80,7 @@ UNTOUCHED = Verdict()
 
 
 class Machine(Protocol):
-    """The sandbox as faults need it. Threads: any."""
+    """What faults need of the sandbox. Threads: any."""
 
     def now(self) -> float:
         """Unix time."""
@@ -89,10 +89,10 @@ class Machine(Protocol):
         """The newest resource version."""
 
     def apply_to_open_watches(self, injection: Injection) -> None:
-        """Offer an injection to every watch that is open."""
+        """Offer an injection to every open watch."""
 
     def compact(self, resource_version: int | None = None) -> None:
-        """Forget older versions."""
+        """Forget the versions before one; None = before the newest."""
 
     def expire(self, group_resource: GroupResource | None = None) -> None:
         """Forget the history that watches continue from."""
@@ -105,13 +105,13 @@ class Faults:
     """
     The active faults of one sandbox.
 
-    State: _active has them by id, in the order they were asked for. revision rises with every change of
-    _active, so that a watch looks only then. active is true if there are any. All under _lock, a leaf.
+    State: _active has them by id, in the order of activation. revision rises with every change of _active, so
+    that a watch looks only then. active is true if there are any. All are under _lock, a leaf.
     Threads: any.
     """
 
     def __init__(self, machine: Machine, *, random: random.Random, changed: Callable[[], None]) -> None:
-        """Args: changed is called, without a lock, when open watches should look again."""
+        """Args: changed is called, with no lock held, when open watches should look again."""
         self._machine = machine
         self._random = random
         self._changed = changed
@@ -146,11 +146,11 @@ class Faults:
     def latency(
         self, delay_seconds: float, *, jitter_seconds: float = 0.0, **where: Unpack[Where]
     ) -> Injection:
-        """Have requests wait before they are worked on."""
+        """Delay requests before they are carried out."""
         return self._ask(Latency, where, delay_seconds=delay_seconds, jitter_seconds=jitter_seconds)
 
     def lose_answer(self, *, executed: bool = True, **where: Unpack[Where]) -> Injection:
-        """Break the connection instead of answering a write, or the verbs that are named."""
+        """Break the connection instead of answering writes, or the verbs that are named."""
         return self._ask(LoseAnswer, where, executed=executed)
 
     def silence(
@@ -161,7 +161,7 @@ class Faults:
         executed: bool = True,
         **where: Unpack[Where],
     ) -> Injection:
-        """Keep connections open without a byte: watches, or the verbs that are named."""
+        """Keep connections open without sending a byte: those of watches, or of the verbs that are named."""
         return self._ask(Silence, where, after_events=after_events, only_open=only_open, executed=executed)
 
     def drop_watches(
@@ -178,7 +178,7 @@ class Faults:
     def delay_watches(
         self, delay_seconds: float | None = None, *, only_open: bool = False, **where: Unpack[Where]
     ) -> Injection:
-        """Have watch events come later; None holds them back until the fault is cleared."""
+        """Delay watch events; None holds them back until the fault is cleared."""
         return self._ask(kinds.DelayWatch, where, delay_seconds=delay_seconds, only_open=only_open)
 
     def distort_watches(
@@ -206,24 +206,24 @@ class Faults:
     def lag(
         self, changes: int | None = None, *, consistent_reads: bool = False, **where: Unpack[Where]
     ) -> Injection:
-        """Let reads see the past."""
+        """Let reads see old state."""
         return self._ask(Lag, where, changes=changes, consistent_reads=consistent_reads)
 
     def compact(self, resource_version: int | None = None) -> None:
         """
         Forget everything before a version, as etcd's compaction does; None = before the newest.
 
-        Watches, exact lists and further pages from before are Expired. Open watches continue.
+        Watches, exact lists and further pages from older versions are Expired. Open watches continue.
         """
         self._machine.compact(resource_version)
         self._machine.expire()
 
     def rewind(self, *, changes: int | None = None, resource_version: int | None = None) -> int:
         """
-        Go back by a number of changes or to a version, as after the restore of a backup. Every watch ends.
+        Go back by a number of changes or to a version, as if a backup were restored. Every watch ends.
 
-        Returns: the newest version from now on; the later ones are given out again. Raises: ValueError when
-        that version is forgotten.
+        Returns: the newest version from now on; later versions are used a second time. Raises: ValueError if
+        that version has been forgotten.
         """
         return self._machine.rewind(changes=changes, resource_version=resource_version)
 
@@ -255,7 +255,7 @@ class Faults:
             return [*self._active.values()]
 
     def clear(self, name: str | None = None) -> int:
-        """End one fault, or all. Returns: how many."""
+        """End one fault, or all. Returns: how many were ended."""
         with self._lock:
             names = [*self._active] if name is None else [name] if name in self._active else []
             for found in names:
@@ -277,7 +277,7 @@ class Faults:
             return seconds
 
     def on_request(self, asked: RequestAttributes, now: float, version: int) -> Verdict:
-        """The verdict on a request that is about to be carried out; version is the newest one."""
+        """The verdict on a request about to be carried out; version is the newest resource version."""
         with self._lock:
             self._end_those_due_locked(now)
             verdict = UNTOUCHED
@@ -291,9 +291,9 @@ class Faults:
         self, asked: RequestAttributes, known: set[str], now: float, *, opening: bool
     ) -> builtins.list[Injection]:
         """
-        The injections that affect a watch and are not yet in known; they are added to it.
+        The injections that affect a watch and are not in known yet; this call adds them to known.
 
-        Args: opening = the watch was only just opened.
+        Args: opening = the watch has just been opened.
         """
         with self._lock:
             self._end_those_due_locked(now)
@@ -308,17 +308,17 @@ class Faults:
             return found
 
     def offer(self, injection: Injection, asked: RequestAttributes) -> bool:
-        """Whether an injection takes hold of this watch."""
+        """Whether an injection affects this watch. Counts the watch if so."""
         with self._lock:
             return self._claim_locked(injection, asked)
 
     def end_those_due(self, now: float) -> None:
-        """End the faults whose time is up."""
+        """End the faults whose time has passed."""
         with self._lock:
             self._end_those_due_locked(now)
 
     def next_wake(self) -> float | None:
-        """The unix time at which a fault ends by itself."""
+        """The unix time at which the next fault ends by itself; None if none will."""
         if not self.active:
             return None
         with self._lock:
@@ -337,7 +337,7 @@ class Faults:
     def _applied_locked(
         self, injection: Injection, asked: RequestAttributes, version: int, verdict: Verdict
     ) -> Verdict:
-        """The verdict with what one more fault adds."""
+        """The verdict plus the effect of one more fault."""
         match injection.fault:
             case Refusal() as fault if self._claim_locked(injection, asked):
                 return verdict._replace(refusal=fault.status(asked))
@@ -356,7 +356,7 @@ class Faults:
     def _claim_locked(self, injection: Injection, asked: RequestAttributes) -> bool:
         claimed = injection.claim(asked)
         if claimed and injection.is_spent and not injection.fault.lasting:
-            # its watches still hold it, but it is no longer listed
+            # watches that have the injection keep it, but it is no longer listed
             self._active.pop(injection.id, None)
             self._moved_locked()
         return claimed
@@ -374,7 +374,7 @@ class Faults:
 
 
 def _is_over_at_once(fault: Fault) -> bool:
-    """Whether a fault has done its work once the open watches were asked."""
+    """Whether a fault ends as soon as it has been applied to the open watches."""
     return isinstance(fault, WatchFault) and fault.only_open and not fault.lasting
 
 
@@ -389,5 +389,5 @@ def _holds_watch(fault: WatchFault, asked: RequestAttributes, *, opening: bool) 
 
 
 def _refuses(fault: Expire, asked: RequestAttributes) -> bool:
-    """Whether the request itself is answered with 410. Otherwise a watch gets a watch event."""
+    """Whether the request itself gets the 410; otherwise its watch gets an ERROR watch event."""
     return asked.verb == "list" or (fault.as_status and asked.resource_version not in ("", "0"))

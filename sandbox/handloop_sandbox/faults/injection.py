@@ -14,7 +14,7 @@ from handloop_sandbox.faults.request_attributes import RequestAttributes
 
 class Injection:
     """
-    A fault that was asked for; as the context of a `with`, it ends with the block.
+    An activated fault. Used in a `with` statement, it ends with the block.
 
     State: skipped and hits count requests and watches. over is true once the fault was cleared or its time is
     up. All are written under the lock of its Faults.
@@ -29,7 +29,7 @@ class Injection:
         resource_version: int,
         clear: Callable[[str], object],
     ) -> None:
-        """Args: name is its id, ends_at unix time, resource_version the newest one at that moment."""
+        """Args: name is its id, ends_at a unix time, resource_version the newest one at activation."""
         self.fault = fault
         self.id = name
         self.ends_at = ends_at
@@ -41,15 +41,15 @@ class Injection:
 
     @property
     def is_spent(self) -> bool:
-        """Whether it has hit as many requests as it should."""
+        """Whether the fault has hit `count` requests."""
         return self.fault.count is not None and self.hits >= self.fault.count
 
     def clear(self) -> None:
-        """End it; a second call does nothing."""
+        """End the fault; a second call does nothing."""
         self._clear(self.id)
 
     def claim(self, asked: RequestAttributes) -> bool:
-        """Whether it hits this request. Counts the request. Locks: its Faults' lock is held."""
+        """Whether the fault hits this request, which is counted. Locks: the lock of its Faults is held."""
         if self.over or self.is_spent or not self.fault.chooses(asked):
             return False
         if self.skipped < self.fault.skip:
@@ -59,7 +59,7 @@ class Injection:
         return True
 
     def newest_visible(self, resource_version: int) -> int:
-        """The newest version that a Lag shows when resource_version is the newest there is."""
+        """The newest version that a Lag shows while resource_version is the newest in the store."""
         assert isinstance(self.fault, Lag)
         if self.fault.changes is None:
             return min(self._asked_at_version, resource_version)

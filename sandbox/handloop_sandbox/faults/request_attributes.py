@@ -1,4 +1,4 @@
-"""A request in the words by which faults choose requests."""
+"""The attributes of a request by which faults choose it."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class RequestAttributes:
     """
     One request.
 
-    attributes.plural is "" for a document of the server (`/version`, discovery). resource_version is as the
-    client wrote it, "" = none. continued is true for a further page of a list.
+    attributes.plural is "" for a document of the server (`/version`, discovery). resource_version is the text
+    that the client sent, "" = none. continued is true for a further page of a list.
     """
 
     attributes: Attributes
@@ -30,17 +30,17 @@ class RequestAttributes:
 
     @property
     def verb(self) -> str:
-        """What RBAC calls it: `get`, `list`, `watch`, `create`, ..."""
+        """The request's RBAC verb: `get`, `list`, `watch`, `create`, ..."""
         return self.attributes.verb
 
     @property
     def is_read(self) -> bool:
-        """Whether it reads objects."""
+        """Whether the request reads objects."""
         return bool(self.attributes.plural) and self.verb in ("get", "list", "watch")
 
     def is_about(self, resource: str) -> bool:
         """
-        Whether it is a request on `foos`, `foos.example.com`, `foos/status` or `foos.example.com/status`.
+        Whether the request is on `foos`, `foos.example.com`, `foos/status` or `foos.example.com/status`.
 
         As in RBAC, `foos` does not include its subresources; `foos/*` means all of them, `*` everything.
         """
@@ -54,7 +54,7 @@ class RequestAttributes:
 
 
 def attributes_of(request: Request, user: User) -> RequestAttributes:
-    """Describe a request."""
+    """The attributes of a request."""
     query = request.query
     return RequestAttributes(
         attributes=_attributes(request),

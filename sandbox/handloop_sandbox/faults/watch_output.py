@@ -1,7 +1,7 @@
 """
-The client's end of a watch: the lines of its watcher, as far as faults let them through.
+The client's end of a watch: the lines of its watcher that faults let through.
 
-Without faults an output passes on what its watcher has. Under faults it keeps lines until they may be sent.
+Without faults, an output passes on its watcher's lines. With faults, it holds lines until they may be sent.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class WatchOutput:
     One open watch as its client sees it.
 
     State: the carrier sets paused while the client has enough to read; nothing is due then. ended is set with
-    the last lines; broken is how the connection ends, "" = as it should. _injections hold this watch, _known
-    are those that it has looked at. _held are the lines that wait, each with its time of
-    arrival. _sent counts the lines that went out. _opening is true before the first.
+    the last lines; broken is how the connection ends, "" = properly. _injections affect this watch, _known
+    are those that it has looked at. _held has the lines that wait, each with its time of
+    arrival. _sent counts the lines that went out. _opening is true before the first look.
     Threads: the engine's lock is held throughout.
     """
 
@@ -60,7 +60,7 @@ class WatchOutput:
         return self._watcher.subscription
 
     def take(self, now: float) -> list[bytes]:
-        """The lines that go out now, oldest first."""
+        """Take the lines that are to be sent now, oldest first."""
         if self.ended:
             return []
         if not self._is_touched():
@@ -79,7 +79,7 @@ class WatchOutput:
         return lines
 
     def arrive(self, now: float) -> None:
-        """After a commit: start the wait of delayed lines now, not at the next look."""
+        """Take the lines of a commit at once, so that a delay counts from now and not from the next look."""
         if self.ended or not self._is_touched():
             return
         self._look(now)
@@ -97,7 +97,7 @@ class WatchOutput:
         return self._may_take() and self._watcher.is_due(now, up_to=self._up_to())
 
     def next_wake(self) -> float:
-        """The unix time at which something is due even without changes, infinity = never."""
+        """The unix time at which a line or an end is due even without changes, infinity = never."""
         if self.paused:
             return inf
         if not self._is_touched():
@@ -118,7 +118,7 @@ class WatchOutput:
         return self._faults.active or bool(self._injections) or bool(self._held)
 
     def _look(self, now: float) -> None:
-        """Find out which faults hold this watch, once for each change of the faults."""
+        """Find out which faults affect this watch, once for each change of the faults."""
         if self._revision != self._faults.revision:
             opening, self._opening = self._opening, False
             self._injections += self._faults.affecting_watch(self._asked, self._known, now, opening=opening)
@@ -162,7 +162,7 @@ class WatchOutput:
         return (i.fault for i in self._injections if not i.over and isinstance(i.fault, kind))
 
     def _quota(self) -> float:
-        """How many lines may go out before the stream is over."""
+        """How many more lines may be sent before a fault ends the stream."""
         limits = [fault.after_events for fault in self._holding(DropWatch)]
         limits += [fault.after_events for fault in self._holding(Expire)]
         return min(limits, default=inf) - self._sent
@@ -171,14 +171,14 @@ class WatchOutput:
         return min((fault.after_events for fault in self._holding(Silence)), default=inf) - self._sent
 
     def _delay(self) -> float:
-        """How long lines wait, infinity = until a fault is cleared."""
+        """How many seconds lines wait, infinity = until a fault is cleared."""
         return max(
             (inf if f.delay_seconds is None else f.delay_seconds for f in self._holding(DelayWatch)),
             default=0.0,
         )
 
     def _up_to(self) -> int | None:
-        """The newest version that may be seen, None = all."""
+        """The newest resource version that the client may see, None = all."""
         newest = self._state.resource_version
         limits = [
             injection.newest_visible(newest)
@@ -191,7 +191,7 @@ class WatchOutput:
         return self._room_before_silence() > 0 and self._delay() < inf
 
     def _may_take(self) -> bool:
-        """Whether to take more from the watcher: not while nothing could be sent."""
+        """Whether to take more from the watcher: false while nothing could be sent."""
         return not self._watcher.ended and self._may_send() and len(self._held) < self._room_before_silence()
 
 

@@ -1,4 +1,4 @@
 """
-The stages of every request, for any verb: routes, authorization, bodies, the form of the answer; and
+The stages that requests of all verbs go through (routes, authorization, bodies, the form of the answer), and
 the documents that are not objects (discovery, OpenAPI, health).
 """

@@ -29,7 +29,7 @@ ANONYMOUS: Final = User("system:anonymous", (UNAUTHENTICATED,))
 
 
 class Attributes(NamedTuple):
-    """What a request wants to do; subresource and name may be ""."""
+    """The action that a request asks for; subresource and name may be ""."""
 
     verb: str
     group: str
@@ -40,12 +40,12 @@ class Attributes(NamedTuple):
 
     @property
     def resource(self) -> str:
-        """The resource as rules name it: `pods` or `pods/log`."""
+        """The resource as RBAC rules name it: `pods` or `pods/log`."""
         return f"{self.plural}/{self.subresource}" if self.subresource else self.plural
 
 
 class PathAttributes(NamedTuple):
-    """What a request on a path that is not a resource wants to do."""
+    """The action that a request asks for on a path that is not a resource."""
 
     verb: str
     path: str
@@ -55,7 +55,7 @@ def attributes(path: ResourcePath, verb: str, fields: str = "") -> Attributes:
     """
     The attributes of a request on a resource.
 
-    Args: fields is its field selector: a list or watch of one name is allowed by a rule for that name.
+    Args: fields is its field selector: a rule for one name also allows a list or watch of that name.
     """
     namespace, name = path.namespace, path.name
     if (path.group, path.plural) == ("", "namespaces"):
@@ -92,27 +92,27 @@ def forbidden_access(user: User, wanted: Attributes) -> StatusError:
 
 
 def check_path(state: State, user: User, verb: str, path: str) -> None:
-    """Refuse (403) a path that is not a resource."""
+    """Refuse (403) a request, on a path that is not a resource, that no rule allows."""
     if not path_allowed(state, user, verb, path):
         raise forbidden_path(user.name, verb, path)
 
 
 def allowed(state: State, user: User, wanted: Attributes) -> bool:
-    """Whether some rule allows a request on a resource."""
+    """Whether any rule allows a request on a resource."""
     if _MASTERS in user.groups:
         return True
     return any(rule_allows(rule, wanted) for rule in _rules(state, user, wanted.namespace))
 
 
 def path_allowed(state: State, user: User, verb: str, path: str) -> bool:
-    """Whether a path that is not a resource may be used."""
+    """Whether any rule allows a request on a path that is not a resource."""
     if _MASTERS in user.groups:
         return True
     return any(rule_allows_path(rule, verb, path) for rule in _rules(state, user, ""))
 
 
 def service_account(namespace: str, name: str, uid: str) -> User:
-    """The user a pod's token stands for."""
+    """The user that a service account's token authenticates."""
     groups = ("system:serviceaccounts", f"system:serviceaccounts:{namespace}", AUTHENTICATED)
     return User(f"system:serviceaccount:{namespace}:{name}", groups, uid)
 
@@ -123,7 +123,7 @@ def is_master(user: User) -> bool:
 
 
 def rules(state: State, user: User, namespace: str) -> list[Mapping[str, Any]]:
-    """The rules that apply to a user in a namespace; "" = those that apply everywhere."""
+    """The rules that apply to a user in a namespace; for "", the cluster-wide rules."""
     return list(_rules(state, user, namespace))
 
 
@@ -133,7 +133,7 @@ def _rules(state: State, user: User, namespace: str) -> Iterator[Mapping[str, An
 
 
 def grants(state: State, user: User, namespace: str) -> Iterator[tuple[str, list[Mapping[str, Any]] | None]]:
-    """The name and rules of each role that a user has in a namespace; None for a role that is missing."""
+    """The name and rules of each role that a user has in a namespace; a missing role's rules are None."""
     bindings = [(binding, "") for binding in state.list(CLUSTER_ROLE_BINDINGS)]
     if namespace:
         bindings += [(binding, namespace) for binding in state.list(ROLE_BINDINGS, namespace)]
@@ -144,7 +144,7 @@ def grants(state: State, user: User, namespace: str) -> Iterator[tuple[str, list
 
 
 def role_rules(state: State, reference: Mapping[str, str], namespace: str) -> list[Mapping[str, Any]] | None:
-    """The rules of the role that a binding in a namespace names; None when it is missing."""
+    """The rules of the role that a binding in a namespace names; None when that role is missing."""
     clustered = reference["kind"] == "ClusterRole"
     role = state.get(CLUSTER_ROLES if clustered else ROLES, "" if clustered else namespace, reference["name"])
     return None if role is None else role.get("rules") or []

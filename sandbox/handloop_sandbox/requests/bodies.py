@@ -1,5 +1,5 @@
 """
-Request bodies: from bytes in JSON, YAML or protobuf to an object of the kind that the path names.
+Request bodies: decodes JSON, YAML or protobuf into an object of the kind that the path names.
 
 Follows: apimachinery pkg/runtime/serializer, apiserver pkg/endpoints/handlers/create.go
 (transformDecodeError), apiextensions schemaCoercingDecoder.
@@ -41,7 +41,7 @@ class UnrecognizedError(ValueError):
 
 
 class MisfitError(ValueError):
-    """A body names its kind and does not fit it; the message is Go's."""
+    """A body does not fit the kind that it names; the message is Go's."""
 
     def __init__(self, message: str, *, kind: str, version: str) -> None:
         super().__init__(message)
@@ -50,7 +50,7 @@ class MisfitError(ValueError):
 
 
 def media_type(header: str) -> str:
-    """The media type of a Content-Type header; none means JSON."""
+    """The media type in a Content-Type header; JSON if the header is empty."""
     return header.partition(";")[0].strip().lower() or JSON
 
 
@@ -82,7 +82,7 @@ def decode_value(
     value: Any, strict: list[str], resource: ServedResource, catalog: Catalog, *, text: bytes = b""
 ) -> Decoded:
     """
-    An object from parsed JSON; strict are the complaints of the parser.
+    An object from parsed JSON; strict has the parser's complaints.
 
     Raises: UnrecognizedError, MisfitError.
     """
@@ -131,7 +131,7 @@ def read_options(body: bytes, content_type: str) -> Mapping[str, Any] | None:
 
 
 def pseudo_resource(group: str, version: str, kind: str, schema: str) -> ServedResource:
-    """A kind that is only sent (Scale, Binding, Eviction), as decoding sees it; schema is its name."""
+    """A resource for decoding a kind that is only sent (Scale, Binding); schema is a schema's name."""
     return ServedResource(
         group=group,
         version=version,
@@ -147,13 +147,13 @@ def pseudo_resource(group: str, version: str, kind: str, schema: str) -> ServedR
 
 
 def wrong_version(given: str, expected: str) -> StatusError:
-    """The refusal (400) of an object of another version than the path's."""
+    """The refusal (400) of an object whose version is not the path's."""
     text = f"the API version in the data ({given}) does not match the expected API version ({expected})"
     return bad_request(text)
 
 
 _UNSERVED: Final = frozenset({("apiextensions.k8s.io/v1beta1", "CustomResourceDefinition")})
-"""What can be read, and is no longer served: a refusal names its version, not its kind."""
+"""Kinds that can be decoded but are no longer served: the refusal names the version, not the kind."""
 
 
 def no_kind(kind: str, api_version: str) -> str:
@@ -162,7 +162,7 @@ def no_kind(kind: str, api_version: str) -> str:
 
 
 def _parse(body: bytes, kind: str) -> tuple[Any, list[str]]:
-    """A value, and the complaints of strict decoding about members that occur twice."""
+    """The value, and the complaints of strict decoding about duplicate members."""
     try:
         text = body.decode()
     except UnicodeDecodeError as error:

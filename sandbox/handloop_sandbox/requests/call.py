@@ -26,7 +26,7 @@ _INCLUDES = ("", "Metadata", "Object", "None")
 @dataclass(slots=True)
 class Call:
     """
-    Everything that a verb needs; warnings and changes grow while it works.
+    Everything that a verb needs. The verb adds to warnings and changes.
 
     trusted is true for the writes of simulated controllers, which need no resource version.
     """
@@ -46,32 +46,32 @@ class Call:
 
     @property
     def collection(self) -> GroupResource:
-        """Where the resource's objects are stored."""
+        """The collection that stores the resource's objects."""
         return collection_of(self.resource)
 
     @property
     def namespace(self) -> str:
-        """The namespace of the path; "" = all, or a cluster-scoped kind."""
+        """The namespace in the path; "" = all namespaces, or a cluster-scoped kind."""
         return self.path.namespace
 
     @property
     def name(self) -> str:
-        """The object of the path."""
+        """The object name in the path."""
         return self.path.name
 
     def stored(self) -> Stored | None:
-        """The object of the path as it is."""
+        """The stored object of the path."""
         return self.state.stored(self.collection, self.namespace, self.name)
 
     def read(self) -> Stored | None:
-        """The same from etcd: a webhook is asked again. Lists, watches and changes begin with a cache."""
+        """stored() read from etcd: a webhook converts it again. Lists, watches and writes use a cache."""
         stored = self.stored()
         return (
             stored if stored is None or self.resource.conversion is None else Stored(stored.object, stored.rv)
         )
 
     def transaction(self, *, dry_run: bool) -> Transaction:
-        """Begin a transaction; commit() takes its changes over."""
+        """Begin a transaction; pass it to commit() afterwards."""
         return Transaction(self.state, dry_run=dry_run)
 
     def commit(self, transaction: Transaction) -> None:
@@ -79,26 +79,26 @@ class Call:
         self.changes += transaction.changes
 
     def manager(self, options: WriteOptions) -> str:
-        """The field manager: as given, else from the user agent."""
+        """The field manager: the one in the options, else the user agent's."""
         if options.field_manager:
             return options.field_manager
         agent = self.request.headers.get("user-agent", "").partition("/")[0]
         return "".join(char for char in agent if char.isprintable())[:_MAX_MANAGER] or "unknown"
 
     def warn(self, text: str) -> None:
-        """Tell the client something in a Warning header, once."""
+        """Send the client a text in a Warning header; the same text is sent only once."""
         if text not in self.warnings:
             self.warnings.append(text)
 
     def refused(self, obj: Object, text: str) -> StatusError:
-        """403 by admission, which knows an object with a generated name by its prefix."""
+        """A 403 by admission; an object that has no name yet is called by its generateName."""
         name, prefix = (obj["metadata"].get(member) or "" for member in ("name", "generateName"))
         return forbidden(
             self.resource, prefix if prefix and (self.makes_name or self.trusted) else name, text
         )
 
     def presentation(self, shown: ServedResource | None = None) -> Presentation:
-        """The form of this request's answers; shown is the kind of an answer about a subresource."""
+        """The form of this request's answers; shown is the resource to show if it is not the path's."""
         include = self.request.query.get("includeObject") or ""
         if self.form.shape == "Table" and include not in _INCLUDES:
             text = "must be 'Metadata', 'Object', 'None', or empty"
@@ -108,12 +108,12 @@ class Call:
         return presentation(self.form, shown or self.resource, include=include or "Metadata")
 
     def answer(self, stored: Stored, code: int = 200) -> Response:
-        """An object."""
+        """An answer with a stored object."""
         parts = self.presentation().one(stored, self.context.now)
         return Response(code, self.headers(), parts)
 
     def answer_value(self, value: Object | Status, code: int = 200) -> Response:
-        """A document that is not stored: a Status, a review."""
+        """An answer with a document that is not stored: a Status, a review."""
         return Response(code, self.headers(), (self.form.encode_value(value),))
 
     def headers(self) -> Headers:

@@ -2,9 +2,9 @@
 Kinds whose stored form differs from the served one.
 
 Events of both groups are stored as core/v1, autoscalers as v2, custom resources in the storage version of
-their definition (versions.py). Lists that Go never omits are stored as null when they are empty: in protobuf
-there are none. Other kinds are stored as served, apart from their apiVersion. Definitions of custom
-resources are stored as JSON and keep their empty lists.
+their definition (versions.py). Lists that Go never omits are stored as null when empty, since protobuf has no
+empty lists. Other kinds are stored as served, except for their apiVersion. Definitions of custom resources
+are stored as JSON and keep their empty lists.
 Follows: kubernetes pkg/apis/events/v1 conversion.go, k8s.io/api generated.proto.
 """
 
@@ -23,7 +23,7 @@ from handloop_sandbox.wire.resource import GroupResource, Schema, ServedResource
 
 _EVENTS_GROUP: Final = "events.k8s.io"
 
-# events.k8s.io/v1 field -> core/v1 field; the others have the same name in both
+# events.k8s.io/v1 field -> core/v1 field; all other fields have the same name in both
 _CORE_NAMES: Final = {
     "regarding": "involvedObject",
     "note": "message",
@@ -37,12 +37,12 @@ _EVENTS_NAMES: Final = {core: name for name, core in _CORE_NAMES.items()}
 
 
 def collection_of(resource: ServedResource) -> GroupResource:
-    """The collection a resource's objects are stored in."""
+    """The collection that a resource's objects are stored in."""
     return EVENTS if _is_event(resource) else resource.group_resource
 
 
 def converter(resource: ServedResource) -> Callable[[Object], Object] | None:
-    """Turns a stored object into the served version; None when only the apiVersion differs."""
+    """A function from stored objects to the served version; None when only the apiVersion differs."""
     if _is_event(resource):
         return _to_events_v1
     if resource.custom:
@@ -51,7 +51,7 @@ def converter(resource: ServedResource) -> Callable[[Object], Object] | None:
 
 
 def to_storage(resource: ServedResource, obj: Object) -> Object:
-    """An object of the served version as it is stored."""
+    """The stored form of an object of the served version."""
     if _is_event(resource):
         return {**_renamed(obj, _CORE_NAMES), "apiVersion": "v1"}
     if _is_v1_autoscaler(resource):
@@ -65,12 +65,12 @@ def to_storage(resource: ServedResource, obj: Object) -> Object:
 
 
 def with_unseen(resource: ServedResource, new: Object, old: Object) -> Object:
-    """A new object of the served version, with the parts of the old one that this version does not show."""
+    """A new object of the served version plus the parts of the old object that this version does not show."""
     return autoscaler_versions.with_status_of(new, old) if _is_v1_autoscaler(resource) else new
 
 
 def stored_field(resource: ServedResource, field: str) -> str:
-    """A selectable field of the served version as the stored object calls it."""
+    """The stored object's name for a selectable field of the served version."""
     if not _is_event(resource):
         return field
     first, dot, rest = field.partition(".")
@@ -99,7 +99,7 @@ _DEEPEST: Final = 4
 
 
 def as_stored(resource: ServedResource, obj: dict[str, Any]) -> dict[str, Any]:
-    """An object with null for its empty lists that are never omitted, outside of other lists."""
+    """An object with null in place of empty lists that Go never omits, except for those inside lists."""
     for path in _paths(resource):
         if _at(obj, path) == []:
             obj = _with_null(obj, path)

@@ -1,5 +1,5 @@
 """
-The user of a bearer token: one that the sandbox was given, or a service account.
+The user of a bearer token: a user that the sandbox was configured with, or a service account.
 
 Follows: kubernetes pkg/serviceaccount/{claims,legacy}.go, apiserver pkg/authentication.
 """
@@ -25,11 +25,11 @@ _ACCOUNTS: Final = GroupResource("", "serviceaccounts")
 
 
 class InvalidTokenError(Exception):
-    """A token stands for nobody; its text says what is wrong with it beyond that, if anything."""
+    """A token authenticates nobody; the error's text has details, if there are any."""
 
 
 class Identity(NamedTuple):
-    """A user, and which of the audiences asked for his token is meant for."""
+    """A user, and those of the requested audiences that the token is valid for."""
 
     user: User
     audiences: tuple[str, ...]
@@ -49,7 +49,7 @@ class Credentials(NamedTuple):
 
         Raises: InvalidTokenError.
         """
-        given = token.encode(errors="surrogateescape")  # a header may hold any bytes
+        given = token.encode(errors="surrogateescape")  # a header may contain any bytes
         for text, user in (self.users or {}).items():
             if secrets.compare_digest(text.encode(), given):
                 return Identity(user, tuple(audiences))
@@ -90,7 +90,7 @@ def _check_secret(secret: Object | None, token: str) -> None:
 
 
 def _extra(state: State, namespace: str, claims: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
-    """What a short-lived token says about itself, and about the pod and node that it is bound to."""
+    """The user's extra fields from a short-lived token: its id, and the pod and node that it is bound to."""
     extra: dict[str, tuple[str, ...]] = {f"{_ABOUT}credential-id": (f"JTI={claims['jti']}",)}
     for kind, reference in tokens.bound_to(claims).items():
         found = state.get(_COLLECTIONS[kind], "" if kind == "node" else namespace, reference.name)

@@ -1,5 +1,5 @@
 """
-Custom resource definitions: the resources that they add, and how they are established and removed.
+Custom resource definitions: the resources that they serve, and how they are established and removed.
 
 `catalog` makes the served resources from the definitions. `DefinitionController` accepts names, establishes
 definitions and removes the objects of deleted ones; `begin_removal` is the first step of a DELETE.
@@ -39,7 +39,7 @@ def condition_status(crd: Object, kind: str) -> str:
 
 
 def definition_of(state: State, resource: ServedResource) -> Object | None:
-    """The definition a custom resource comes from."""
+    """The definition of a custom resource."""
     return state.get(DEFINITIONS, "", f"{resource.plural}.{resource.group}")
 
 
@@ -85,21 +85,21 @@ def catalog(state: State, *, revision: int, known: Known | None = None) -> Catal
     """
     Everything served: the built-in kinds, and those of established definitions.
 
-    Args: known has the conversions that the current work may use.
+    Args: known has the conversion results available so far.
     """
     served = served_by(state.list(DEFINITIONS), known)
     return Catalog((*builtin_resources(), *served), revision=revision)
 
 
 def served_by(definitions: Iterable[Object], known: Known | None = None) -> Iterator[ServedResource]:
-    """What established definitions serve: group by group, the preferred version of each first."""
+    """The resources of established definitions: group by group, the preferred version of each first."""
     established = [crd for crd in definitions if condition_status(crd, "Established") == "True"]
     found = [resource for crd in established for resource in _resources(crd, known or Known())]
     yield from sorted(found, key=lambda resource: (resource.group, _version_rank(resource.version)))
 
 
 def redefined(before: Catalog, after: Catalog) -> list[GroupResource]:
-    """The collections of custom resources whose definition has gone or changed."""
+    """The collections of custom resources whose definition was removed or changed."""
     found = {
         resource.group_resource: None
         for resource in before.resources
@@ -126,7 +126,7 @@ def _resources(crd: Object, known: Known) -> Iterator[ServedResource]:
 
 
 def _conversion(crd: Object, known: Known) -> WebhookConversion | None:
-    """The webhook of a definition."""
+    """The webhook conversion of a definition; None without one."""
     conversion, metadata = crd["spec"].get("conversion") or {}, crd["metadata"]
     if conversion.get("strategy") != "Webhook":
         return None
@@ -207,10 +207,10 @@ def _version_rank(version: str) -> tuple[int, int, int, int, str]:
 
 class DefinitionController:
     """
-    Accepts names, establishes definitions, and deletes the resources of definitions that go.
+    Accepts names, establishes definitions, and deletes the resources of definitions that are being deleted.
 
-    State: _failures says of definitions why their resources could not be deleted, _again_at when that is
-    tried again. Every step looks at the definitions as they are.
+    State: _failures has why a definition's resources could not be deleted, _again_at when the deletion is
+    retried. Every step looks at the definitions as they are.
     """
 
     name = "kube-apiserver"
@@ -244,7 +244,7 @@ class DefinitionController:
                 names[change.name] = None
                 if change.type is ChangeType.DELETED:
                     self._failures.pop(change.name, None)
-                    # names that were taken may be free again
+                    # names that the deleted definition had taken may be free again
                     names.update(dict.fromkeys(crd["metadata"]["name"] for crd in state.list(DEFINITIONS)))
             elif change.type is ChangeType.DELETED:
                 names[str(change.group_resource)] = None
@@ -265,7 +265,7 @@ def _writes(state: State, crd: Object, now: str, failure: str) -> Iterator[Write
 
 
 def _with_approval(crd: Object, now: str) -> Object:
-    """A definition that says whether its protected group was approved."""
+    """A definition with the condition that says whether its protected group was approved."""
     approved = (crd["metadata"].get("annotations") or {}).get(APPROVAL)
     if not approved or not is_protected(crd["spec"]["group"]):
         return crd
@@ -278,7 +278,7 @@ def _with_approval(crd: Object, now: str) -> Object:
 
 
 def _with_names(state: State, crd: Object, now: str) -> Object:
-    """A definition with the subset of its names that no other definition of its group has taken."""
+    """A definition with its accepted names: those that no other definition of its group has taken."""
     wanted = crd["spec"]["names"]
     conflict = _conflict(state, crd)
     if conflict is None:

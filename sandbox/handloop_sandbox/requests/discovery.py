@@ -1,5 +1,5 @@
 """
-The served resources, as clients ask for them: aggregated (one answer), or group by group.
+The discovery documents: the served resources aggregated in one answer, or group by group.
 
 Follows: apiserver pkg/endpoints/discovery (aggregated, legacy.go, storageversionhash.go), and
 apiextensions-apiserver pkg/apiserver/customresource_discovery_controller.go for the order of custom
@@ -166,7 +166,7 @@ def _aggregated_resource(resource: ServedResource) -> Document:
 
 
 def _response_kind(resource: ServedResource, sub: Subresource | None) -> Document:
-    """Built-in kinds leave the parent's group and version out, custom ones repeat them."""
+    """The kind of an answer. Built-in kinds omit the parent's group and version, custom ones repeat them."""
     kind = resource.kind if sub is None else sub.kind
     if sub is not None and sub.version:
         return {"group": sub.group, "version": sub.version, "kind": kind}

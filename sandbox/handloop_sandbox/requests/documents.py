@@ -36,7 +36,7 @@ _DISCOVERY_DEPTH: Final = 3
 
 
 class Site(NamedTuple):
-    """What a document is made from."""
+    """The data that documents are made from."""
 
     state: State
     catalog: Catalog
@@ -69,7 +69,7 @@ def document(site: Site, request: Request, parts: Sequence[str]) -> Response:
 
 
 def _has_head(catalog: Catalog, parts: tuple[str, ...]) -> bool:
-    """Whether HEAD is answered. The routers of built-in groups know only GET."""
+    """Whether a path answers HEAD: the routers of built-in groups know only GET."""
     match parts:
         case ("version",) | ("api", *_):
             return False
@@ -114,7 +114,7 @@ def _openapi(site: Site, request: Request, version: str, path: str) -> Response:
 def _published(
     request: Request, found: bytes, caching: tuple[str, str], as_protobuf: Callable[[bytes], bytes]
 ) -> Response:
-    """An OpenAPI document in the requested type; an empty body if there is none."""
+    """An OpenAPI document in the requested media type; 406 with an empty body if that type is not served."""
     protobuf = openapi_protobuf.V2 if as_protobuf is openapi_protobuf.version_2 else openapi_protobuf.V3
     available = (JSON, protobuf, protobuf.replace(".v1.0", "@v1.0"))
     chosen = choose(request.headers.get("accept", ""), available)

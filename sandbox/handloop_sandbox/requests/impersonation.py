@@ -1,9 +1,9 @@
 """
-Who impersonates another user, by the Impersonate headers, and who may.
+Impersonation: the user that the Impersonate headers name, and the check that the sender may act as that user.
 
 Each part of the other user needs the verb `impersonate`: on users or serviceaccounts, groups, uids, and
-userextras/NAME. Differs: the rights of constrained impersonation (`impersonate-on:...`) give nothing, though
-a refusal of the user names them, as a real server's first one does.
+userextras/NAME. Differs: the rights of constrained impersonation (`impersonate-on:...`) have no effect, but
+a refusal of the user names them, as a real server's first refusal does.
 Follows: kubernetes apiserver pkg/endpoints/filters/impersonation.
 """
 
@@ -38,10 +38,10 @@ def acting_user(
     state: State, user: User, headers: Mapping[str, str], wanted: Attributes | PathAttributes
 ) -> User:
     """
-    The user that a request is made as; a service account is in its groups.
+    The user as whom a request is carried out; a service account gets its usual groups.
 
-    Args: wanted is what the request wants to do.
-    Raises: StatusError 400 without a user's name, 403 when user may not act as another one.
+    Args: wanted is the action that the request asks for.
+    Raises: StatusError 400 if no user is named, 403 if user may not act as the other one.
     """
     asked = _asked(headers)
     if not asked.name:
@@ -58,7 +58,7 @@ def acting_user(
 
 
 def _asked(headers: Mapping[str, str]) -> User:
-    """The user that the headers name; name "" = none."""
+    """The user that the headers name; one with the name "" if they name none."""
     groups = tuple(filter(None, headers.get("impersonate-group", "").split("\n")))
     extra = {
         unquote(name.removeprefix(_EXTRA)): tuple(value.split("\n"))
@@ -83,7 +83,7 @@ def _rights(asked: User) -> Iterator[Attributes]:
 
 
 def _refusal(user: User, right: Attributes, wanted: Attributes | PathAttributes) -> StatusError:
-    """The refusal of the user itself: it names the request, by the verb of constrained impersonation."""
+    """The refusal to act as the user; it names the request, with the verb of constrained impersonation."""
     verb = f"impersonate-on:{'serviceaccount' if right.namespace else 'user-info'}:{wanted.verb}"
     if isinstance(wanted, PathAttributes):
         return forbidden_path(user.name, verb, wanted.path)
@@ -91,7 +91,7 @@ def _refusal(user: User, right: Attributes, wanted: Attributes | PathAttributes)
 
 
 def _with_usual_group(asked: User) -> tuple[str, ...]:
-    """The groups with that of all who are known, or unknown, unless one of the two is there."""
+    """The groups plus system:authenticated or system:unauthenticated, unless they include either."""
     if asked.name == ANONYMOUS.name:
         return asked.groups if UNAUTHENTICATED in asked.groups else (*asked.groups, UNAUTHENTICATED)
     known = {AUTHENTICATED, UNAUTHENTICATED} & set(asked.groups)

@@ -1,10 +1,10 @@
 """
 `/openapi/v3`: the schemas and patch parameters that kubectl apply, create, diff, edit and explain ask for.
 
-Schemas of built-in kinds describe only apiVersion, kind and metadata; those of custom resources have their
-definition's words. An
-operation has the parts that kubectl reads: its kind, and the query parameters of a write. One on a collection
-has shardSelector, too: a real server lists it even where it ignores it.
+Schemas of built-in kinds describe only apiVersion, kind and metadata; schemas of custom resources have the
+descriptions of their definition. An operation has the parts that kubectl reads: its kind, and the query
+parameters of a write. An operation on a collection also has shardSelector: a real server lists that parameter
+even where it ignores it.
 Follows: apiserver's published documents, kube-openapi pkg/handler3, apiextensions
 pkg/controller/openapi/builder.
 """
@@ -36,7 +36,7 @@ _WRITES = ("dryRun", "fieldManager", "fieldValidation")
 
 
 def index(catalog: Catalog) -> Document:
-    """`GET /openapi/v3`: where each group version's document is; the hash changes with its contents."""
+    """`GET /openapi/v3`: the URL of each group version's document; its hash changes with the document."""
     paths = {}
     for group, version in _group_versions(catalog):
         path = _path_of(group, version)
@@ -119,7 +119,7 @@ def _add_schemas(schemas: Document, resource: ServedResource) -> None:
 
 
 def _add_kind_of(schemas: Document, sub: Subresource) -> None:
-    """The kind of a subresource from another group: Scale, Eviction, TokenRequest."""
+    """Add the kind of a subresource from another group: Scale, Eviction, TokenRequest."""
     if not sub.version:
         return
     name = f"api.{sub.group.partition('.')[0] or 'core'}.{sub.version}.{sub.kind}"
@@ -130,7 +130,7 @@ def _add_kind_of(schemas: Document, sub: Subresource) -> None:
 
 
 def _add_builtin(schemas: Document, name: str) -> None:
-    """The built-in schema of that name and everything it refers to."""
+    """Add the built-in schema of that name, and every schema that it refers to."""
     pending = [name]
     while pending:
         current = pending.pop()
@@ -142,7 +142,7 @@ def _add_builtin(schemas: Document, name: str) -> None:
 
 
 def _published(schema: Schema, pending: list[str]) -> Document:
-    """A schema as OpenAPI 3.0 has it: no keys of ours, and no siblings of a reference."""
+    """A schema in OpenAPI 3.0: without the sandbox's own keys, and without siblings of a reference."""
     done: Document = {}
     for key, value in schema.items():
         if key in _OURS:
@@ -162,7 +162,7 @@ def _published(schema: Schema, pending: list[str]) -> Document:
 
 
 def _held(schema: Document) -> Document:
-    """A reference as a server has it where it gives the place a description or a default, too."""
+    """A reference wrapped in allOf, as a server does to add a description or a default to it."""
     rest = {key: value for key, value in schema.items() if key != "$ref"}
     return {**rest, "allOf": [{"$ref": schema["$ref"]}]} if "$ref" in schema else schema
 
@@ -215,7 +215,7 @@ def _operation(method: str, verb: str, gvk: Mapping[str, str], *, strategic: boo
     names = {"delete": ("dryRun", "gracePeriodSeconds", "propagationPolicy"), "patch": (*_WRITES, "force")}
     found = () if method == "get" else names.get(method, _WRITES)
     if verb in ("list", "deletecollection"):
-        found = (*found, "shardSelector")  # with its feature gate off, too
+        found = (*found, "shardSelector")  # even while its feature gate is off
     if found:
         operation["parameters"] = [_parameter(name) for name in found]
     if method == "patch":

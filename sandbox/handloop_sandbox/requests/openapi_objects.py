@@ -1,5 +1,5 @@
 """
-What every OpenAPI schema of an object has: apiVersion, kind and metadata, also in embedded objects and lists.
+The common part of objects' OpenAPI schemas: apiVersion, kind, metadata, also in embedded objects and lists.
 
 Follows: apiextensions pkg/controller/openapi/builder/builder.go (buildKubeNative, addEmbeddedProperties,
 buildListSchema).
@@ -20,7 +20,7 @@ _CONVENTIONS: Final = "https://git.k8s.io/community/contributors/devel/sig-archi
 
 
 def _described(words: str, anchor: str, reference: str = "") -> Document:
-    """A text, or a reference to a schema."""
+    """The schema of a described string, or of a described reference."""
     said = {"description": f"{words} More info: {_CONVENTIONS}#{anchor}"}
     if reference:
         return {**said, "allOf": [{"$ref": f"{COMPONENTS}io.k8s.{reference}"}]}
@@ -53,7 +53,7 @@ _EMBEDDED: Final[Document] = {
 
 
 def described(schema: Document) -> Document:
-    """The schema of a built-in kind with these members in words."""
+    """The schema of a built-in kind with descriptions for these members."""
     own: Document = schema.get("properties", {})
     said = {**_TYPE_META, "metadata": _METADATA}
     return {**schema, "properties": {**own, **{key: said[key] for key in said if key in own}}}
@@ -91,7 +91,7 @@ def _selectable(resource: ServedResource) -> Document:
 
 
 def _with_embedded(schema: Document) -> Document:
-    """A schema in which embedded objects have the members of objects."""
+    """A schema whose embedded objects have apiVersion, kind and metadata."""
     done = dict(schema)
     if "properties" in done:
         done["properties"] = {key: _with_embedded(child) for key, child in done["properties"].items()}

@@ -1,9 +1,9 @@
 """
 OpenAPI documents as protobuf: gnostic's openapi.v2.Document and openapi.v3.Document.
 
-Go's clients ask for them (kubectl about an unknown kind, discovery's OpenAPISchema). A table has the
-field number and the writer of each member that the sandbox's documents have. Values of any type and
-extensions are YAML there, of which JSON is a part.
+Go's clients ask for them (kubectl for an unknown kind, discovery's OpenAPISchema). A table has the field
+number and the writer of each member that occurs in the sandbox's documents. In these messages, extensions and
+values of any type are YAML, of which JSON is a subset.
 Follows: gnostic-models openapiv2/OpenAPIv2.proto and openapiv3/OpenAPIv3.proto.
 """
 
@@ -37,7 +37,7 @@ def version_3(document: bytes) -> bytes:
 
 
 def _members(value: Mapping[str, Any], fields: _Fields) -> bytes:
-    """The fields of a message; "x-" is the number of its extensions, members without a row are omitted."""
+    """A message's fields in bytes; the row "x-" is for its extensions, members without a row are omitted."""
     written = []
     for key, member in value.items():
         if key in fields:
@@ -54,7 +54,7 @@ def _message(fields: _Fields) -> _Writer:
 
 
 def _inside(write: _Writer, at: int = 1) -> _Writer:
-    """The value as the only field of a message: gnostic's form of a choice."""
+    """A writer of the value as the only field of a message: gnostic's form of a oneof."""
     return lambda number, value: content(number, write(at, value))
 
 
@@ -63,7 +63,7 @@ def _each(write: _Writer) -> _Writer:
 
 
 def _named(write: _Writer, at: int = 1) -> _Writer:
-    """A map: a message of entries with name and value."""
+    """A writer of a map: a message of entries with name and value."""
 
     def entries(number: int, values: Mapping[str, Any]) -> bytes:
         return content(number, b"".join(content(at, text(1, key) + write(2, values[key])) for key in values))
@@ -76,7 +76,7 @@ def _any(number: int, value: Any) -> bytes:
 
 
 def _default(number: int, value: Any) -> bytes:
-    """A default of version 3, which has no form for objects and lists."""
+    """A default in version 3, which has no form for objects and lists: those are omitted."""
     match value:
         case bool():
             return content(number, whole(2, value))
@@ -110,7 +110,7 @@ def _additional(write: _Writer) -> _Writer:
 
 
 def _checks(first: int) -> _Fields:
-    """What both versions have in this order."""
+    """The validation keywords, which have the same order in both versions."""
     rows: tuple[tuple[str, _Writer], ...] = (
         ("multipleOf", double),
         ("maximum", double),

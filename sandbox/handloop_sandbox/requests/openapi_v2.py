@@ -1,8 +1,8 @@
 """
-`/openapi/v2`: the documents of version 3 in the older form, all in one, as JSON.
+`/openapi/v2`: all documents of version 3 in one document of the older form, as JSON.
 
-References point into `definitions`. What version 2 or kubectl's reader of it does not know is left out:
-defaults, alternatives, and the types of what may be null or anything.
+References point into `definitions`. Whatever version 2 or kubectl's reader of it does not know is left out:
+defaults, alternatives, and the types of values that may be null or anything.
 Follows: kube-openapi pkg/openapiconv and apiextensions pkg/controller/openapi/v2/conversion.go.
 """
 
@@ -68,7 +68,7 @@ def _parameter(parameter: Document) -> Document:
 
 
 def _definition(schema: Document) -> Document:
-    """A kind's schema: one that keeps unknown fields names none; numbers that may be strings are strings."""
+    """A kind's schema. It lists no properties if it keeps unknown fields; number-or-string becomes string."""
     if schema.get(_PRESERVE):
         return {key: value for key, value in schema.items() if key == "type" or key in _OF_OBJECTS}
     if "oneOf" in schema and "type" not in schema:
@@ -95,7 +95,7 @@ def _schema(schema: Document) -> Document:
 
 
 def _untyped(schema: Document) -> Iterator[str]:
-    """What is removed from a schema that kubectl would read too strictly."""
+    """The keywords to remove from a schema because kubectl would apply them too strictly."""
     free, nullable = schema.get(_PRESERVE), schema.get("nullable")
     if free or nullable:
         yield from ("items", "properties")

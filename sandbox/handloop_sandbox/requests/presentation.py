@@ -1,7 +1,7 @@
 """
-The form in which stored objects go out: as they are, as rows of a table, or as metadata only.
+The form in which stored objects are sent: whole, as rows of a table, or as metadata only.
 
-In the plain form, lists and watches are joined from the bytes that were made when each object was stored.
+In the plain form, lists and watch events are joined from bytes that were encoded when each object was stored.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ Parts = tuple[bytes, ...]
 
 
 class Presentation(Protocol):
-    """One form of answers about one resource; now is unix seconds, for ages."""
+    """One form of answers about one resource; now, in unix seconds, is for the ages in tables."""
 
     def one(self, stored: Stored, now: float) -> Parts:
-        """An object."""
+        """The JSON of an object."""
 
     def many(self, items: Sequence[Stored], metadata: Mapping[str, Any], now: float) -> Parts:
-        """A list with its ListMeta."""
+        """The JSON of a list with its ListMeta."""
 
     def watched(self, stored: Stored, now: float, *, first: bool) -> bytes:
-        """The object of a watch event; first is true for the first one of a stream."""
+        """The JSON of a watch event's object; first is true for the first one of a stream."""
 
 
 def presentation(form: Form, resource: ServedResource, *, include: str = "Metadata") -> Presentation:
@@ -47,7 +47,7 @@ def presentation(form: Form, resource: ServedResource, *, include: str = "Metada
 
 
 class _Plain:
-    """Head and tail: kind and apiVersion of the served version, then the bytes of the rest."""
+    """The plain form: kind and apiVersion of the served version (head), then the stored bytes (tail)."""
 
     def __init__(self, form: Form, resource: ServedResource) -> None:
         self._form = form
@@ -150,7 +150,7 @@ class _Partials:
 
 
 def served_object(resource: ServedResource, stored: Stored) -> Object:
-    """A stored object as the served version has it."""
+    """A stored object in the served version."""
     obj = served(resource, stored).object
     if obj["apiVersion"] == resource.api_version:
         return obj
@@ -158,7 +158,7 @@ def served_object(resource: ServedResource, stored: Stored) -> Object:
 
 
 def served(resource: ServedResource, stored: Stored) -> Stored:
-    """A stored object with the members of the served version; it is made once for all who read it."""
+    """A stored object in the served version; the result is kept for later readers."""
     if resource.conversion is not None:
         return _converted(resource, resource.conversion, [stored])[0]
     if stored.served is not None and stored.served[0] is resource:
@@ -175,7 +175,7 @@ def served(resource: ServedResource, stored: Stored) -> Stored:
 
 def all_served(resource: ServedResource, items: Sequence[Stored]) -> Sequence[Stored]:
     """
-    Stored objects for selectors to look at: converted, all together, where a webhook converts them.
+    Stored objects for selectors to evaluate: converted in one call if a webhook converts them.
 
     Raises: ConversionNeededError, ConversionFailedError.
     """

@@ -1,4 +1,4 @@
-"""A request, its answer, and the core's view of the world around it."""
+"""A request, its answer, and the facts and settings that the core needs from outside."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Request(NamedTuple):
     """
     One HTTP request. path has no query and is still percent-encoded; header names are lower-case.
 
-    The values of a repeated header are on a line each where several count.
+    A repeated header of which several values count has them on one line each.
     """
 
     method: str
@@ -34,7 +34,7 @@ class Request(NamedTuple):
 
 
 class Response(NamedTuple):
-    """An answer. The writer joins the parts of the body, so that lists are not copied on the way."""
+    """An answer. Only the writer joins the parts of the body, so that long lists are not copied before."""
 
     status: int
     headers: Headers
@@ -50,7 +50,7 @@ class Response(NamedTuple):
         return b"".join(self.body)
 
     def in_gzip(self) -> Response:
-        """The same answer in gzip; a small one as it is."""
+        """The same answer compressed by gzip; a small one stays uncompressed."""
         if self.size <= _PLAIN_BYTES:
             return self
         headers = (*self.headers, ("Content-Encoding", "gzip"), ("Vary", "Accept-Encoding"))
@@ -79,7 +79,7 @@ class WatchResponse(NamedTuple):
 
 
 class User(NamedTuple):
-    """The sender of a request. extra has what else a webhook or a rule may want to know, by name."""
+    """The sender of a request. extra has further attributes for webhooks and rules, by name."""
 
     name: str
     groups: tuple[str, ...] = ()
@@ -87,7 +87,7 @@ class User(NamedTuple):
     extra: Mapping[str, tuple[str, ...]] = _NO_EXTRA
 
     def info(self) -> dict[str, Any]:
-        """The user in an object's form, without what it has not."""
+        """The user as a UserInfo object without empty fields."""
         extra = {name: list(values) for name, values in self.extra.items()}
         about = {"username": self.name, "uid": self.uid, "groups": list(self.groups), "extra": extra}
         return {name: value for name, value in about.items() if value}
@@ -95,11 +95,11 @@ class User(NamedTuple):
 
 class Context(NamedTuple):
     """
-    What the core cannot know by itself.
+    What the core cannot know by itself: time, randomness, keys, and settings.
 
-    now is unix seconds. random and new_uid are the only sources of chance, so a run is a function of their
-    seed. signing_key is that of tokens, sharded_list_and_watch a feature gate; users stand by their tokens.
-    With account_admission pods run as service accounts, which must exist.
+    now is unix seconds. random and new_uid are the only random sources, so a run is a function of their
+    seed. signing_key signs tokens, sharded_list_and_watch is a feature gate, users are keyed by their tokens.
+    With account_admission, pods run as service accounts, which must exist.
     """
 
     now: float

@@ -1,5 +1,5 @@
 """
-What a path names: a document of the server, or a resource with its namespace, object and subresource.
+Routes: a path names a document of the server, or a resource with its namespace, object and subresource.
 
 Follows: apiserver pkg/endpoints/request/requestinfo.go.
 """
@@ -27,7 +27,7 @@ _OBJECT_VERBS: Final = {
 
 
 class ResourcePath(NamedTuple):
-    """The words of a resource's path; watching is true for the deprecated `/watch/` paths."""
+    """The parts of a resource's path; watching is true for the deprecated `/watch/` paths."""
 
     group: str
     version: str
@@ -39,7 +39,7 @@ class ResourcePath(NamedTuple):
     watching: bool = False
 
     def verb(self, method: str) -> str:
-        """What RBAC calls the request."""
+        """The RBAC verb of a request with that HTTP method."""
         verbs = _OBJECT_VERBS if self.name else _COLLECTION_VERBS
         verb = verbs.get(method, {"PUT": "update", "PATCH": "patch"}.get(method, ""))
         return "watch" if self.watching and verb in ("list", "get") else verb
@@ -53,7 +53,7 @@ def split(path: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1024)
 def resource_path(parts: tuple[str, ...]) -> ResourcePath | None:
-    """The path of a resource; None when it is a document's (`/api/v1`, `/version`, ...)."""
+    """The path as a resource's; None when it is a document's (`/api/v1`, `/version`, ...)."""
     match parts:
         case ("api", version, *rest) if rest:
             return _words("", version, tuple(rest))
@@ -121,7 +121,7 @@ def _built_in(resource: ServedResource, path: ResourcePath, method: str) -> Serv
     if path.subresource and resource.subresource(path.subresource) is None:
         raise resource_not_found()
     if method == "HEAD" or path.verb(method) not in _verbs(resource, path):
-        raise wrong_method()  # HEAD is for documents and custom resources
+        raise wrong_method()  # only documents and custom resources answer HEAD
     return resource
 
 

@@ -1,7 +1,7 @@
 """
 The parameter `shardSelector`: objects whose UID or namespace hashes into a range.
 
-It is obeyed behind the feature gate ShardedListAndWatch only; without the gate even nonsense has no effect.
+It takes effect only behind the feature gate ShardedListAndWatch; without the gate, even nonsense is ignored.
 Follows: apiserver 0.36.3 pkg/sharding/parser.go, apimachinery pkg/sharding/selector.go,
 pkg/storage/selection_predicate.go (SetShardInfoOnList).
 """
@@ -44,13 +44,13 @@ _TYPES: Final = {bool: "bool", int: "int64", float: "float64", type(None): "stru
 
 @dataclass(frozen=True, slots=True)
 class ShardSelector:
-    """The hashes that are asked for, of one field, as written: overlaps and repetitions stay."""
+    """The requested hash ranges of one field, as written: overlaps and repetitions stay."""
 
     field: ShardField
     ranges: tuple[ShardRange, ...]
 
     def matches(self, obj: Object) -> bool:
-        """Whether an object is requested. A cluster-scoped one has the namespace ""."""
+        """Whether an object is selected. A cluster-scoped one has the namespace ""."""
         value = fnv1a_64(obj["metadata"].get(self.field.rpartition(".")[2], ""))
         return any(start <= value < end for start, end in self.ranges)
 
@@ -60,9 +60,9 @@ class ShardSelector:
 
 def shard_selector(call: RequestCall) -> ShardSelector | None:
     """
-    What a list, watch or deletecollection asks for; None = everything, always without the gate.
+    The shardSelector of a list, watch or deletecollection; None = everything, and always without the gate.
 
-    Raises: StatusError 500 in the server's words. It is no 400: the server does not classify the error.
+    Raises: StatusError 500 in the server's words; not 400, since the server does not classify the error.
     """
     text = call.request.query.get("shardSelector")
     if not text or not call.context.sharded_list_and_watch:
@@ -76,7 +76,7 @@ def shard_selector(call: RequestCall) -> ShardSelector | None:
 
 
 def shard_info(call: RequestCall) -> dict[str, Any]:
-    """The member shardInfo of a ListMeta: only whole objects of a built-in kind have it."""
+    """The member shardInfo of a ListMeta: only lists of whole objects of a built-in kind have it."""
     selector = None if call.resource.custom or call.form.shape else shard_selector(call)
     return {} if selector is None else {"shardInfo": {"selector": str(selector)}}
 
@@ -136,7 +136,7 @@ def _path(node: Node) -> str:
 
 
 def _hash(node: Node, name: str) -> str:
-    """The text of a hash in its only spelling: 0x and 16 digits in lower case, or 2**64."""
+    """The text of a hash in its only valid spelling: 0x and 16 digits in lower case, or 2**64."""
     if not isinstance(node, Literal):
         kind = _KINDS[type(node)]
         raise SelectorError(f"{name} must be a string literal (e.g. '0xff'), got expression kind {kind}")

@@ -1,4 +1,4 @@
 """
-The state: objects by collection, one resource version counter, the history that watches and lists continue
-from. Knows nothing of what a kind means.
+The state: objects by collection, one resource version counter, and the history from which watches and lists
+continue. This folder knows nothing about the meaning of kinds.
 """

@@ -1,4 +1,4 @@
-"""The resources that are served: an immutable snapshot, replaced whenever a definition changes it."""
+"""The served resources: an immutable snapshot, replaced whenever a definition changes them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class Catalog:
     """
     Every served resource, by path, by kind and by collection.
 
-    revision rises with each snapshot, so that a document made from it can be kept until it changes.
+    revision rises with each snapshot, so that a document made from a snapshot can be cached until then.
     """
 
     __slots__ = ("_by_kind", "_by_path", "_by_storage", "_by_version", "_versions", "resources", "revision")
@@ -45,15 +45,15 @@ class Catalog:
         return self._by_kind.get((group, version, kind))
 
     def storage(self, group_resource: GroupResource) -> ServedResource | None:
-        """The resource of the version that objects of this collection are stored in."""
+        """The resource of a collection's storage version."""
         return self._by_storage.get(group_resource)
 
     def preferred(self, group_resource: GroupResource) -> ServedResource | None:
-        """The resource of the first version in discovery, which clients of all kinds use."""
+        """The resource of the first version in discovery, which generic clients use."""
         return next((each for each in self.resources if each.group_resource == group_resource), None)
 
     def groups(self) -> tuple[str, ...]:
-        """Named groups in the order the server lists them; the core group is not among them."""
+        """The groups in the order in which the server lists them, without the core group."""
         return tuple(group for group in self._versions if group)
 
     def versions(self, group: str) -> tuple[str, ...]:

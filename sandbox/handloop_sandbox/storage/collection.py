@@ -1,4 +1,4 @@
-"""The objects of one kind in list order, and the last changes to them."""
+"""The objects of one kind in list order, and their most recent changes."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from handloop_sandbox.storage.stored import Change, ChangeType, Stored
 
 MAX_BYTES = 16 * 1024 * 1024
-"""How much JSON a history holds at most; in memory it takes several times that."""
+"""The most JSON that a history holds; it takes several times that in memory."""
 
 
 class History:
     """
-    The last `size` changes of a collection, or fewer large ones, oldest first.
+    The last `size` changes of a collection, oldest first; fewer if they are large.
 
     A position counts every change ever appended, so a reader's position stays right when old changes are
     dropped.
@@ -36,7 +36,7 @@ class History:
         return self._dropped + len(self._entries)
 
     def append(self, change: Change) -> None:
-        """Add the newest change; the oldest ones may fall out."""
+        """Add the newest change; the oldest ones may be dropped."""
         self._entries.append(change)
         self._bytes += len(change.new.tail)
         while len(self._entries) > self._size or self._bytes > MAX_BYTES:
@@ -47,7 +47,7 @@ class History:
         return self._dropped + bisect_right(self._entries, rv, key=lambda change: change.rv)
 
     def read(self, position: int, *, limit: int | None = None) -> list[Change] | None:
-        """The changes from position on, at most so many; None when some of them have been dropped."""
+        """The changes from position on, at most limit; None when some of them have been dropped."""
         index = position - self._dropped
         return None if index < 0 else self._entries[index : None if limit is None else index + limit]
 
@@ -59,7 +59,7 @@ class History:
             yield change
 
     def until(self, rv: int) -> History:
-        """A copy that ends with rv; positions in it are positions here."""
+        """A copy that ends with rv; its positions are the same as here."""
         copy = History(size=self._size, floor=self.floor)
         copy._dropped = self._dropped
         copy._entries = self._entries[: self.position_after(rv) - self._dropped]
@@ -96,7 +96,7 @@ class Collection:
         self.history = History(size=history_size, floor=floor)
 
     def apply(self, change: Change) -> None:
-        """Carry out a change and remember it."""
+        """Carry out a change and add it to the history."""
         key = change.key
         if change.type is ChangeType.DELETED:
             del self.objects[key]
@@ -108,7 +108,7 @@ class Collection:
         self.history.append(change)
 
     def until(self, rv: int) -> Collection:
-        """A copy as of rv, or of as long ago as is remembered."""
+        """A copy as of rv, or as of the oldest version that the history remembers."""
         copy = Collection(history_size=self._history_size, floor=self.history.floor)
         keys, objects = self.as_of(max(rv, self.history.floor), "")
         copy.keys, copy.objects = list(keys), dict(objects)

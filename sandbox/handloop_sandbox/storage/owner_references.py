@@ -19,7 +19,7 @@ def controller_of(obj: Object) -> dict[str, Any] | None:
 
 
 def is_controlled_by(obj: Object, uid: str) -> bool:
-    """Whether the controlling reference carries that uid."""
+    """Whether the controller reference of an object has that uid."""
     reference = controller_of(obj)
     return reference is not None and reference["uid"] == uid
 
@@ -37,7 +37,7 @@ def controller_reference(owner: Object) -> dict[str, Any]:
 
 
 def with_references(obj: Object, owners: list[dict[str, Any]]) -> Object:
-    """A copy of obj with these references; none = the field is left out."""
+    """A copy of obj with these references; if there are none, the field is left out."""
     metadata = {key: value for key, value in obj["metadata"].items() if key != "ownerReferences"}
     if owners:
         metadata["ownerReferences"] = owners
@@ -45,5 +45,5 @@ def with_references(obj: Object, owners: list[dict[str, Any]]) -> Object:
 
 
 def without_owners(obj: Object, uids: set[str]) -> Object:
-    """A copy of obj that no longer refers to these uids."""
+    """A copy of obj without the references to these uids."""
     return with_references(obj, [owner for owner in references(obj) if owner["uid"] not in uids])

@@ -1,4 +1,4 @@
-"""What the API reads: the state between two commits, or as it was at an older version."""
+"""The state that the API reads: the current one between two commits, or that of an older version."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class State(Protocol):
 
     @property
     def compacted(self) -> int:
-        """Versions below this one are gone, as after an etcd compaction."""
+        """The oldest version that is still readable, as after an etcd compaction."""
 
     def get(self, group_resource: GroupResource, namespace: str, name: str) -> Object | None:
-        """One object, None when there is none."""
+        """The object of that name; None when there is none."""
         stored = self.stored(group_resource, namespace, name)
         return None if stored is None else stored.object
 
@@ -33,7 +33,7 @@ class State(Protocol):
         return [collection.objects[key].object for key in collection.select(namespace)]
 
     def count(self, group_resource: GroupResource) -> int:
-        """How many objects of a kind there are."""
+        """The number of objects of a kind."""
 
     def group_resources(self) -> AnyCollection[GroupResource]:
         """The collections that hold or held objects."""
@@ -53,9 +53,9 @@ class State(Protocol):
 
 class PastState(State):
     """
-    The state as it was at an older version: what a server sees that is behind.
+    The state at an older version, as a server sees it that lags behind.
 
-    A collection that does not remember that far is shown as far back as it does.
+    A collection whose history does not reach back that far is shown at the oldest version that it remembers.
     """
 
     def __init__(self, state: State, resource_version: int) -> None:
@@ -65,12 +65,12 @@ class PastState(State):
 
     @property
     def resource_version(self) -> int:
-        """The version it shows."""
+        """The version that this state shows."""
         return self._resource_version
 
     @property
     def compacted(self) -> int:
-        """Versions below this one are gone."""
+        """The oldest version that is still readable."""
         return min(self._state.compacted, self._resource_version)
 
     def stored(self, group_resource: GroupResource, namespace: str, name: str) -> Stored | None:
@@ -78,7 +78,7 @@ class PastState(State):
         return self.collection(group_resource).objects.get(object_key(namespace, name))
 
     def count(self, group_resource: GroupResource) -> int:
-        """How many objects of a kind there were."""
+        """The number of objects of a kind at that version."""
         return len(self.collection(group_resource).objects)
 
     def group_resources(self) -> AnyCollection[GroupResource]:
@@ -86,7 +86,7 @@ class PastState(State):
         return self._state.group_resources()
 
     def collection(self, group_resource: GroupResource) -> Collection:
-        """A collection as it was, with its history up to then."""
+        """A collection at that version, with its history up to then."""
         found = self._collections.get(group_resource)
         if found is None:
             found = self._state.collection(group_resource).until(self._resource_version)

@@ -27,9 +27,9 @@ class Store(State):
     """
     The present state, which commits change.
 
-    history_size is the number of changes kept per collection; a watch or list from further back is Expired.
-    State: _floor is where the history of a new collection begins: the changes of removed kinds are forgotten
-    up to there.
+    history_size is the number of changes kept per collection; a watch or list from before them is Expired.
+    State: _floor is the version at which a new collection's history begins: changes of removed kinds up to it
+    are forgotten.
     """
 
     def __init__(self, *, history_size: int = DEFAULT_HISTORY_SIZE) -> None:
@@ -48,7 +48,7 @@ class Store(State):
 
     @property
     def compacted(self) -> int:
-        """Versions below this one are gone."""
+        """The oldest version that is still readable."""
         return self._compacted
 
     def stored(self, group_resource: GroupResource, namespace: str, name: str) -> Stored | None:
@@ -57,7 +57,7 @@ class Store(State):
         return None if collection is None else collection.objects.get(object_key(namespace, name))
 
     def count(self, group_resource: GroupResource) -> int:
-        """How many objects of a kind there are."""
+        """The number of objects of a kind."""
         collection = self._collections.get(group_resource)
         return 0 if collection is None else len(collection.objects)
 
@@ -66,7 +66,7 @@ class Store(State):
         return tuple(self._collections)
 
     def collection(self, group_resource: GroupResource) -> Collection:
-        """A collection, made when it is first asked for."""
+        """A collection, which is created on first use."""
         collection = self._collections.get(group_resource)
         if collection is None:
             collection = Collection(history_size=self._history_size, floor=self._floor)
@@ -83,7 +83,7 @@ class Store(State):
         return None if place is None else (place[0], self._at(place))
 
     def commit(self, changes: Iterable[Change]) -> None:
-        """Make changes part of the state. Their versions must follow the newest one."""
+        """Add changes to the state. Their versions must follow the newest version."""
         for change in changes:
             if change.rv != self._resource_version + 1:
                 raise ValueError(f"{change} does not follow version {self._resource_version}")
@@ -93,11 +93,11 @@ class Store(State):
             self._index(change)
 
     def compact(self, rv: int) -> None:
-        """Forget versions before rv, as etcd's compaction does: lists and continuations from there expire."""
+        """Forget versions before rv as etcd's compaction does: lists and continue tokens of them expire."""
         self._compacted = max(self._compacted, min(rv, self._resource_version))
 
     def expire(self, group_resource: GroupResource | None = None) -> None:
-        """Empty histories, of one collection or all: every older position of a watch is Expired."""
+        """Empty the history of one collection, or of all: watches that start before now are Expired."""
         chosen = self._collections.values() if group_resource is None else [self.collection(group_resource)]
         for collection in chosen:
             collection.history.forget(self._resource_version)
@@ -122,7 +122,7 @@ class Store(State):
         return {name: dict(collection.objects) for name, collection in self._collections.items()}
 
     def changes_to(self, start: Snapshot) -> builtins.list[Change]:
-        """The changes to commit, after which each object is as in a snapshot except for its version."""
+        """The changes to commit so that each object is as in a snapshot, except for its version."""
         transaction = Transaction(self)
         for group_resource, collection in self._collections.items():
             for stored in collection.objects.values():
@@ -138,11 +138,11 @@ class Store(State):
 
     def rewind(self, rv: int) -> builtins.list[Change]:
         """
-        Go back to a version, as after the restore of a backup. Every watch ends; later versions are given out
-        again.
+        Go back to a version, as if a backup were restored. Every watch ends; later versions are used a second
+        time.
 
-        Returns: the changes that lead there, for parts that follow the state; no history has them. Raises:
-        ValueError when a collection does not remember that far.
+        Returns: the changes that lead there, for the components that follow the state; no history has them.
+        Raises: ValueError when a collection's history does not reach back that far.
         """
         if not FIRST_RESOURCE_VERSION <= rv <= self._resource_version:
             raise ValueError(f"there is no version {rv}: the newest is {self._resource_version}")
@@ -189,7 +189,7 @@ class Store(State):
 
 
 def _is_same(now: Stored | None, start: Stored) -> bool:
-    """Whether an object is as it was, except for its version."""
+    """Whether an object is the same as at the start, except for its version."""
     return now is start or (now is not None and _unversioned(now.object) == _unversioned(start.object))
 
 

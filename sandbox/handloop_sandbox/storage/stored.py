@@ -25,12 +25,12 @@ class ChangeType(StrEnum):
 
 class Stored:
     """
-    An object as stored; never changed in place.
+    A stored object; never changed in place.
 
     object carries the apiVersion of the storage version. tail is its JSON after `kind` and `apiVersion`
     (`"metadata":{...},...}`). Answers in any served version, list items and watch events are joined from
-    these bytes, not encoded again. served is the last requested form, None for one like this object.
-    converted has the webhook's results, by revision of its definition and version.
+    these bytes, not encoded again. served caches the last requested form, None if that is this object itself.
+    converted has the webhook's results by version, and by the revision of the definition.
     """
 
     __slots__ = ("converted", "object", "rv", "served", "tail")
@@ -50,12 +50,12 @@ def tail_of(obj: Object) -> bytes:
 
 
 def head_of(kind: str, api_version: str) -> bytes:
-    """The JSON that goes before a tail."""
+    """The JSON that precedes a tail."""
     return f'{{"kind":"{kind}","apiVersion":"{api_version}",'.encode()
 
 
 def resource_head(resource: ServedResource) -> bytes:
-    """The head of a resource's objects."""
+    """The head of the JSON of a resource's objects."""
     return head_of(resource.kind, resource.api_version)
 
 
@@ -83,7 +83,7 @@ class Change:
 
     @property
     def key(self) -> str:
-        """Where the object is in its collection."""
+        """The key of the object in its collection."""
         return object_key(self.namespace, self.name)
 
     def __repr__(self) -> str:

@@ -1,9 +1,9 @@
 """
-Watches: streams of the changes that clients asked for.
+Watches: streams of the changes that clients subscribe to.
 
 A Subscription is a client's request; a Watcher is one stream's place in the history. Nothing wakes a
-watcher: the driver of the sandbox asks each one for what it has not sent yet. So a burst of changes is one
-pass, not one wake-up per change and watcher.
+watcher: the driver of the sandbox asks each one for the lines that it has not sent yet. So a burst of changes
+is one pass, not one wake-up per change and watcher.
 Follows: apiserver pkg/storage/cacher (synthetic ADDED watch events, transitions of selectors, bookmarks),
 pkg/endpoints/handlers/watch.go.
 """
@@ -25,21 +25,21 @@ from handloop_sandbox.wire.status import Status, failure
 
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 _BEFORE_TIMEOUT_SECONDS: Final = 2.0
-# By then a bookmark comes even without news. An API server's needs a version after the one at which the
-# watch began: there is one soon, as leases are renewed. Here nothing moves by itself.
+# After this time a bookmark is sent even if nothing has changed. An API server sends one only for a version
+# after the watch's start; it soon has one, since leases are renewed. Here nothing changes by itself.
 _REPEAT_SECONDS: Final = 60.0
 _RETRY_SECONDS: Final = 1.0
 _END: Final = b"}\n"
 
 BATCH: Final = 128
 """
-How many objects or changes a watch takes at a time, so that many watches that begin together do not fill the
-memory.
+The most objects or changes that a watch takes at a time, so that many watches that begin together do not fill
+the memory.
 """
 
 
 class WatchedObject(Protocol):
-    """How the object of a watch event is written; first is true for the first one of a stream."""
+    """Writes the object of a watch event; first is true for the first one of a stream."""
 
     def watched(self, stored: Stored, now: float, *, first: bool) -> bytes:
         """The object's JSON."""
@@ -48,12 +48,12 @@ class WatchedObject(Protocol):
 @dataclass(frozen=True, slots=True)
 class Subscription:
     """
-    What a client watches.
+    A client's request to watch.
 
-    position is where in the history it starts. initial are objects to send as ADDED before; after_initial
-    marks their end with a bookmark. convert makes the watched version of objects where a webhook does, None =
-    they need not be converted. refusal ends the stream at once with an ERROR watch event. silent_until
-    holds everything back up to a resource version. deadline is unix time.
+    position is the start in the history. initial are objects to send as ADDED before; after_initial marks
+    their end with a bookmark. convert turns objects into the watched version by a webhook, None = no need
+    for that. refusal ends the stream at once with an ERROR watch event. silent_until holds everything back up
+    to a resource version. deadline is unix time.
     """
 
     group_resource: GroupResource
@@ -76,10 +76,10 @@ class Watcher:
     """
     One open watch.
 
-    State: _opened is how many initial objects were sent, _started whether all were. _position is the next
-    change to look at, _seen_rv the newest version looked at, _known_rv the newest one that the client was
-    told, _told_at when it was last told anything. _again_at is set after a conversion that failed: the watch
-    is silent until one succeeds, and the next one is tried then.
+    State: _opened is the number of initial objects sent, _started whether all were. _position is the next
+    change to look at, _seen_rv the newest version looked at, _known_rv the newest one sent to the client,
+    _told_at the time when a line was last sent. _again_at is set when a conversion has failed, to the time of
+    the next attempt; the watch is silent until one succeeds.
     Threads: the engine's lock is held throughout.
     """
 
@@ -105,8 +105,8 @@ class Watcher:
         """
         The next lines that are due, oldest first; `ended` is set with the last ones.
 
-        Fewer than BATCH lines mean that no more are due. Args: up_to is the newest version to tell of, None =
-        all. Raises: ConversionNeededError; prepare() has to be called with the answer.
+        Fewer than BATCH lines mean that no more are due. Args: up_to is the newest version to send, None =
+        all. Raises: ConversionNeededError; call prepare() once the conversion has its answer.
         """
         if self.ended:
             return []
@@ -119,7 +119,7 @@ class Watcher:
         return lines
 
     def prepare(self, now: float) -> None:
-        """Convert what take() needs next. Raises: ConversionNeededError."""
+        """Convert the objects that take() needs next. Raises: ConversionNeededError."""
         changes = self._history.read(self._position, limit=BATCH) or []
         self._again_at = None
         try:
@@ -137,7 +137,7 @@ class Watcher:
         return not self._has_told_all(up_to) or self._is_replaced() or now >= self.next_wake()
 
     def next_wake(self) -> float:
-        """The unix time at which something is due even without changes."""
+        """The unix time at which a line or the end is due even without changes."""
         wake = self.subscription.deadline
         if self._next_bookmark is not None:
             wake = min(wake, self._next_bookmark)
@@ -190,7 +190,7 @@ class Watcher:
         return lines
 
     def _converted_first(self, changes: Sequence[Change]) -> list[Change]:
-        """The first changes, as far as they are converted already."""
+        """The first changes, up to the first one that is not converted yet."""
         found: list[Change] = []
         with contextlib.suppress(ConversionNeededError, ConversionFailedError):
             for change in changes:
@@ -198,7 +198,7 @@ class Watcher:
         return found
 
     def _in_version(self, changes: list[Change]) -> list[Change]:
-        """Changes of the watched version. Raises: ConversionNeededError, ConversionFailedError."""
+        """The changes in the watched version. Raises: ConversionNeededError, ConversionFailedError."""
         convert = self.subscription.convert
         if convert is None:
             return changes
@@ -211,7 +211,7 @@ class Watcher:
         ]
 
     def _seen(self, change: Change, now: float) -> bytes | None:
-        """The line for a change, None when this client does not see it."""
+        """The line for a change; None when the change is invisible to this client."""
         subscription = self.subscription
         if subscription.namespace and change.namespace != subscription.namespace:
             return None
@@ -230,7 +230,7 @@ class Watcher:
             return self._line(kind, change.new, now)
         if not was or change.old is None:
             return None
-        # it leaves the selection: sent as it was while it belonged, at the version of the change
+        # the object leaves the selection: send its last selected state, at the version of the change
         last = change.new if change.type is ChangeType.DELETED else _at_version(change.old, change.rv)
         return self._line(ChangeType.DELETED, last, now)
 
@@ -262,7 +262,7 @@ class Watcher:
         return self._line("BOOKMARK", Stored(obj, rv), now)
 
     def _bookmark_after(self, now: float) -> float | None:
-        """The next bookmark: in a while, and once shortly before the stream ends."""
+        """The unix time of the next bookmark after now; one is sent shortly before the stream ends, too."""
         if not self.subscription.bookmarks:
             return None
         last = self.subscription.deadline - _BEFORE_TIMEOUT_SECONDS

@@ -1,5 +1,5 @@
 """
-ComponentStatuses: how the parts of a control plane are. They are not stored; all are well here.
+ComponentStatuses: the health of the control plane's parts. They are not stored, and always healthy here.
 
 Follows: kubernetes pkg/registry/core/componentstatus/rest.go.
 """
@@ -44,6 +44,6 @@ def list_statuses(call: Call) -> Response:
 
 
 def watch_statuses(call: Call) -> Response:
-    """Refused (405): nothing tells of their changes."""
+    """Refused (405): component statuses cannot be watched."""
     text = f'watch is not supported on resources of kind "{call.resource.plural}"'
     raise StatusError(failure(405, "MethodNotAllowed", text, details={"kind": call.resource.plural}))

@@ -1,8 +1,8 @@
 """
 POST: a new object.
 
-`create` decodes the body. `store_new`, which a PUT, an apply and a controller use, too, completes, validates
-and stores the object.
+`create` decodes the body. `store_new` completes, validates and stores the object; a PUT, an apply and a
+controller use it, too.
 Follows: apiserver pkg/endpoints/handlers/create.go, pkg/registry/generic/registry/store.go (Create),
 plugin/pkg/admission/namespace/lifecycle.
 """
@@ -34,7 +34,7 @@ from handloop_sandbox.wire.status import (
 )
 
 _LARGEST = 1_572_864 - 512
-"""What etcd takes, less the object's key and the head of its JSON."""
+"""The largest value that etcd accepts, less the object's key and the head of its JSON."""
 _NAMESPACES = GroupResource("", "namespaces")
 
 
@@ -52,9 +52,9 @@ def create(call: Call) -> Response:
 
 def store_new(call: Call, obj: Object, options: WriteOptions, *, applied: bool = False) -> Stored:
     """
-    Complete, validate and store a new object, which has its defaults already.
+    Complete, validate and store a new object that already has its defaults.
 
-    Args: applied = its managedFields are right as they are (server-side apply).
+    Args: applied = its managedFields are already final (server-side apply).
     """
     check_namespace(call, obj["metadata"].get("name", ""))
     _check_definition(call, obj["metadata"].get("name", ""))
@@ -82,13 +82,13 @@ def store_new(call: Call, obj: Object, options: WriteOptions, *, applied: bool =
 
 
 def check_size(call: Call, stored: Stored, options: WriteOptions) -> None:
-    """Refuse (500) a custom resource that etcd would not take; other kinds are smaller there than in JSON."""
+    """Refuse (500) a custom resource too large for etcd; other kinds are stored smaller than their JSON."""
     if call.resource.custom and not options.dry_run and len(stored.tail) > _LARGEST:
         raise internal_error("etcdserver: request is too large")
 
 
 def report_strict(call: Call, strict: list[str], options: WriteOptions) -> None:
-    """Refuse, warn of or ignore the complaints of strict decoding."""
+    """Refuse the request for the complaints of strict decoding, warn about them, or ignore them."""
     if not strict or options.field_validation == "Ignore":
         return
     if options.field_validation == "Strict":
@@ -101,7 +101,7 @@ def report_strict(call: Call, strict: list[str], options: WriteOptions) -> None:
 
 
 def check_version(call: Call, obj: Object) -> None:
-    """Refuse (400) a custom resource of another version than the path's."""
+    """Refuse (400) a custom resource whose version is not the path's."""
     expected, given = call.resource.api_version, obj.get("apiVersion") or ""
     if given != expected:
         raise bodies.wrong_version(given, expected)
@@ -134,7 +134,7 @@ def check_namespace(call: Call, name: str) -> None:
 
 
 def named(call: Call, obj: Object) -> Object:
-    """The object with a name, made from its generateName if it has none."""
+    """The object with a name; one without a name gets it from its generateName."""
     given = obj["metadata"]
     if given.get("name") or not given.get("generateName"):
         return obj

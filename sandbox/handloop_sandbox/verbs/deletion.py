@@ -1,5 +1,5 @@
 """
-DELETE, of one object or a collection.
+DELETE of one object or of a collection.
 
 Follows: apiserver pkg/registry/rest/delete.go (BeforeDelete), pkg/registry/generic/registry/store.go (Delete,
 deletionFinalizersForGarbageCollection, DeleteCollection), kubernetes registries of namespaces and pods.
@@ -47,7 +47,7 @@ _ORPHANING: Final = (GroupResource("batch", "jobs"), GroupResource("", "replicat
 
 
 def delete(call: Call) -> Response:
-    """Answer 200 with a Status when the object is gone, with the object while it still waits."""
+    """Answer 200: with a Status if the object is gone, with the object if it still waits to be deleted."""
     body = bodies.read_options(call.request.body, call.request.headers.get("content-type", ""))
     options = delete_options(call.request.query, body)
     before = call.read()
@@ -62,7 +62,7 @@ def delete(call: Call) -> Response:
 
 
 def delete_collection(call: Call) -> Response:
-    """Answer 200 with the objects as they were."""
+    """Answer 200 with the objects as they were before."""
     chosen = selected(call)
     body = bodies.read_options(call.request.body, call.request.headers.get("content-type", ""))
     options = delete_options(call.request.query, body)
@@ -79,7 +79,7 @@ def delete_collection(call: Call) -> Response:
 
 
 def remove(call: Call, transaction: Transaction, before: Stored, options: DeleteOptions) -> Stored | None:
-    """Delete an object, or begin to. Returns: the object that is left, None when it is gone."""
+    """Delete an object, or mark it as being deleted. Returns: the marked object, None when it is gone."""
     obj = served_object(call.resource, before)
     _check_preconditions(call, obj, options)
     if call.resource.kind == "Namespace" and not call.resource.custom:
@@ -136,7 +136,7 @@ def _keeps(metadata: Object, finalizers: list[str], grace: int) -> bool:
 
 
 def _finalizers(call: Call, obj: Object, options: DeleteOptions) -> list[str]:
-    """The finalizers that an object waits for, with those that the propagation policy adds or removes."""
+    """The object's finalizers, after the propagation policy has added or removed some."""
     present = obj["metadata"].get("finalizers") or []
     orphan = options.orphan if options.orphan is not None else options.propagation == "Orphan"
     foreground = options.propagation == "Foreground"

@@ -1,5 +1,5 @@
 """
-Roles and bindings give no more than their author has.
+Privilege escalation: a role or binding may not grant permissions that its author lacks.
 
 The writer of a role needs every permission in it, or the verb `escalate`. The writer of a binding needs every
 permission of its role, or the verb `bind`. Only a user with all rights may write an aggregationRule.
@@ -43,7 +43,7 @@ _EVERYTHING: Final = (
 
 
 def check(call: Call, obj: Object, old: Object | None) -> None:
-    """Refuse (403) a role or binding that gives more than its author has."""
+    """Refuse (403) a role or binding that grants permissions that its author lacks."""
     if call.collection.group != RBAC or is_master(call.context.user) or _only_for_collector(obj, old):
         return
     if call.collection in (ROLE_BINDINGS, CLUSTER_ROLE_BINDINGS):
@@ -53,7 +53,7 @@ def check(call: Call, obj: Object, old: Object | None) -> None:
 
 
 def _only_for_collector(obj: Object, old: Object | None) -> bool:
-    """Whether a write changes only what lets the garbage collector delete an object."""
+    """Whether a write changes only the fields that the garbage collector changes: owners and finalizers."""
     return old is not None and shallow_metadata(obj, **_FOR_COLLECTOR) == shallow_metadata(
         old, **_FOR_COLLECTOR
     )
@@ -96,7 +96,7 @@ def _check_rules(call: Call, obj: Object, rules: Sequence[Rule]) -> None:
 
 
 def _unresolved(call: Call) -> str:
-    """What a refusal says about the user's bindings to roles that are missing."""
+    """The part of a refusal's message about the user's bindings to missing roles."""
     found = grants(call.state, call.context.user, call.namespace)
     texts = [f"{call.resource.qualified} {quoted(name)} not found" for name, rules in found if rules is None]
     told = f"[{', '.join(texts)}]" if len(texts) > 1 else "".join(texts)
@@ -112,7 +112,7 @@ _Permission = Attributes | PathAttributes
 
 
 def _uncovered(held: Sequence[Rule], rules: Iterable[Rule]) -> list[_Permission]:
-    """The single permissions in rules that no held rule gives."""
+    """The single permissions in rules that no held rule grants."""
     return [one for rule in rules for one in _single(rule) if not any(_gives(own, one) for own in held)]
 
 
@@ -136,7 +136,7 @@ def _gives(rule: Rule, wanted: _Permission) -> bool:
 
 
 def _compact(permissions: Iterable[_Permission]) -> Iterator[str]:
-    """Permissions as Go shows rules: one for each path, and one for all verbs on a resource."""
+    """Permissions as Go prints them, as rules: one for each path, and one for all verbs on a resource."""
     verbs: dict[str, list[str]] = {}
     for one in permissions:
         if isinstance(one, PathAttributes):

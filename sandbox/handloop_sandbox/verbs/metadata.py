@@ -17,7 +17,7 @@ from handloop_sandbox.wire.causes import forbidden_field, invalid_value, require
 from handloop_sandbox.wire.status import Cause
 
 NameRule = Callable[[str, bool], list[str]]
-"""(name, whether it is only a prefix) -> complaints."""
+"""(name, whether the name is only a prefix) -> complaints."""
 
 _MAX_ANNOTATIONS: Final = 256 * 1024
 _STANDARD_FINALIZERS: Final = ("orphan", "foregroundDeletion", "kubernetes")
@@ -44,7 +44,7 @@ def subdomain_rule(name: str, prefix: bool) -> list[str]:  # noqa: FBT001 - the 
 
 
 def without_system_fields(obj: Object) -> Object:
-    """The object of a POST without the fields that only the server sets; a PUT that creates keeps them."""
+    """A POST's object without the fields that only the server sets; a PUT that creates keeps those fields."""
     return {
         **obj,
         "metadata": {key: obj["metadata"][key] for key in obj["metadata"] if key not in _SYSTEM_FIELDS},
@@ -52,7 +52,7 @@ def without_system_fields(obj: Object) -> Object:
 
 
 def for_create(obj: Object, context: Context, *, with_generation: bool) -> Object:
-    """A new object with the server's metadata. For kinds without generations, a given one is kept."""
+    """A new object with the server's metadata. A kind without generations keeps the client's generation."""
     metadata = {key: value for key, value in obj["metadata"].items() if key != "resourceVersion"}
     metadata["uid"] = context.new_uid()
     if with_generation:
@@ -62,7 +62,7 @@ def for_create(obj: Object, context: Context, *, with_generation: bool) -> Objec
 
 
 def for_update(obj: Object, old: Object) -> Object:
-    """A changed object, with metadata that the client may omit or not change taken from the old one."""
+    """A changed object; metadata that the client may omit or must not change comes from the old object."""
     metadata, before = dict(obj["metadata"]), old["metadata"]
     for key in ("uid", "creationTimestamp", "generation"):
         if key in before and (key != "uid" or not metadata.get("uid")):
@@ -90,7 +90,7 @@ def validate(metadata: Mapping[str, Any], rule: NameRule) -> list[Cause]:
 
 
 def validate_embedded(metadata: Mapping[str, Any]) -> list[Cause]:
-    """Everything wrong with the metadata of a resource inside of another one, which needs no name."""
+    """Everything wrong with the metadata of an embedded resource, which needs no name."""
 
     def rule(name: str, _: bool) -> list[str]:  # noqa: FBT001 - the shape of NameRule
         return names.path_segment(name)
@@ -102,7 +102,7 @@ def validate_embedded(metadata: Mapping[str, Any]) -> list[Cause]:
 
 
 def validate_update(new: Mapping[str, Any], old: Mapping[str, Any]) -> list[Cause]:
-    """Everything wrong with changed metadata."""
+    """Everything wrong with an update's metadata."""
     causes = _no_new_finalizers(new, old)
     causes += [
         invalid_value(f"metadata.{key}", new.get(key), "field is immutable")
@@ -152,7 +152,7 @@ def _finalizers(finalizers: list[str]) -> list[Cause]:
 
 
 def more_about_finalizers(metadata: Mapping[str, Any], *, is_update: bool) -> list[Cause]:
-    """The complaints of most built-in kinds about finalizers without a domain; of all kinds in an update."""
+    """Most built-in kinds' complaints about finalizers without a domain, and in an update all kinds'."""
     finalizers = metadata.get("finalizers") or []
     text = "name is neither a standard finalizer name nor is it fully qualified"
     causes = _finalizers(finalizers) if is_update else []

@@ -62,11 +62,11 @@ _NOT_CHECKED: Final = (
 
 
 _METADATA_LAST = frozenset({("", "events"), ("events.k8s.io", "events"), ("policy", "poddisruptionbudgets")})
-"""The kinds whose own rules leave out metadata: those of all kinds come when they hold."""
+"""The kinds whose metadata is checked only once their own rules hold."""
 
 
 def defaulted(resource: ServedResource, obj: Object, *, keep_nulls: bool = False) -> Object:
-    """An object with the defaults of its kind; keep_nulls: see structural.default."""
+    """The object with the defaults of its kind; keep_nulls: see structural.default."""
     if resource.custom:
         return structural.default(resource.schema, obj, keep_nulls=keep_nulls)
     if resource.kind == "Secret" and obj.get("stringData"):
@@ -93,7 +93,7 @@ def validate_new(resource: ServedResource, obj: Object) -> list[Cause]:
 
 
 def validate_update(resource: ServedResource, obj: Object, old: Object, subresource: str = "") -> Verdict:
-    """The complaints about a changed object. Complaints about metadata come twice, as from a real server."""
+    """The complaints about a changed object. Those about metadata occur twice, as on a real server."""
     about_metadata = metadata.validate_update(obj["metadata"], old["metadata"])
     if not resource.custom:
         causes = about_metadata + validation.validate(resource, obj, old, subresource)
@@ -110,7 +110,7 @@ def validate_update(resource: ServedResource, obj: Object, old: Object, subresou
 
 
 def notices(resource: ServedResource, obj: Object, old: Object | None = None) -> list[str]:
-    """The warnings of a kind, or about what the sandbox does not carry out; old None = the object is new."""
+    """The kind's warnings, and those about features the sandbox ignores; old None = the object is new."""
     if resource.group_resource in pod_warnings.KINDS:
         return list(pod_warnings.pod_notices(resource.group_resource, obj, old))
     about = _NOTICES.get(resource.group_resource)
@@ -166,7 +166,7 @@ def _embedded_causes(schema: Schema, obj: Object) -> list[Cause]:
 
 
 def list_causes(resource: ServedResource, obj: Object) -> list[Cause]:
-    """The complaints about entries that occur twice in sets and maps; asked for with any other faults."""
+    """The complaints about duplicates in sets and maps; they are reported beside any other complaints."""
     return [] if resource.schema is None else schema.validate_lists(resource.schema, obj)
 
 
@@ -184,7 +184,7 @@ def _status_causes(resource: ServedResource, obj: Object, old: Object) -> list[C
 
 
 def _with_rules(resource: ServedResource, obj: Object, old: Object | None, causes: list[Cause]) -> Verdict:
-    """The causes, with those of the schema's expressions. Badly wrong objects are not evaluated."""
+    """The causes plus those of the schema's expressions, which are not evaluated on badly wrong objects."""
     if resource.schema is None or not has_rules(resource):
         return Verdict(causes, [])
     if any(cause.reason in _BLOCKING for cause in causes):
@@ -207,7 +207,7 @@ def _has_rules(node: Schema) -> bool:
 
 
 def scale_spec_causes(resource: ServedResource, obj: Object) -> list[Cause]:
-    """The complaints about the replicas that a custom resource's /scale sets."""
+    """The complaints about the replicas that a write of a custom resource's /scale sets."""
     paths = resource.scale_paths
     return [] if paths is None else _replica_causes(obj, paths.spec_replicas)
 
@@ -240,7 +240,7 @@ def _replica_causes(obj: Object, path: str) -> list[Cause]:
 
 
 def nested(obj: Mapping[str, Any], path: str, expected: type, go_type: str) -> tuple[Any, str]:
-    """The value at a path (`.spec.replicas`), None when absent, and Go's complaint about its type."""
+    """The value at a path (`.spec.replicas`), None when absent, and Go's complaint if its type is wrong."""
     parts = path.removeprefix(".").split(".")
     node: Any = obj
     for index, part in enumerate(parts):

@@ -1,8 +1,8 @@
 """
 PATCH: merge, JSON and strategic patches, and server-side apply.
 
-A strategic patch is restored from decoded values, and so has other complaints (`restoring`); the other
-patches are decoded from JSON.
+The result of a strategic patch is built from decoded values, that of the others is decoded from JSON, so
+their complaints have different words (`restoring`).
 Follows: apiserver pkg/endpoints/handlers/patch.go, apimachinery pkg/runtime/converter.go (FromUnstructured).
 """
 
@@ -113,7 +113,7 @@ def _apply(call: Call, options: WriteOptions) -> Replaced:
     decoded = _decoded(call, merged, APPLY)
     obj = in_request_namespace(call, decoded.object)
     if current is None or _content(merged) != _content(current):
-        # an apply without any effect gets no defaults
+        # an apply that changes nothing gets no defaults
         obj = object_rules.defaulted(call.resource, obj, keep_nulls=True)
     if before is None:
         if given := obj["metadata"].get("uid"):
@@ -135,7 +135,7 @@ def applied_configuration(call: Call, options: WriteOptions) -> Object:
     """
     The object in the body of an apply.
 
-    Raises: StatusError 400 for other YAML, and, with strict validation, for keys that occur twice.
+    Raises: StatusError 400 for invalid YAML and, with strict validation, for duplicate keys.
     """
     try:
         parsed = go_yaml.parse(call.request.body.decode(errors="replace"))
@@ -163,7 +163,7 @@ def _parsed(body: bytes, kind: str) -> Any:
     try:
         value = go_json.parse(body.decode(errors="replace"))
         if go_json.has_odd_numbers(body):
-            go_json.unstructured(value)  # numbers that are too large for it are refused
+            go_json.unstructured(value)  # refuses numbers that are too large for Go
     except go_json.JSONError as error:
         raise bad_request(f"{prefix}{error}") from error
     except go_json.RangeError as error:
@@ -181,7 +181,7 @@ def _mapping(value: Any, prefix: str) -> dict[str, Any]:
 
 def _decoded(call: Call, changed: Object, kind: str) -> Decoded:
     if kind == STRATEGIC:
-        # a strategic patch is decoded into the type of the path, in place of the kind that it names
+        # a strategic patch is decoded into the path's type, whatever kind the patch names
         changed = {**changed, "kind": call.resource.kind, "apiVersion": call.resource.api_version}
     shown = _shown(changed, custom=call.resource.custom)
     try:
@@ -195,7 +195,7 @@ def _decoded(call: Call, changed: Object, kind: str) -> Decoded:
 
 
 def _unconvertible(call: Call, merged: Object, error: Exception) -> StatusError:
-    """The refusal of an applied configuration that fits its schema and not its type."""
+    """The refusal of an applied configuration that fits its schema but not its Go type."""
     resource, about = call.resource, merged["metadata"]
     kind = f"{resource.api_version if resource.group else '/' + resource.version}, Kind={resource.kind}"
     named = f"/{about.get('name', '')}; {kind}"
@@ -239,7 +239,7 @@ def _invalid_shown(shown: str, text: str) -> StatusError:
 
 
 def _shown(changed: Object, *, custom: bool) -> bytes:
-    """The patched object as messages show it. The members of custom resources are sorted all the way down."""
+    """The patched object as messages show it. In custom resources, members are sorted at every level."""
     shown = changed if custom else dict(sorted(changed.items()))
     return json.dumps(shown, separators=(",", ":"), sort_keys=custom, ensure_ascii=False).encode()
 

@@ -35,7 +35,7 @@ def admitted(call: Call, pod: Object) -> Object:
     """
     A new pod as admission leaves it, Pending.
 
-    Raises: StatusError 403 for what it names and does not exist.
+    Raises: StatusError 403 when an object that it names does not exist.
     """
     pod = limit_ranges.with_defaults(call, pod)
     spec = pod.get("spec") or {}
@@ -120,7 +120,7 @@ def _token_volume(name: str) -> Object:
 
 
 def with_tolerations(spec: Object) -> Object:
-    """A spec that tolerates nodes in trouble for a while, unless it says otherwise."""
+    """A spec that tolerates unready and unreachable nodes for a while, unless it sets those tolerations."""
     tolerations = list(spec.get("tolerations") or [])
     for key in ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"):
         if not any(_tolerates(entry, key) for entry in tolerations):

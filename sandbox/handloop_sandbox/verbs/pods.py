@@ -85,7 +85,7 @@ def logs(call: Call) -> Response:
 
 
 def refuse_stream(call: Call) -> Response:
-    """Answer 501 with a hint that kubectl shows; 404 for what does not exist, 400 for several containers."""
+    """Answer 501 with a hint that kubectl shows; 404 for a missing object, 400 for an ambiguous container."""
     words = {"exec": "execute in", "attach": "attach to", "portforward": "forward to", "proxy": "reach"}
     subresource, parts = call.path.subresource, call.name.split(":")
     name = parts[len(parts) // 2] if subresource == "proxy" else call.name  # `NAME:PORT`, `https:NAME:PORT`
@@ -110,7 +110,7 @@ def bind(call: Call) -> Response:
 
 
 def bind_named(call: Call) -> Response:
-    """Put the pod that a Binding is called as on its node: the older way."""
+    """Put the pod that has the Binding's name on its node: the older form of bind()."""
     name = metadata_name(call)
     if not name:
         raise bad_request("Name parameter required.")
@@ -121,7 +121,7 @@ def bind_named(call: Call) -> Response:
 
 
 def metadata_name(call: Call) -> str:
-    """The name of the object that a client sends."""
+    """The name in the object that a client sends."""
     content_type = call.request.headers.get("content-type", "")
     obj = bodies.decode(call.request.body, content_type, call.resource, call.catalog).object
     return str(obj["metadata"].get("name") or "")
@@ -163,7 +163,7 @@ def sent(call: Call) -> Object:
     """
     The object that a client sends to a subresource of the pod.
 
-    Raises: StatusError 400 when it is about another pod.
+    Raises: StatusError 400 when it names another pod.
     """
     subresource = call.resource.subresource(call.path.subresource)
     assert subresource is not None
@@ -222,7 +222,7 @@ _RETRY_SECONDS: Final = 10
 
 
 def evict(call: Call) -> Response:
-    """Delete the pod if its disruption budget allows it, else answer 429."""
+    """Delete the pod if its disruption budget allows that, else answer 429."""
     eviction = sent(call)
     before = existing(call)
     options = delete_options(call.request.query, eviction.get("deleteOptions"))
@@ -236,7 +236,7 @@ def evict(call: Call) -> Response:
 
 
 def _budget(call: Call, pod: Object) -> Object | None:
-    """The budget that guards a pod. Pods that do not run yet, or no longer run, need none."""
+    """The budget that covers a pod; None for a pod that does not run yet or has finished."""
     if pod["metadata"].get("deletionTimestamp") or (pod.get("status") or {}).get("phase") in _NOT_GUARDED:
         return None
     labels = pod["metadata"].get("labels") or {}
@@ -249,7 +249,7 @@ def _budget(call: Call, pod: Object) -> Object | None:
 
 def _spent(budget: Object | None, pod: Object) -> Object | None:
     """
-    The budget with one disruption less; None when it need not allow this one.
+    The budget with one disruption less; None when this eviction does not need its permission.
 
     Raises: StatusError 429 when none is left, or the controller has not seen the budget since it changed.
     """

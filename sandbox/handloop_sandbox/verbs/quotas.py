@@ -1,5 +1,5 @@
 """
-What a ResourceQuota refuses.
+ResourceQuota admission: which objects a quota refuses.
 
 Follows: apiserver pkg/admission/plugin/resourcequota/controller.go.
 """
@@ -16,11 +16,11 @@ from handloop_sandbox.requests.call import Call
 from handloop_sandbox.storage.stored import Object
 
 _GROWING: Final = frozenset({SERVICES, CLAIMS})
-"""What may use more after a change."""
+"""The collections whose objects may use more after an update."""
 
 
 def check(call: Call, obj: Object, old: Object | None = None) -> None:
-    """Refuse (403) a new object beyond a quota of its namespace, or a changed one that uses more."""
+    """Refuse (403) a new object that exceeds a quota of its namespace, or a change that uses more of one."""
     if call.path.subresource or (old is not None and call.collection not in _GROWING):
         return
     namespace = obj["metadata"].get("namespace", "")

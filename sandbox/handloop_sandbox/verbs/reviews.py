@@ -1,5 +1,5 @@
 """
-Reviews: questions in the form of a create. They are answered and not stored.
+Reviews: questions that a client asks by a create. They are answered, not stored.
 
 Follows: kubernetes pkg/registry/{authorization,authentication}, pkg/apis/authorization/validation.
 """

@@ -1,8 +1,8 @@
 """
 /scale: the replicas of an object as an autoscaling/v1 Scale, and the managers of that field.
 
-As upstream, the entry of a manager that got the replicas through the Scale has no time. If two entries of
-one manager differ in nothing else, the next write loses one.
+As upstream, a manager that got the replicas through the Scale has an entry without a time. If two entries of
+one manager differ only in their times, the next write loses one.
 Follows: apiextensions pkg/registry/customresource/etcd.go (ScaleREST), kubernetes
 pkg/registry/apps/deployment/storage (ScaleREST), apimachinery pkg/util/managedfields/scalehandler.go.
 """
@@ -140,7 +140,7 @@ def _applied(call: Call, current: Object, applied: Object, options: WriteOptions
 
 
 def _unconvertible(problem: str, name: str) -> StatusError:
-    """A real server cannot apply a change to the Scale of a custom resource."""
+    """The refusal of an apply to a custom resource's Scale, which a real server cannot carry out."""
     text = "request to convert CR to an invalid group/version: autoscaling/v1"
     return internal_error(f"{problem} object (/{name}; autoscaling/v1, Kind=Scale) to proper version: {text}")
 
@@ -175,7 +175,7 @@ def _scale_of(call: Call, stored: Stored, *, needs_replicas: bool = False) -> Ob
     """
     The Scale of an object; its spec omits zero replicas.
 
-    Raises: StatusError 500 where needs_replicas and a custom resource has none yet.
+    Raises: StatusError 500 if needs_replicas and a custom resource has no replicas yet.
     """
     paths = call.resource.scale_paths
     if paths is None:
@@ -222,7 +222,7 @@ def to_scale(entries: Any, path: str) -> Entries:
 
 
 def to_parent(entries: Any, scale_entries: Any, path: str, api_version: str) -> Entries:
-    """The managedFields of the object after a write of its Scale, which has scale_entries."""
+    """The managedFields of the object after a write of its Scale; scale_entries are the Scale's own."""
     wanted, parent, scale = _field_set_of(path), _owners(entries), _owners(scale_entries)
     after: Managed = {}
     for manager, owned in parent.items():

@@ -1,8 +1,8 @@
 """
-The addresses and node ports of Services: given out in range, unique and random, as a real server's allocators
-do.
+The addresses and node ports of Services: unique and random within their ranges, as a real server's
+allocators choose them.
 
-They are given out before validation. A changed Service keeps what it had (`kept`), and loses what only its
+They are allocated before validation. A changed Service keeps what it had (`kept`), and loses what only its
 former type had (`without_what_the_type_lost`). The cluster has one family, IPv4.
 Follows: kubernetes pkg/registry/core/service/storage/{alloc,storage}.go (patchAllocatedValues,
 normalizeClusterIPs), pkg/registry/core/service/strategy.go (dropTypeDependentFields).
@@ -27,13 +27,13 @@ _PREFIX: Final = "10.96"
 _RANGE: Final = ipaddress.ip_network(f"{_PREFIX}.0.0/16")
 _NODE_PORTS: Final = (30_000, 32_767)
 _CHOSEN_PORTS: Final = range(30_000, 30_086)
-"""Ports that are left to clients that ask for a number, while there are others."""
+"""Ports that are left to clients that ask for a number, as long as others are free."""
 _ONE_FAMILY: Final = "this cluster is not configured for dual-stack services"
 
 
 def allocated(call: Call, service: Object) -> Object:
     """
-    A new Service with cluster IP, families and node ports, as far as its type has them.
+    A new Service with the cluster IPs, families and node ports that its type has.
 
     Raises: StatusError 422 for an address or port that is not available.
     """
@@ -55,7 +55,7 @@ def changed(call: Call, service: Object, old: Object) -> Object:
 
 
 class _Taken:
-    """The addresses and ports of the other Services, looked up once, when one is to be given out."""
+    """The addresses and ports of the other Services, looked up once, when the first one is allocated."""
 
     def __init__(self, call: Call) -> None:
         self._call = call
@@ -87,7 +87,7 @@ def _supplied(call: Call, service: Object, spec: Object, before: Object) -> Obje
 
 
 def _is_open(spec: Object) -> bool:
-    """Whether it is headless without a selector: then its endpoints may be of either family."""
+    """Whether the Service is headless without a selector: its endpoints may then be of either family."""
     return spec.get("clusterIP") == "None" and not spec.get("selector")
 
 
@@ -181,7 +181,7 @@ def _free_address(call: Call, taken: _Taken) -> str:
 
 
 def _with_node_ports(call: Call, spec: Object, taken: _Taken, *, is_new: bool) -> list[dict[str, Any]]:
-    """The ports with node ports. In a new Service, one number in several protocols shares one."""
+    """The ports with node ports. In a new Service, protocols of the same port number share a node port."""
     ports: list[dict[str, Any]] = spec.get("ports") or []
     if spec.get("type") == "LoadBalancer" and spec.get("allocateLoadBalancerNodePorts") is False:
         return ports
@@ -198,7 +198,7 @@ def _with_node_ports(call: Call, spec: Object, taken: _Taken, *, is_new: bool) -
 
 
 def _asked(ports: list[dict[str, Any]]) -> dict[int, int]:
-    """The first node port that is asked for, by port number: its other protocols get it, too."""
+    """The first node port asked for, by port number; the other protocols of that number get it, too."""
     return {port.get("port", 0): port["nodePort"] for port in reversed(ports) if port.get("nodePort")}
 
 
@@ -229,12 +229,12 @@ def has_health_port(spec: _Spec) -> bool:
 
 
 def is_external(spec: _Spec) -> bool:
-    """Whether it can be reached from outside of the cluster."""
+    """Whether the Service can be reached from outside the cluster."""
     return has_node_ports(spec) or (spec.get("type") == "ClusterIP" and bool(spec.get("externalIPs")))
 
 
 def kept(spec: _Spec, before: _Spec) -> _Spec:
-    """A changed spec with the old addresses and ports, where it names none."""
+    """A changed spec with the old addresses and ports where it sets none."""
     filled = {**spec, **_kept_addresses(spec, before)}
     if has_node_ports(before) and has_node_ports(spec):
         filled["ports"] = _kept_ports(spec.get("ports") or [], before.get("ports") or [])
@@ -262,7 +262,7 @@ def _kept_addresses(spec: _Spec, before: _Spec) -> _Spec:
 
 
 def _kept_ports(ports: list[_Spec], before: list[_Spec]) -> list[_Spec]:
-    """Each port without a node port keeps the former one of that name, unless another port asks for it."""
+    """Ports that set no node port keep that of the old port of that name, unless another port asks for it."""
     used = _numbers(before) & _numbers(ports)
     known = {port.get("name", ""): port.get("nodePort") for port in before}
     result = []
@@ -309,7 +309,7 @@ _TYPE_DEPENDENT: Final[tuple[tuple[tuple[str, ...], Callable[[_Spec], bool]], ..
     (("externalTrafficPolicy",), is_external),
 )
 """
-Fields, and the condition under which a Service has them.
+The fields that only some Services have, and the condition for each.
 
 An address is also lost when only one of its two fields changes.
 """

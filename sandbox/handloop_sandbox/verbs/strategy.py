@@ -1,8 +1,8 @@
 """
-What the server changes in an object before it validates it, kind by kind.
+What the server changes in an object before validation, kind by kind.
 
 `prepare_create` removes the client's status and adds what admission and the kind's strategy add; for a pod
-see pod_admission. `prepare_update` lets only those changes through that the endpoint allows, and counts the
+see pod_admission. `prepare_update` lets through only the changes that the endpoint allows, and raises the
 generation.
 Follows: kubernetes pkg/registry/*/strategy.go (PrepareForCreate, PrepareForUpdate),
 plugin/pkg/admission/storageobjectinuseprotection, apiextensions
@@ -31,14 +31,14 @@ _CONTROLLER_UID: Final = "batch.kubernetes.io/controller-uid"
 
 _STORAGE_CLASSES: Final = GroupResource("storage.k8s.io", "storageclasses")
 _SOURCES: Final = (("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io", "VolumeSnapshot"))
-"""Group and kind of what dataSource may name; anything else is dropped."""
+"""The group and kind of the objects that dataSource may name; anything else is dropped."""
 _CLAIMED_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
 
 Prepare = Callable[[Call, Object], Object]
 
 
 def prepare_create(call: Call, obj: Object) -> Object:
-    """A new object as validation gets it: without the client's status, with the additions of its kind."""
+    """A new object for validation: without the client's status, with the additions of its kind."""
     resource = call.resource
     if resource.subresource("status") and resource.group_resource not in _KEEPS_STATUS:
         obj = without_status(resource, obj)
@@ -101,10 +101,10 @@ def _claim(call: Call, obj: Object) -> Object:
 
 
 def with_data_source(spec: Object, *, old: Object | None = None) -> Object:
-    """The spec of a claim, whose two members for a source tell the same; what an old one has stays."""
+    """A claim's spec whose dataSource and dataSourceRef agree; what the old spec has is kept."""
     source, wider = spec.get("dataSource"), spec.get("dataSourceRef")
     if wider is not None and wider.get("namespace"):
-        # needs the feature CrossNamespaceVolumeDataSource
+        # a reference with a namespace needs the feature CrossNamespaceVolumeDataSource
         spec = {name: value for name, value in spec.items() if name != "dataSourceRef"}
         wider = None
     if wider is not None:
@@ -192,7 +192,7 @@ def _definition(call: Call, obj: Object) -> Object:
 
 
 def _api_service(call: Call, obj: Object) -> Object:
-    """An APIService; one without a service is served by the API server itself."""
+    """An APIService; one without a service gets the status of one that the API server serves itself."""
     if (obj.get("spec") or {}).get("service"):
         return obj
     told = {"reason": "Local", "message": "Local APIServices are always available"}
@@ -221,7 +221,7 @@ _BY_KIND: Final[dict[GroupResource, Prepare]] = {
 
 
 _META_COUNTS: Final = {"Deployment": "annotations", "EndpointSlice": "labels"}
-"""The part of the metadata whose change raises the generation, too."""
+"""The part of the metadata whose change also raises the generation."""
 _LABELS_STAY: Final = ("apps",)
 
 
@@ -255,7 +255,7 @@ def _main(resource: ServedResource, new: Object, old: Object) -> Object:
 
 
 def _with_template_generation(new: Object, old: Object) -> Object:
-    """A DaemonSet with the annotation that counts the changes of its template, whatever the client says."""
+    """A DaemonSet with the annotation that counts its template's changes, whatever value the client sent."""
     number = int((old["metadata"].get("annotations") or {}).get(TEMPLATE_GENERATION, "0"))
     number += new["spec"].get("template") != old["spec"].get("template")
     annotations = {**(new["metadata"].get("annotations") or {}), TEMPLATE_GENERATION: str(number)}
@@ -272,7 +272,7 @@ def _with_stored_version(definition: Object) -> Object:
 
 
 def _counts(resource: ServedResource, new: Object, old: Object) -> bool:
-    """Whether the generation rises."""
+    """Whether an update raises the generation."""
     if resource.group_resource == PRIORITY_CLASSES:
         return False
     counted = None if resource.custom else _META_COUNTS.get(resource.kind)
@@ -299,6 +299,6 @@ def _built_in_status(resource: ServedResource, new: Object, old: Object) -> Obje
 
 
 def _with(obj: Object, name: str, source: Object) -> Object:
-    """An object with one member as source has it."""
+    """A copy of obj with the member name as in source."""
     rest = {key: value for key, value in obj.items() if key != name}
     return {**rest, name: source[name]} if name in source else rest

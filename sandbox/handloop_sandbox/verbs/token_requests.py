@@ -1,5 +1,5 @@
 """
-Token requests: a new token for a service account, as a create that stores nothing.
+Token requests: a create that answers with a new token for a service account, and stores nothing.
 
 Follows: kubernetes pkg/registry/core/serviceaccount/storage/token.go, pkg/apis/authentication/validation.
 """
@@ -86,9 +86,9 @@ def _duration_causes(seconds: int) -> list[Cause]:
 
 def _bound(call: Call, reference: Any) -> dict[str, Reference]:
     """
-    The objects that a token ends with: that of a reference, and the node of a pod.
+    The objects whose deletion ends a token: the referenced one and, for a pod, its node.
 
-    Raises: StatusError unless it is an existing pod, node or secret.
+    Raises: StatusError unless the reference names an existing pod, node or secret.
     """
     if reference is None:
         return {}

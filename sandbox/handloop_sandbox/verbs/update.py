@@ -66,7 +66,7 @@ class Replaced(NamedTuple):
 
 
 def update(call: Call) -> Response:
-    """Answer 200 with the object as stored, 201 when a kind that allows it was created."""
+    """Answer 200 with the object as stored, 201 when it was created, which only some kinds allow."""
     options = write_options(call.request.query, "UpdateOptions")
     content_type = call.request.headers.get("content-type", "")
     decoded = bodies.decode(call.request.body, content_type, call.resource, call.catalog)
@@ -81,9 +81,9 @@ def update(call: Call) -> Response:
 
 def replace(call: Call, obj: Object, options: WriteOptions, *, applied: bool = False) -> Replaced:
     """
-    Store obj, which has its defaults, in place of the object of the path.
+    Store obj, which already has its defaults, in place of the object of the path.
 
-    Args: applied = its managedFields are right as they are (server-side apply).
+    Args: applied = its managedFields are already final (server-side apply).
     """
     before = call.stored()
     given_version = obj["metadata"].get("resourceVersion", "")
@@ -117,7 +117,7 @@ def replace(call: Call, obj: Object, options: WriteOptions, *, applied: bool = F
 
 
 def _prepared(call: Call, new: Object, old: Object) -> Object:
-    """A changed object with only the changes that the endpoint allows, and what its kind adds."""
+    """A changed object with only the changes that the endpoint allows, plus what its kind adds."""
     resource, subresource = call.resource, call.path.subresource
     if resource.group_resource == SIGNING_REQUESTS:
         return signing_requests.changed(call, new, old)
@@ -129,7 +129,7 @@ def _prepared(call: Call, new: Object, old: Object) -> Object:
 
 
 def check_name(call: Call, obj: Object) -> None:
-    """Refuse (400) an object with another name than the path's."""
+    """Refuse (400) an object whose name is not the path's."""
     name = obj["metadata"].get("name", "")
     if not name:
         text = f"the name of the object ({call.name} based on URL) was undeterminable: name must be provided"
@@ -139,7 +139,7 @@ def check_name(call: Call, obj: Object) -> None:
 
 
 def check_uid(call: Call, obj: Object, options: WriteOptions) -> None:
-    """Refuse (409) a PUT that names another uid than the object has; one that it would create has none."""
+    """Refuse (409) a PUT whose uid is not the object's; an object that the PUT would create has no uid."""
     before, given = call.stored(), obj["metadata"].get("uid")
     if not given or (before is None and not call.resource.create_on_update):
         return
@@ -156,7 +156,7 @@ def check_uid(call: Call, obj: Object, options: WriteOptions) -> None:
 
 
 def _key(call: Call, options: WriteOptions) -> str:
-    """Where a real server keeps the objects of a collection. A dry run fails before the prefix is added."""
+    """A real server's etcd prefix for the resource's objects, for messages; a dry run's lacks /registry."""
     plural = call.resource.plural
     place = f"{call.resource.group}/{plural}" if call.resource.custom else _KEPT_AS.get(plural, plural)
     return f"/{place}" if options.dry_run else f"/registry/{place}"
@@ -214,7 +214,7 @@ def _store(call: Call, new: Object, before: Stored, options: WriteOptions) -> St
 
 
 def _same(new: Object, old: Object) -> bool:
-    """Whether nothing but times in managedFields differs."""
+    """Whether the objects differ at most in the times in managedFields."""
     if new.keys() != old.keys() or any(new[key] != old[key] for key in new if key != "metadata"):
         return False
     return _without_times(new) == _without_times(old)
@@ -229,7 +229,7 @@ def _without_times(obj: Object) -> Object:
 
 
 def _finishes_deletion(new: Object, old: Object) -> bool:
-    """Whether the last finalizer of an object that is being deleted is removed."""
+    """Whether the change removes the last finalizer of an object that is being deleted."""
     metadata_ = new["metadata"]
     if not metadata_.get("deletionTimestamp") or metadata_.get("finalizers"):
         return False
