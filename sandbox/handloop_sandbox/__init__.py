@@ -1,15 +1,15 @@
 """
-A stand-in for a Kubernetes API server: in memory, with a simulated cluster, for kubectl, tests and looking
-around.
+A stand-in for a Kubernetes API server: in memory, with a simulated cluster, for kubectl, tests and
+exploring.
 
-The parts, in their order. A part imports only parts above it:
+The parts, in order. A part imports only parts above it:
 
     grammar   the texts of the API: quantities, times, selectors, YAML; shared with handloop by a link
     wire      words of the API: resources, names, queries, selectors, refusals, JSON, YAML and times as in Go
     storage   versions of objects, one counter, histories, transactions, watches
     kinds     the built-in kinds from generated tables, and objects as Go would decode and encode them
-    cluster   the life in a cluster: namespaces, Deployments, pods, nodes, scheduler, garbage collector
-    cel       CEL as a kube-apiserver has it: syntax, types, costs, values
+    cluster   the simulated cluster: namespaces, Deployments, pods, nodes, scheduler, garbage collector
+    cel       CEL as in kube-apiserver: syntax, types, costs, values
     custom    custom resources: definitions, structural schemas, their rules
     patches   merge, JSON and strategic patches, server-side apply, managed fields
     tables    objects as rows, for kubectl get
@@ -17,9 +17,9 @@ The parts, in their order. A part imports only parts above it:
     requests  the stages of every request: routes, authorization, bodies, presentation, discovery
     verbs     create, update, patch, delete, read, watch, and the subresources
     faults    failures on command, around a core that does not know of them
-    controls  requests about the sandbox itself: fixtures, ends of Jobs, the clock, faults, a reset
+    controls  requests about the sandbox itself: fixtures, ending Jobs, the clock, faults, a reset
 
-The modules beside the parts put them together. The way of a request:
+The modules beside the parts put them together. The path of a request:
 
     http          HTTPServer._answer   host, path and body of a request on a socket
     engine        Engine.handle        one at a time: its sender (authenticator), its fault (faults)
@@ -27,15 +27,15 @@ The modules beside the parts put them together. The way of a request:
     verbs         create, update, ...  decode, default, validate; the changes go into a Transaction
     storage       Store.commit         the changes become part of the state and of the histories
     engine        Engine._commit       controllers (cluster) get the changes; a pass of the loop is scheduled
-    http          HTTPServer._turn     runs controllers, whose writes take the same way (system_writes), and
+    http          HTTPServer._turn     runs controllers, whose writes take the same path (system_writes), and
                                        sends every open watch (storage.watches, faults.watch_output) its lines
 
 Where a webhook converts custom objects, a request waits for it without the lock, in a thread of its own
 (aside), and is carried out again from its start (conversion_work, converters).
 
-`comparison` sends a folder of files to a sandbox and to another server, and says which answers differ.
+`comparison` sends a folder of files to a sandbox and to another server, and reports which answers differ.
 
-`api.handle` is a function of (state, request, context): time, identity and chance come from outside.
-`transport` is the same way without sockets. `server.Sandbox` is the face for programs, and
+`api.handle` is a function of (state, request, context): time, identity and randomness come from outside.
+`transport` is the same path without sockets. `server.Sandbox` is the interface for programs, and
 handloop.testing.running_sandbox the one for tests.
 """

@@ -1,9 +1,9 @@
 """
-How a server of aiohttp accepts connections, so that no client can fill the log or starve the process.
+How an aiohttp server accepts connections, so that no client can fill the log or starve the process.
 
-asyncio accepts up to `backlog` connections in a round of its loop. When the file descriptors have run out, it
-logs a traceback for each of them, and begins to accept again as many times a second later: without an end,
-and with ever more tries at once. So one connection is accepted in a round, and one line a minute reports it.
+asyncio accepts up to `backlog` connections in a round of its loop. When file descriptors have run out, it
+logs a traceback for each of them, and retries as many times a second later: forever, and with ever more
+attempts at once. So a round accepts only one connection here, and one line a minute reports the problem.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ async def accept(
     """
     Accept connections of a bound socket.
 
-    Args: log is the server's, which then logs nothing more about clients. Threads: the loop's, which
+    Args: log is the server's logger, which then logs nothing more about clients. Threads: the loop's, which
     serves nothing else.
     """
     log.addFilter(_is_ours)
@@ -49,7 +49,7 @@ async def accept(
 
 
 class _Exhaustion:
-    """Logs that no connection can be accepted. State: when the next line is due, by the loop's clock."""
+    """Logs that no connection can be accepted. State: the time of the next line, by the loop's clock."""
 
     def __init__(self, log: logging.Logger, address: str) -> None:
         self._log = log
@@ -57,7 +57,7 @@ class _Exhaustion:
         self._silent_until = -inf
 
     def tell(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """Log what asyncio caught; asyncio tries to accept again after a second."""
+        """Log an error that asyncio caught; asyncio retries to accept after a second."""
         error = context.get("exception")
         if not isinstance(error, OSError) or error.errno not in _EXHAUSTED:
             loop.default_exception_handler(context)
@@ -68,6 +68,6 @@ class _Exhaustion:
 
 
 def _is_ours(record: logging.LogRecord) -> bool:
-    """Whether aiohttp logs more than a client's bytes, or its end; a client gets an answer, or is gone."""
+    """Whether a record is about the server, not about a client that sent bad bytes or disconnected."""
     error = record.exc_info[1] if record.exc_info else None
     return not isinstance(error, (HttpProcessingError, web.RequestPayloadError, ConnectionError))

@@ -1,8 +1,8 @@
 """
-The API: the answer to a request and the changes it makes, as a function of the state.
+The API: a function from a state and a request to the answer and the changes.
 
-The same state, request and context give the same outcome; nothing is kept here. The engine commits the
-changes. Time and chance come in through the context.
+The same state, request and context give the same outcome; this module has no state. The engine commits the
+changes. Time and randomness come from the context.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ _POD_SUBRESOURCES: Final[dict[str, Verb]] = {
 
 
 def handle(site: Site, request: Request, context: Context) -> Outcome:
-    """Answer a request; a refusal is an answer, too."""
+    """Answer a request; a refusal is also an answer."""
     try:
         return _handle(site, request, context)
     except StatusError as error:
@@ -177,7 +177,7 @@ def _path_verb(method: str) -> str:
 
 
 def _work(call: Call) -> Verb:
-    """The function that carries a request out: by kind, subresource and verb."""
+    """The function that carries out a request, chosen by kind, subresource and verb."""
     resource, subresource = call.resource, call.path.subresource
     own = _of_what_is_not_stored(call)
     if own is not None:

@@ -1,4 +1,4 @@
-"""Work outside the loop that may block. It has a thread of its own, which nobody waits for at the end."""
+"""Runs blocking work outside the loop, in a thread of its own that nobody joins when the process ends."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ T = TypeVar("T")
 
 
 def in_thread(work: Callable[[], object]) -> None:
-    """Have work done, and do not wait for it."""
+    """Run work in a thread of its own without waiting for it."""
     threading.Thread(target=work, name="sandbox-aside", daemon=True).start()
 
 
 async def aside(work: Callable[[], T], *, late: Callable[[T], object]) -> T:
     """
-    The result of work, or what it raises.
+    Run work in a thread of its own. Returns: its result. Raises: what work raises.
 
-    Args: late gets a result that nobody waits for any more.
+    Args: late gets the result if the caller was cancelled meanwhile.
     """
     loop = asyncio.get_running_loop()
     waiting: asyncio.Future[T] = loop.create_future()
@@ -38,9 +38,9 @@ async def aside(work: Callable[[], T], *, late: Callable[[T], object]) -> T:
         result, failure = None, None
         try:
             result = work()
-        except BaseException as error:  # noqa: BLE001 - handed to the one that waits
+        except BaseException as error:  # noqa: BLE001 - raised in the waiting task
             failure = error
-        with contextlib.suppress(RuntimeError):  # the loop has closed
+        with contextlib.suppress(RuntimeError):  # the loop may be closed
             loop.call_soon_threadsafe(settle, result, failure)
 
     in_thread(run)

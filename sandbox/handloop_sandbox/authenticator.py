@@ -1,9 +1,9 @@
 """
-Who sends a request: a known user, a service account, the anonymous user, or a wrong token.
+Authenticates the sender of a request: a known user, a service account, the anonymous user, or a wrong token.
 
 The token may be in the server's URL, `http://127.0.0.1:PORT/TOKEN`: kubectl sends a bearer token over TLS
-only. A secret first part of the path works over plain loopback HTTP, with every client that takes a server
-URL with a path. A bearer token in the header wins, such as a service account's in a copy of the
+only. A secret first part of the path works over plain loopback HTTP, with every client that accepts a server
+URL with a path. A bearer token in the header takes precedence, such as a service account's in a copy of the
 sandbox's kubeconfig.
 """
 
@@ -20,7 +20,7 @@ from handloop_sandbox.storage.state import State
 
 class Authenticator:
     """
-    Knows users by their bearer tokens, and service accounts by the tokens that it has signed.
+    Recognises users by their bearer tokens, and service accounts by the tokens that it has signed.
 
     Threads: any.
     """
@@ -36,7 +36,7 @@ class Authenticator:
         self.credentials = Credentials(secrets.token_bytes(32), self._users)
 
     def unveiled(self, request: Request) -> Request:
-        """The request with a token in its path moved into the Authorization header, if it has none."""
+        """The request with the token in its path moved to the Authorization header, unless that has one."""
         return unveil(request, self._users or ()) if self._tokens_in_paths else request
 
     def user(self, state: State, request: Request, now: float) -> User | None:
@@ -53,15 +53,15 @@ class Authenticator:
 
 
 def _known(user: User) -> User:
-    """A user in the group of all authenticated users."""
+    """The user with the group of all authenticated users added."""
     return user if AUTHENTICATED in user.groups else user._replace(groups=(*user.groups, AUTHENTICATED))
 
 
 def unveil(request: Request, tokens: Iterable[str]) -> Request:
     """
-    The request without the token at the start of its path, if it is one of tokens.
+    The request without the first part of its path, if that is one of tokens.
 
-    It goes into the header, unless that has a bearer token.
+    The token is moved to the Authorization header, unless that already has a bearer token.
     """
     first, _, rest = request.path.removeprefix("/").partition("/")
     given = first.encode(errors="surrogateescape")

@@ -28,7 +28,7 @@ class BindAddress:
 
     @property
     def host(self) -> str:
-        """The host of a URL that reaches it from this machine."""
+        """The host in a URL that reaches the address from this machine."""
         address = ip_address(self.text)
         if address.is_unspecified:
             return LOOPBACK
@@ -36,10 +36,10 @@ class BindAddress:
 
     def served_names(self) -> Collection[str] | None:
         """
-        The hosts that a request may name, None = any.
+        The host names that a request may use, None = any.
 
-        On loopback other names are refused: a web page could point a name of its own at 127.0.0.1. On other
-        addresses the names are not known.
+        On loopback, other names are refused: a web page could point its own name at 127.0.0.1. On other
+        addresses, the names are unknown.
         """
         return ("127.0.0.1", "localhost", "[::1]", self.host) if self.is_loopback else None
 

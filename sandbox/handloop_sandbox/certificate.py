@@ -1,9 +1,10 @@
 """
 The certificate of one sandbox. It lasts a day, and its authority is the only one that the kubeconfig trusts.
 
-The authority signs this one and nothing else: its key is forgotten at once. There are two of them, because
-rustls refuses a server that shows an authority's. The `cryptography` package makes both, and is imported only
-then: a sandbox without TLS does not need it. The server's key never outlives the call on disk.
+The authority signs only this certificate; its key is discarded at once. Authority and server have separate
+certificates, because rustls refuses a server that presents an authority's. The `cryptography` package makes
+both, and is imported only then: a sandbox without TLS does not need it. The server's key is deleted from disk
+before the call returns.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class NoCertificateError(OSError):
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """What a server needs to present a certificate. authority is the one to trust, as PEM."""
+    """A server's certificate for TLS. authority is the certificate that clients trust, as PEM."""
 
     authority: bytes
     context: ssl.SSLContext = field(repr=False)

@@ -1,4 +1,4 @@
-"""Time as the sandbox sees it, in unix seconds: a clock that runs, and that a test may set."""
+"""The sandbox's time, in unix seconds: a clock that runs, and that a test can set."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Where the sandbox's time comes from; a test moves it by hand."""
+    """The source of the sandbox's time; a test moves it by hand."""
 
     def time(self) -> float:
         """Unix seconds; never goes back."""
@@ -17,13 +17,13 @@ class Clock(Protocol):
 
 class SettableClock:
     """
-    A clock that a test may set. It runs until it is frozen, and only goes forward.
+    A clock that a test can set. It runs until it is frozen, and never goes back.
 
-    By itself it follows the monotonic clock: it never jumps with the machine's.
+    While running, it follows the monotonic clock, so it does not jump when the machine's clock is set.
 
     State: _now is the time at _since (monotonic); _since None = frozen. Both under _lock, a leaf.
-    Threads: any. Listeners are called after the clock was moved, by the thread that moved it, without the
-    lock.
+    Threads: any. Listeners are called after the clock was moved, by the thread that moved it, without holding
+    the lock.
     """
 
     def __init__(self, now: float | None = None, *, frozen: bool = False) -> None:
@@ -39,7 +39,7 @@ class SettableClock:
             return self._time_locked()
 
     def advance(self, seconds: float) -> float:
-        """Go forward by a few seconds. Returns: the new time. Raises: ValueError for a negative number."""
+        """Move forward by some seconds. Returns: the new time. Raises: ValueError for a negative number."""
         if seconds < 0:
             raise ValueError("time does not go back")
         with self._lock:
@@ -49,7 +49,7 @@ class SettableClock:
         return now
 
     def set(self, now: float) -> None:
-        """Go to a unix time. Raises: ValueError when that has passed."""
+        """Move forward to a unix time. Raises: ValueError when it is in the past."""
         with self._lock:
             if now < self._time_locked():
                 raise ValueError("time does not go back")
@@ -57,24 +57,24 @@ class SettableClock:
         self._tell()
 
     def freeze(self) -> None:
-        """Stand still until run(), advance() or set()."""
+        """Stop the clock. It changes only by advance() or set() until run()."""
         with self._lock:
             self._now, self._since = self._time_locked(), None
 
     def run(self) -> None:
-        """Go on by itself."""
+        """Let the clock run again."""
         with self._lock:
             self._now, self._since = self._time_locked(), time.monotonic()
         self._tell()
 
     @property
     def is_running(self) -> bool:
-        """Whether time passes by itself."""
+        """Whether the clock runs by itself."""
         with self._lock:
             return self._since is not None
 
     def listen(self, listener: Callable[[], None]) -> None:
-        """Have listener called, by the moving thread, each time the clock was moved."""
+        """Register listener, which the moving thread calls each time the clock was moved."""
         self._listeners.append(listener)
 
     def _time_locked(self) -> float:

@@ -2,7 +2,7 @@
 `python -m handloop_sandbox compare FOLDER --with KUBECONFIG`: what does the sandbox answer differently?
 
 The objects of a folder go to a sandbox and to another server, step by step, and the answers are compared.
-What is made there is in a namespace of its own and is deleted in the end.
+Whatever is created there is in a namespace of its own and is deleted at the end.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ _ATTEMPTS: Final = 3
 
 def main(arguments: Sequence[str]) -> int:
     """
-    Compare, and print what differs.
+    Compare the servers, and print the differences.
 
-    Returns: 0 when nothing does, 1 when something does, 2 when it could not be compared.
+    Returns: 0 without differences, 1 with differences, 2 when the comparison failed.
     """
     given = _parser().parse_args(arguments)
     try:
@@ -56,7 +56,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 class _Comparison:
-    """The two servers, and what was found on them."""
+    """The two servers, and the differences found so far."""
 
     def __init__(self, own: Endpoint, other: Endpoint, *, depth: int, quiet: bool) -> None:
         self._own, self._other, self._depth, self._quiet = own, other, depth, quiet
@@ -65,12 +65,12 @@ class _Comparison:
         self._made: list[str] = []
 
     def skip(self, reasons: Iterable[str]) -> None:
-        """Print what is left out."""
+        """Print the reasons why something is left out."""
         for reason in reasons:
             self._say(f"skipped: {reason}")
 
     def run(self, objects: list[Body]) -> int:
-        """Returns: the exit code."""
+        """Compare the answers about some objects. Returns: the exit code."""
         namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self._namespace}}
         try:
             self._ask(Ask("the namespace", "POST", _NAMESPACES, namespace, makes=True))
@@ -87,7 +87,7 @@ class _Comparison:
         return 1 if self._differ else 0
 
     def _delete(self, path: str) -> None:
-        """Delete what was made, and do not wait for anybody whose finalizers it has."""
+        """Delete a created object, and remove its finalizers, so that it does not wait for controllers."""
         answer = self._other.send("DELETE", path)
         body = answer.body if isinstance(answer.body, dict) else {}
         if (body.get("metadata") or {}).get("finalizers") and not path.startswith(_DEFINITIONS):
@@ -120,9 +120,9 @@ class _Comparison:
 
     def _ask(self, ask: Ask) -> bool:
         """
-        Ask both, and print how the answers differ.
+        Send a request to both servers, and print how the answers differ.
 
-        Returns: whether it continues. What the other server had before is neither changed nor deleted.
+        Returns: whether to continue. Objects that the other server had before are never changed or deleted.
         """
         own, other = (self._sent(server, ask) for server in (self._own, self._other))
         self._requests += 1
@@ -134,7 +134,7 @@ class _Comparison:
         return not ask.makes or own.status == other.status == _MADE
 
     def _sent(self, server: Endpoint, ask: Ask) -> Answer:
-        """What is put back is read again when a controller was quicker."""
+        """Send a request; read an object that is put back again if a controller has changed it meanwhile."""
         for attempt in range(_ATTEMPTS):
             body = server.send("GET", ask.path).body if ask.puts_back else ask.body
             answer = server.send(ask.method, ask.path, body, ask.content_type, ask.accept)
@@ -143,7 +143,7 @@ class _Comparison:
         raise AssertionError
 
     def _say(self, *lines: str) -> None:
-        """Print lines with text from files and servers, without control characters for the terminal."""
+        """Print lines with text from files and servers, without terminal control characters."""
         if not self._quiet:
             sys.stdout.write("\n  ".join(map(_printable, lines)) + "\n")
 

@@ -1,8 +1,8 @@
 """
 What an HTTP server of the sandbox holds open: connections, watches, and requests that a fault makes wait.
 
-`Connections` ends them all with their server. A `WatchPump` carries the lines of one open watch to its
-socket. `HeldRequests` are requests that wait for a time of the clock, or forever. All of it belongs to the
+`Connections` ends all connections with their server. A `WatchPump` carries the lines of one open watch to its
+socket. `HeldRequests` are requests that wait for a time of the clock, or forever. All of this belongs to the
 thread of the server's loop.
 """
 
@@ -29,21 +29,21 @@ class Connections:
     """
     The connections of one server.
 
-    State: exchanges are those with requests, as long as one is being answered or may still come.
+    State: exchanges has the connections on which a request is being answered or may still come.
     """
 
     def __init__(self) -> None:
         self.exchanges: set[RequestHandler] = set()
 
     def heard(self, connection: RequestHandler, task: asyncio.Task[None]) -> None:
-        """Note that a connection has sent a head; task answers its requests."""
+        """Record that a connection has sent a request's head; task answers its requests."""
         if connection not in self.exchanges:
             self.exchanges.add(connection)
             task.add_done_callback(lambda _: self.exchanges.discard(connection))
 
     async def part(self, server: web.Server) -> None:
         """
-        Let answers that are on their way arrive, and break the connections that are still busy after a grace.
+        Let answers in flight arrive, and break the connections that are still busy after GRACE_SECONDS.
 
         Blocks: until no connection is busy, at most GRACE_SECONDS.
         """
@@ -57,7 +57,7 @@ class Connections:
             await asyncio.sleep(_PAUSE_SECONDS)
 
     def _busy(self, server: web.Server) -> list[asyncio.Transport]:
-        """The connections with a request that is not answered, or an answer that is not sent to its end."""
+        """The connections with an unanswered request, or with an answer that is not completely sent."""
         return [
             transport
             for connection in server.connections
@@ -70,8 +70,8 @@ class HeldRequests:
     """
     Requests that wait because of a fault.
 
-    State: _until has those that wait for a time of the clock, with that time; _silent those that are never
-    answered.
+    State: _until has the requests that wait for a time of the clock, with that time; _silent those that are
+    never answered.
     """
 
     def __init__(self) -> None:
@@ -100,14 +100,14 @@ class HeldRequests:
             self._silent.discard(waiting)
 
     def wake(self, now: float) -> float | None:
-        """Release the requests whose time has come; returns the next time, None when there is none."""
+        """Release the requests whose time has come. Returns: the next time, None when there is none."""
         for waiting in [waiting for waiting, at in self._until.items() if at <= now]:
             del self._until[waiting]
             _settle(waiting)
         return min(self._until.values(), default=None)
 
     def release(self) -> None:
-        """Let all of them go."""
+        """Release all of them."""
         for waiting in (*self._until, *self._silent):
             _settle(waiting)
 
@@ -121,14 +121,14 @@ class WatchPump:
     """
     One open watch and its socket.
 
-    State: over says that the stream has ended. halted is set then, and also while the watcher is paused
-    because the client has so much unread that nothing more is sent.
+    State: over = the stream has ended. halted is set then, and also while the watcher is paused because the
+    client has so much unread that nothing more is sent.
     """
 
     __slots__ = ("chunked", "halted", "over", "transport", "watcher")
 
     def __init__(self, watcher: WatchOutput, transport: asyncio.Transport, *, chunked: bool = True) -> None:
-        """Args: chunked False, for HTTP/1.0: the end of the connection ends the stream."""
+        """Args: chunked False is for HTTP/1.0, where the end of the connection ends the stream."""
         self.watcher = watcher
         self.transport = transport
         self.chunked = chunked
@@ -136,7 +136,7 @@ class WatchPump:
         self.halted = asyncio.Event()
 
     def send(self, lines: list[bytes]) -> None:
-        """Write lines, as one chunk where there are chunks."""
+        """Write lines, as one chunk if the answer is chunked."""
         if self.transport.is_closing():
             self.finish()
             return
@@ -157,7 +157,7 @@ class WatchPump:
         self.halted.set()
 
     async def halt(self, writer: AbstractStreamWriter) -> None:
-        """Wait until the stream is over, or the client has read what made it full."""
+        """Wait until the stream is over, or until the client has read enough to continue."""
         await self.halted.wait()
         if not self.over:
             await writer.drain()
@@ -166,7 +166,7 @@ class WatchPump:
 
 
 def break_connection(transport: asyncio.Transport, *, reset: bool) -> None:
-    """Close a connection in the middle of an answer; written bytes still go out, unless it is reset."""
+    """Close a connection in the middle of an answer; written bytes are still sent, unless reset is set."""
     if not reset:
         transport.close()
         return

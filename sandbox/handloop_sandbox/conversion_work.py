@@ -1,9 +1,9 @@
 """
-Work that waits until a webhook, which nobody asks with the engine's lock held, has converted objects.
+Work that waits until a webhook has converted objects. No webhook is called with the engine's lock held.
 
-Such work is done from its start each time: at the same time, with the same chance, and with all that is known
-by then. A request is completed in its own thread; watches, controllers and caches leave their work for
-settle().
+Such work is repeated from its start each time: with the same time, the same random numbers, and all
+conversions known by then. A request is completed in its own thread; watches, controllers and caches leave
+their work for settle().
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ _ATTEMPTS: Final = 50
 @dataclass(slots=True)
 class Work(Generic[T]):
     """
-    What is to be done, who does it, when, and with which chance.
+    What to do, for which user, at which time, and with which random numbers.
 
-    known are the answers so far, needed is what is still to be asked, and target where. is_taken = somebody
-    completes it.
+    known are the answers so far, needed is the conversion to ask for next, and target its webhook. is_taken =
+    a thread is completing it.
     """
 
     run: Callable[[Context], T]
@@ -47,10 +47,10 @@ class Work(Generic[T]):
 
 class ConversionWork:
     """
-    Completes work.
+    Completes work, by asking webhooks for the conversions that it needs.
 
-    State: known has the answers for the current work; _left is the work of those who do not wait for it
-    themselves. Threads: any. Locks: the engine's protects all of it.
+    State: known has the answers for the current work; _left is the work that nobody waits for. Threads: any.
+    Locks: the engine's protects all of it.
     """
 
     def __init__(
@@ -69,12 +69,12 @@ class ConversionWork:
         self._left: dict[object, Work[Any]] = {}
 
     def new(self, run: Callable[[Context], T], user: User) -> Work[T]:
-        """Work to be done. Locks: held."""
+        """Create work. Locks: the engine's is held."""
         context = self._context(user)
         return Work(run, user, context.now, context.random.getrandbits(64))
 
     def attempt(self, work: Work[T]) -> T | None:
-        """Do work with what is known; needed is set if that is not enough. Locks: held."""
+        """Do work with the known answers; sets needed if they do not suffice. Locks: the engine's is held."""
         chance = random.Random(work.seed)
         context = self._context(work.user)._replace(
             now=work.now, random=chance, new_uid=partial(new_uid, chance)
@@ -90,9 +90,9 @@ class ConversionWork:
 
     def complete(self, work: Work[T]) -> T | None:
         """
-        Ask, and do work again, until nothing is missing.
+        Ask for conversions and repeat the work until none is missing.
 
-        Raises: RuntimeError when there is no end to it. Blocks: while a webhook converts. Locks: none held.
+        Raises: RuntimeError if it never ends. Blocks: while a webhook converts. Locks: none is held.
         """
         for _ in range(_ATTEMPTS):
             if work.needed is not None:
@@ -104,18 +104,18 @@ class ConversionWork:
         raise RuntimeError(f"{work.needed}, after {_ATTEMPTS} attempts")
 
     def leave(self, work: Work[Any], *, key: object = None) -> None:
-        """Have work done by settle(); key None = nobody asks for it. Locks: held."""
+        """Leave work for settle(); key is for is_left(), None = none. Locks: the engine's is held."""
         self._left[object() if key is None else key] = work
 
     def is_left(self, key: object) -> bool:
-        """Whether the work with this key is still to be done. Locks: held."""
+        """Whether the work with this key is still to be done. Locks: the engine's is held."""
         return key in self._left
 
     def settle(self) -> bool:
         """
-        Complete all that was left. Returns: whether there was anything.
+        Complete all work that was left. Returns: whether there was any.
 
-        Blocks: while webhooks convert. Locks: none held.
+        Blocks: while webhooks convert. Locks: none is held.
         """
         with self._lock:
             taken = [(key, work) for key, work in self._left.items() if not work.is_taken]
@@ -131,7 +131,7 @@ class ConversionWork:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether settle() has something to do."""
+        """Whether any work is left for settle()."""
         with self._lock:
             return any(not work.is_taken for work in self._left.values())
 

@@ -1,8 +1,8 @@
 """
-Those who convert custom objects between versions: the webhooks of definitions, and functions of a test.
+Converters of custom objects between versions: the webhooks of definitions, and functions that a test passes.
 
-A Service has no network behind it here. `sandbox.handloop.dev/address` on it says where its webhook is; an
-ExternalName Service leads there by itself, as in a cluster.
+A Service has no network behind it here. Its annotation `sandbox.handloop.dev/address` says where the webhook
+is; an ExternalName Service needs none, as in a cluster.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from handloop_sandbox.storage.stored import Object
 from handloop_sandbox.wire.conversion import Answers, ConversionNeededError, question, unversioned
 
 ConvertFunction = Callable[[Sequence[Object], str], Sequence[Object]]
-"""Takes objects and the wanted apiVersion; raises what the webhook would fail with."""
+"""(objects, wanted apiVersion) -> converted objects. What it raises is how the webhook fails."""
 
 ADDRESS: Final = "sandbox.handloop.dev/address"
 _BATCH: Final = 500
@@ -33,22 +33,22 @@ _encode, _decode = msgspec.json.encode, msgspec.json.decode
 
 
 class Converters:
-    """Asks converters. Threads: any; nothing is kept."""
+    """Calls converters. Threads: any; it has no state."""
 
     def __init__(self, functions: Mapping[str, ConvertFunction]) -> None:
-        """Args: functions take the place of the webhooks of the definitions of their names."""
+        """Args: functions replace the webhooks of the definitions that their keys name."""
         self._functions = functions
 
     def target(self, state: State, needed: ConversionNeededError) -> Target | None:
-        """Where to send the request; None for a function. Locks: the engine's is held."""
+        """The webhook to send the request to; None for a function. Locks: the engine's is held."""
         name = needed.conversion.name
         return None if name in self._functions else _target(state, needed.conversion.webhook["clientConfig"])
 
     def answers(self, needed: ConversionNeededError, target: Target | None) -> Answers:
         """
-        What the converter makes of the objects, in batches.
+        The results of converting the objects, in batches.
 
-        Blocks: until it has answered. Locks: none may be held.
+        Blocks: until the converter has answered. Locks: none may be held.
         """
         found: Answers = {}
         objects = [unversioned(obj) for obj in needed.objects]
@@ -62,7 +62,7 @@ class Converters:
     def _converted(
         self, needed: ConversionNeededError, target: Target | None, objects: list[Object]
     ) -> list[Object | str]:
-        """Each object in the other version, or why it has none."""
+        """Each object in the other version, or the reason why its conversion failed."""
         api_version = needed.api_version
         try:
             converted = self._asked(needed, target, objects)
@@ -71,7 +71,7 @@ class Converters:
         except ReviewError as error:
             if len(objects) == 1:
                 return [f"{webhook_of(objects[0])} {error}"]
-            # to find the one to blame: a kube-apiserver converts each object by itself
+            # to find the object at fault; a kube-apiserver converts each object by itself
             return [answer for obj in objects for answer in self._converted(needed, target, [obj])]
         return [
             conversion_review.problem_of(obj, answer, api_version) or answer
@@ -95,7 +95,7 @@ class Converters:
 
     @staticmethod
     def _called(function: ConvertFunction, objects: list[Object], api_version: str) -> list[Any]:
-        """What a function gives; it may change what it gets, which is its own."""
+        """The result of a function, which gets a copy of the objects and may change it."""
         try:
             given = function(_decode(_encode(objects)), api_version)
             converted: list[Any] = _decode(_encode(list(given)))
@@ -119,7 +119,7 @@ def _target(state: State, client: Mapping[str, Any]) -> Target:
 
 
 def _address(service: Object | None, name: str, port: int) -> tuple[str, tuple[str, int]]:
-    """Why there is no address, and the address."""
+    """The reason why a Service has no address ("" = it has one), and the address."""
     if service is None:
         return f'service "{name}" not found', _NOWHERE
     spec, annotations = service["spec"], service["metadata"].get("annotations") or {}

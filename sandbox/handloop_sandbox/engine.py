@@ -1,16 +1,16 @@
 """
 The sandbox as one machine: state, API, controllers and open watches behind one lock.
 
-handle() answers a request: `_handle` asks who sends it, lets faults have their say, calls `api.handle` and
-commits the outcome. tick() steps the controllers, whose writes are committed the same way (`_apply`).
+handle() answers a request: `_handle` authenticates the sender, applies faults, calls `api.handle` and commits
+the outcome. tick() steps the controllers, whose writes are committed the same way (`_apply`).
 `_commit` is the only place where the state changes, except for rewind() and the bootstrap. take() and
 take_due() hand out the lines of open watches.
 
-Custom objects may have to be converted by a webhook, which is never asked with the lock held. A request that
-needs that becomes Work: finish() asks, and carries it out again from the start until nothing is missing.
-Watches and controllers leave Work behind for settle().
+Custom objects may have to be converted by a webhook, which is never called with the lock held. A request that
+needs that becomes Work: finish() calls the webhook, and repeats the request from its start until no
+conversion is missing. Watches and controllers leave Work for settle().
 
-The driver (the HTTP server's loop, or a test) calls tick() when a commit or next_wake() says so. Requests may
+The driver (the HTTP server's loop, or a test) calls tick() after a commit and at next_wake(). Requests may
 come from any thread.
 """
 
@@ -71,25 +71,25 @@ log = logging.getLogger("sandbox")
 ADMIN: Final = User("sandbox-admin", ("system:masters", "system:authenticated"))
 DEFAULT_BOOKMARK_SECONDS: Final = 10.0
 COMPACTION_SECONDS: Final = 300.0
-"""The interval of compactions, as etcd's by default. Each forgets the versions before the previous one."""
+"""The interval of compactions, as on a real server. Each forgets the versions before the previous one."""
 
 
 _CHANGED: Final = failure(409, "Conflict", "the object has been modified")
 
 
 Recorder = Callable[[str, Sequence[Change]], object]
-"""Takes the name of a user or of a controller, and what it has changed."""
+"""(name of a user or controller, its changes) -> ignored."""
 
 
 class Stream(NamedTuple):
-    """The answer to a watch: 200 with these headers, then the lines that take() gives."""
+    """The answer to a watch: 200 with these headers, then the lines that take() returns."""
 
     headers: Headers
     watcher: WatchOutput
 
 
 class _Handled(NamedTuple):
-    """How a request went. If failure is set, it is raised instead of giving the answer."""
+    """The result of a request. If failure is set, it is raised in place of the answer."""
 
     answer: Response | Stream
     changed: bool = False
@@ -100,9 +100,9 @@ class Engine:
     """
     Answers requests one at a time.
 
-    State: the store, the catalog that follows from its definitions, the controllers' queues, the open
-    watches, and the work that waits for settle(). All of it is touched only with the lock held.
-    Threads: any. Listeners are called without the lock, after a commit and when faults come and go.
+    State: the store, the catalog made from its definitions, the controllers' queues, the open watches, and
+    the work that waits for settle(). All of it is accessed only with the lock held.
+    Threads: any. Listeners are called without the lock, after a commit and when faults change.
     """
 
     def __init__(
@@ -121,7 +121,7 @@ class Engine:
         """
         Build the state of a new cluster.
 
-        Args: users by bearer token; None = all clients are administrators. seed None = different every time.
+        Args: users by bearer token; None = all clients are administrators. seed None = a random one.
         tokens_in_paths: see handloop_sandbox.authenticator. sharded_list_and_watch is the feature gate.
         conversions: see handloop_sandbox.server.
         """
@@ -133,7 +133,7 @@ class Engine:
         self._authenticator = Authenticator(users, everybody=ADMIN, tokens_in_paths=tokens_in_paths)
         self._bookmark_seconds = bookmark_seconds
         self._sharded_list_and_watch = sharded_list_and_watch
-        # without default accounts nobody can use them: envtest also turns this admission off
+        # without controllers there are no default accounts to use: envtest also turns this admission off
         self._account_admission = any(isinstance(entry, NamespaceController) for entry in controllers)
         self._lock = threading.Lock()
         self._listeners = Listeners()
@@ -167,15 +167,15 @@ class Engine:
         self._runner.start(self._store)
 
     def listen(self, listener: Callable[[], None]) -> None:
-        """Have listener called, by any thread, after every change. It must be quick."""
+        """Register listener, which any thread calls after every change. It must be quick."""
         self._listeners.add(listener)
 
     def record(self, recorder: Recorder) -> None:
-        """Report every change, with the name of its user. Locks: the engine's is held."""
+        """Register recorder, which is called for every change. Locks: the engine's is held during calls."""
         self._recorders.append(recorder)
 
     def listen_weakly(self, method: Callable[[], None]) -> None:
-        """Have a method called until its object is collected, or until unlisten."""
+        """Register a method as a listener until its object is collected, or until unlisten()."""
         self._listeners.add_weakly(method)
 
     def unlisten(self, listener: Callable[[], None]) -> None:
@@ -187,7 +187,7 @@ class Engine:
         self._listeners.tell()
 
     def delay(self, request: Request) -> float:
-        """How many seconds a fault delays a request; to be asked once, before handle()."""
+        """How many seconds a fault delays a request; call it once, before handle()."""
         if not self.faults.active:
             return 0.0
         request = self._authenticator.unveiled(request)
@@ -201,14 +201,14 @@ class Engine:
         """
         Answer one request, and commit what it changes.
 
-        Raises: LostAnswerError, NoAnswerError when a fault takes the answer away. Blocks: while a webhook
+        Raises: LostAnswerError, NoAnswerError when a fault withholds the answer. Blocks: while a webhook
         converts.
         """
         begun = self.begin(request)
         return self.finish(begun) if isinstance(begun, Work) else begun
 
     def begin(self, request: Request) -> Response | Stream | Work[_Handled]:
-        """The same without asking a webhook: what needs that is left to finish(). Raises: as handle()."""
+        """As handle(), but without calling a webhook: a request that needs one becomes Work for finish()."""
         request = self._authenticator.unveiled(request)
         if controls.concerns(request.path):
             return self._control(request)
@@ -217,14 +217,14 @@ class Engine:
         return handled if isinstance(handled, Work) else self._told(handled)
 
     def finish(self, work: Work[_Handled]) -> Response | Stream:
-        """Carry out the rest of a request. Raises: as handle(). Blocks: while a webhook converts."""
+        """Complete the Work of a request. Raises: as handle(). Blocks: while a webhook converts."""
         handled = self._conversions.complete(work)
         assert handled is not None
         return self._told(handled)
 
     def settle(self) -> bool:
         """
-        Have converted what watches, controllers and caches wait for, and continue with them.
+        Get the conversions that watches, controllers and caches wait for, and complete their work.
 
         Returns: whether anything waited. Blocks: while webhooks convert.
         """
@@ -268,7 +268,7 @@ class Engine:
             self._conversions.complete(lines)
 
     def take_due(self, watchers: Iterable[WatchOutput]) -> list[tuple[WatchOutput, list[bytes]]]:
-        """The lines of the watches that have something to send, or have ended; some may wait for settle()."""
+        """The lines of watches that have something to send, or have ended; some may wait for settle()."""
         taken = []
         with self._lock:
             now = self._clock.time()
@@ -295,7 +295,7 @@ class Engine:
         return lines
 
     def due(self, watchers: Iterable[WatchOutput]) -> list[WatchOutput]:
-        """The watches for which take() has work."""
+        """The watches for which take() has something to do."""
         with self._lock:
             now = self._clock.time()
             return [watcher for watcher in watchers if watcher.is_due(now)]
@@ -313,7 +313,7 @@ class Engine:
 
     @property
     def clock(self) -> Clock:
-        """The clock that it lives by."""
+        """The clock that the engine follows."""
         return self._clock
 
     def answer(self, request: Request) -> Response:
@@ -323,15 +323,15 @@ class Engine:
         return found
 
     def keep_as_start(self) -> None:
-        """Have reset() come back to the objects that there are now."""
+        """Make reset() return to the objects that exist now."""
         with self._lock:
             self._start = self._store.snapshot()
 
     def reset(self) -> int:
         """
-        Make the objects those of the start: others are deleted at once, whatever finalizers they have.
+        Restore the objects of the start; others are deleted at once, whatever finalizers they have.
 
-        Versions go on, and watches see every change. Returns: the number of changes.
+        Versions keep rising, and watches see every change. Returns: the number of changes.
         """
         with self._lock:
             changes = self._store.changes_to(self._start)
@@ -345,10 +345,10 @@ class Engine:
 
     def version(self) -> int:
         """The newest resource version."""
-        return self._store.resource_version  # one number: no lock
+        return self._store.resource_version  # one number, read without the lock
 
     def apply_to_open_watches(self, injection: Injection) -> None:
-        """Offer an injection to every watch that is open, oldest first."""
+        """Offer an injection to every open watch, oldest first."""
         with self._lock:
             for watcher in self._watchers:
                 watcher.apply_to_open_watches(injection)
@@ -366,9 +366,9 @@ class Engine:
 
     def rewind(self, *, changes: int | None = None, resource_version: int | None = None) -> int:
         """
-        Go back by a number of changes, or to a version, as after the restore of a backup. Every watch ends.
+        Go back by a number of changes, or to a version, as if a backup were restored. Every watch ends.
 
-        Returns: the newest version from now on. Raises: ValueError.
+        Returns: the newest version from now on. Raises: ValueError if that version has been forgotten.
         """
         if (changes is None) == (resource_version is None):
             raise ValueError("either a number of changes or a resource version")
@@ -384,7 +384,7 @@ class Engine:
         return version
 
     def _control(self, request: Request) -> Response:
-        """Answer a request about the sandbox itself. Locks: none is held; what it calls takes its own."""
+        """Answer a request about the sandbox itself. Locks: none is held; the callees take their own."""
         with self._lock:
             user = self._user(request)
         try:
@@ -463,7 +463,7 @@ class Engine:
         )
 
     def _site(self, up_to: int | None = None) -> Site:
-        """What a request reads: the state as it is, or as it was at a version."""
+        """The state that a request reads: the present one, or that of the version up_to."""
         state: State = self._store if up_to is None else PastState(self._store, up_to)
         return Site(state, self._catalog, self.address, self._metrics)
 
@@ -490,18 +490,18 @@ class Engine:
     def _write_later(
         self, index: int, controller: str, write: Write, base: Stored | None, context: Context
     ) -> None:
-        """A write that had to wait; refused where somebody has changed the object meanwhile."""
+        """Apply a write that had to wait; it is refused if its object was changed meanwhile."""
         is_same = self._base(write) is base
         refusal = self._write(controller, write, context) if is_same else _CHANGED
         if refusal is not None:
             self._runner.refused(index, write, refusal, context.now)
 
     def _fill_caches(self, resources: Iterable[ServedResource], items: Sequence[Stored]) -> None:
-        """Have objects converted to these versions, as a kube-apiserver keeps them for lists and watches."""
+        """Convert objects to these versions, as a kube-apiserver caches them for lists and watches."""
         for resource in resources:
 
             def fill(_: Context, resource: ServedResource = resource) -> None:
-                with contextlib.suppress(ConversionFailedError):  # a list will ask again
+                with contextlib.suppress(ConversionFailedError):  # a list will retry
                     all_served(resource, items)
 
             self._conversions.leave(self._conversions.new(fill, ADMIN))

@@ -1,8 +1,8 @@
 """
 The sandbox over HTTP: aiohttp on a thread of its own, on loopback by default.
 
-A request goes through `_answer` (host, path, body), `Engine.handle`, and `_sent`, which writes the answer. A
-watch stays in `_stream`; its lines come from passes. One pass (`_turn`) steps the controllers that are due,
+A request passes through `_answer` (host, path, body), `Engine.handle`, and `_sent`, which writes the answer.
+A watch stays in `_stream`; its lines come from passes. One pass (`_turn`) steps the controllers that are due,
 writes the lines of every open watch straight to the sockets, and sets the timer of the next pass. A commit
 schedules at most one pass, however many changes and watches there are: no task wakes up for a watch event.
 """
@@ -46,7 +46,7 @@ _MAX_LINE: Final = 64 * 1024
 _BLOCK_BYTES: Final = 256 * 1024
 _WHOLE_BYTES: Final = 1024 * 1024
 _BODY_SECONDS: Final = 60.0
-_HEAD_SECONDS: Final = 32.0  # from the beginning of a connection, or from the last answer
+_HEAD_SECONDS: Final = 32.0  # from the start of a connection, or from the last answer
 _START_SECONDS: Final = 10.0
 _STOP_SECONDS: Final = 1.0
 _RETRY_SECONDS: Final = 1.0
@@ -58,8 +58,8 @@ class HTTPServer:
     Serves an engine on a port, and drives it.
 
     State: _pumps are the open watches, _held the requests that wait for a fault, _connections the sockets,
-    _timer the next pass; they belong to the loop's thread. _scheduled says whether a pass is on its way,
-    under _lock.
+    _timer the next pass; they belong to the loop's thread. _scheduled, under _lock, says whether a pass is
+    already scheduled.
     Threads: start and stop belong to the owner, schedule to any thread; the rest runs on `sandbox-http`.
     """
 
@@ -71,7 +71,7 @@ class HTTPServer:
         address: BindAddress = BindAddress(),  # noqa: B008 - frozen
         tls: ssl.SSLContext | None = None,
     ) -> None:
-        """Args: address is where to listen; tls None = plain HTTP."""
+        """Args: address is the address to listen on; tls None = plain HTTP."""
         self._engine = engine
         self._clock = clock
         self._address = address
@@ -114,7 +114,7 @@ class HTTPServer:
         thread.join()
 
     def schedule(self) -> None:
-        """Have one pass run soon. Threads: any."""
+        """Schedule one pass to run soon. Threads: any."""
         with self._lock:
             if self._scheduled or self._loop is None:
                 return
@@ -125,7 +125,7 @@ class HTTPServer:
     def _run(self, port: int) -> None:
         try:
             asyncio.run(self._serve(port))
-        except BaseException as error:  # noqa: BLE001 - handed to the thread that waits in start()
+        except BaseException as error:  # noqa: BLE001 - raised in the thread that waits in start()
             self._failure = error
         finally:
             self._ready.set()
@@ -163,7 +163,7 @@ class HTTPServer:
             self._timer.cancel()
         for accepting in listener.sockets:
             asyncio.get_running_loop().remove_reader(accepting)
-        # sockets that were accepted become connections first: after listener.close() asyncio forgets them
+        # accepted sockets must become connections first: after listener.close(), asyncio would forget them
         # unclosed
         await _rounds()
         listener.close()
@@ -176,7 +176,7 @@ class HTTPServer:
         await _rounds()
         await self._connections.part(server)
         await server.shutdown(_STOP_SECONDS)
-        await _rounds()  # closed transports let go of their sockets in a later round
+        await _rounds()  # closed transports release their sockets in a later round
 
     def _request(
         self,
@@ -231,7 +231,7 @@ class HTTPServer:
         return await _sent(incoming, answer)
 
     def _close(self, answer: Response | Stream) -> None:
-        """Forget a watch whose client did not wait for it."""
+        """Forget a watch whose client has left before it began."""
         if isinstance(answer, Stream):
             self._engine.close(answer.watcher)
 
@@ -257,12 +257,12 @@ class HTTPServer:
                 pump.send(lines)
             self._set_timer(stream.watcher.next_wake())
             while not pump.over:
-                self.schedule()  # there may be more to take
+                self.schedule()  # more lines may be due
                 await pump.halt(incoming.writer)
         finally:
             self._pumps.pop(stream.watcher, None)
             self._engine.close(stream.watcher)
-        with contextlib.suppress(ConnectionError):  # a fault, or the client, has closed it
+        with contextlib.suppress(ConnectionError):  # a fault or the client has closed the connection
             await response.write_eof()
         return response
 
@@ -276,7 +276,7 @@ class HTTPServer:
             self._pumps[watcher].send(lines)
         if any(len(lines) >= BATCH for _, lines in taken):
             self.schedule()
-        if self._engine.is_waiting:  # the next pass comes when it is done
+        if self._engine.is_waiting:  # the next pass follows when settle() is done
             in_thread(self._engine.settle)
         if self._timer is not None:
             self._timer.cancel()
@@ -286,15 +286,15 @@ class HTTPServer:
                 self._set_timer(at)
 
     def _tick(self) -> float | None:
-        """Step the controllers; one that raises is tried again later, and the server continues."""
+        """Step the controllers; one that raises is retried later, and the server continues."""
         try:
-            return self._engine.tick(rounds=1)  # requests get their turn between two rounds
+            return self._engine.tick(rounds=1)  # requests are answered between two rounds
         except Exception:
             log.exception("a controller of the sandbox failed")
             return self._clock.time() + _RETRY_SECONDS
 
     def _set_timer(self, wake: float) -> None:
-        """Plan a pass at a unix time, unless an earlier one is planned."""
+        """Schedule a pass at a unix time, unless an earlier one is scheduled."""
         if wake == inf:
             return
         loop = asyncio.get_running_loop()
@@ -307,10 +307,10 @@ class HTTPServer:
 
 
 def _headers(incoming: web.BaseRequest) -> dict[str, str]:
-    """The headers; of those that say who acts all values count."""
+    """The headers. All values are kept of repeated Impersonate headers."""
     headers: dict[str, str] = {}
     for name, value in incoming.headers.items():
-        # bytes that are not text become U+FFFD, as in Go's answers: an answer may name the value
+        # bytes that are not UTF-8 become U+FFFD, as in Go's answers: an answer may quote the value
         key, text = name.lower(), value.encode(errors="surrogateescape").decode(errors="replace")
         several = key in headers and key.startswith("impersonate-")
         headers[key] = f"{headers[key]}\n{text}" if several else text
@@ -318,27 +318,27 @@ def _headers(incoming: web.BaseRequest) -> dict[str, str]:
 
 
 def _not_understood() -> web.Response:
-    """The answer to a path whose percent signs escape nothing, and to a body that is cut or broken."""
+    """The answer to a path with invalid percent escapes, and to a truncated or malformed body."""
     response = web.Response(status=400, text="400 Bad Request")
     response.force_close()
     return response
 
 
 async def _rounds() -> None:
-    """Make the loop run the callbacks that are ready, and those that become ready by them."""
+    """Let the loop run the callbacks that are ready, and those that these make ready."""
     for _ in range(_ROUNDS):
         await asyncio.sleep(0)
 
 
 def _broken(incoming: web.BaseRequest) -> web.Response:
-    """The handler's result after its connection was broken; it is never read."""
+    """The handler's result after its connection was broken, which nobody reads."""
     if incoming.transport is not None:
         break_connection(incoming.transport, reset=True)
     return web.Response()
 
 
 async def _sent(incoming: web.BaseRequest, response: Response) -> web.StreamResponse:
-    """An answer; a long one goes out as fast as the client reads it, and others have their turn."""
+    """Send an answer. A long one is sent as fast as the client reads it, and other requests run meanwhile."""
     if incoming.method == "HEAD" or response.size <= _WHOLE_BYTES:
         return _whole(response)
     answer = web.StreamResponse(status=response.status, headers=response.headers)

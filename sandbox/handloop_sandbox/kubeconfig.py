@@ -18,9 +18,9 @@ def kubeconfig(url: str, token: str, *, certificate: bytes = b"") -> str:
     """
     The text of a kubeconfig whose only context is `sandbox`.
 
-    Over plain HTTP the URL carries the token, because kubectl does not send it otherwise, and the file says
-    that there is nothing to verify, because JavaScript's client sends nothing otherwise. Args: token "" = no
-    credentials. certificate is the one to trust, as PEM.
+    Over plain HTTP, the URL contains the token, because kubectl would not send it in a header. The file says
+    that there is nothing to verify, because the JavaScript client would send nothing otherwise. Args: token
+    "" = no credentials. certificate is the authority to trust, as PEM.
     """
     user: dict[str, Any] = {"token": token} if token else {}
     plain = url.startswith("http://")
@@ -44,13 +44,13 @@ def kubeconfig(url: str, token: str, *, certificate: bytes = b"") -> str:
 
 def write(path: Path, text: str) -> Path:
     """
-    Write a kubeconfig all at once, readable by its owner only.
+    Write a kubeconfig atomically, readable by its owner only.
 
     Returns: the absolute path. Raises: OSError.
     """
     path = path.absolute()
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    # mkstemp makes the file 0600; the rename is atomic, so nobody sees half a file
+    # mkstemp creates the file as 0600; the rename is atomic, so nobody sees half a file
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:

@@ -14,7 +14,7 @@ class Listeners:
     """
     Listeners in the order in which they were added.
 
-    State: _found, under _lock: a function for each listener that returns it, or None once it was collected.
+    State: _found, under _lock, has a function for each listener that returns it, None once it was collected.
     Threads: any.
     """
 

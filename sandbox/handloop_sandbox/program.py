@@ -31,15 +31,15 @@ The sandbox keeps everything in memory and runs no containers: pods are simulate
 """
 _COMPARE: Final = "`compare --help` tells how it compares your files on itself and on another server."
 _ANSWER_SECONDS: Final = 2.0
-"""In which a server of this machine answers."""
+"""The time within which a server on this machine answers."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """
-    Serve until SIGINT or SIGTERM; or, with `compare` in front, compare files on it with another server.
+    Serve until SIGINT or SIGTERM; or, if `compare` comes first, compare the sandbox with another server.
 
-    Args: None = those of the process.
-    Returns: the exit code. Raises: SystemExit of argparse, after its help or its words on bad arguments.
+    Args: arguments None = those of the process.
+    Returns: the exit code. Raises: argparse's SystemExit, after its help or its message on bad arguments.
     """
     words = sys.argv[1:] if arguments is None else list(arguments)
     if words[:1] == ["compare"]:
@@ -63,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _serve(given: argparse.Namespace, path: Path, stop: threading.Event) -> None:
-    """Serve until stop is set, with a kubeconfig at path for so long."""
+    """Serve until stop is set; a kubeconfig exists at path for that time."""
     with Sandbox(
         port=given.port,
         speed=given.speed,
@@ -81,7 +81,7 @@ def _serve(given: argparse.Namespace, path: Path, stop: threading.Event) -> None
 
 
 def _next_steps(path: Path, *, bare: bool) -> str:
-    """What to type next."""
+    """The text that says what to type next."""
     suites = (
         "  export USE_EXISTING_CLUSTER=true   (for suites that are written for envtest)\n" if bare else ""
     )
@@ -94,14 +94,14 @@ def _failed(message: str) -> int:
 
 
 def _say(text: str) -> None:
-    # a supervisor may start it without stderr, or close stderr later
+    # a supervisor may start the process without stderr, or close stderr later
     with suppress(AttributeError, OSError, ValueError):
         sys.stderr.write(text)
         sys.stderr.flush()
 
 
 def _leads_to_a_server(path: Path) -> bool:
-    """Whether another server answers at a kubeconfig's address: then the file is not ours to write."""
+    """Whether another server answers at a kubeconfig's address, so that the file must not be overwritten."""
     try:
         document = yaml.safe_load(path.read_text(encoding="utf-8"))
         url = document["clusters"][0]["cluster"]["server"]

@@ -1,4 +1,4 @@
-"""A few metrics of the sandbox, under the names a real API server uses."""
+"""A few metrics of the sandbox, under the names that a real API server uses."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _METHODS: Final = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "O
 
 
 class RequestCounts:
-    """How many requests were answered, by method and status. All unknown methods count as one."""
+    """Counts the answered requests by method and status. All unknown methods share one count."""
 
     def __init__(self) -> None:
         self._counts: Counter[tuple[str, int]] = Counter()

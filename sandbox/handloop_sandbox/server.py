@@ -1,8 +1,8 @@
 """
 The sandbox as a program uses it: start it, talk to it, stop it.
 
-A started sandbox listens on a port, on loopback by default, and lives by the clock on a thread of
-its own. A sandbox that was not started answers through its in-process transport. It lives only when something
+A started sandbox listens on a port, on loopback by default, and follows the clock on a thread of its own. A
+sandbox that was not started answers through its in-process transport. Its controllers run only when something
 is written or tick() is called, so a simulation is deterministic.
 """
 
@@ -39,9 +39,9 @@ log = logging.getLogger("sandbox")
 
 class Sandbox:
     """
-    An API server that lives in this process.
+    An API server in this process.
 
-    Fields: conversions, as in the constructor; one that is added counts for definitions that come after it.
+    Fields: conversions, as in the constructor; one added later applies to definitions created after that.
     Threads: start, stop and the properties belong to the owner. Any thread may use a transport.
     """
 
@@ -68,13 +68,13 @@ class Sandbox:
 
         Args: port 0 = any free one. token None = a random one, "" = no token is needed. users are further
         users by token. speed is how many times faster than nominal pods and controllers work. seed None =
-        different every time. controllers None = the default ones. address is the IP address to listen on. tls
-        makes a certificate, which the kubeconfig carries; the token then counts in the Authorization header
-        only. sharded_list_and_watch is the feature gate ShardedListAndWatch: without it shardSelector has no
-        effect. hold_jobs = pods of Jobs end only where an annotation says so. conversions are functions in
-        place of the conversion webhooks of definitions, by their names (`sites.web.example.com`): they take
-        objects and the wanted apiVersion, and give the objects of that version. What they raise is what the
-        webhook fails with.
+        a random one. controllers None = the default ones. address is the IP address to listen on. tls makes
+        a certificate, whose authority is in the kubeconfig; the token is then accepted in the Authorization
+        header only. sharded_list_and_watch is the feature gate ShardedListAndWatch: without it, shardSelector
+        has no effect. hold_jobs = pods of Jobs end only if an annotation says so. conversions are functions
+        in place of the conversion webhooks of definitions, by their names (`sites.web.example.com`): they
+        take objects and the wanted apiVersion, and return the objects in that version. What they raise is how
+        the webhook fails.
         Raises: ValueError for an invalid address, or one without a token that other machines can reach.
         NoCertificateError.
         """
@@ -116,7 +116,7 @@ class Sandbox:
 
     @property
     def clock(self) -> Clock:
-        """The clock that it lives by."""
+        """The clock that the sandbox follows."""
         return self._clock
 
     @property
@@ -126,12 +126,12 @@ class Sandbox:
 
     @property
     def url(self) -> str:
-        """`http://127.0.0.1:PORT` (or https), "" while it does not listen."""
+        """`http://127.0.0.1:PORT` (or https), "" while the sandbox does not listen."""
         return self._url
 
     def start(self) -> str:
         """
-        Listen and live by the clock.
+        Listen, and run controllers by the clock.
 
         Returns: the URL. Raises: OSError when the port is taken. Blocks: until requests are accepted.
         """
@@ -165,9 +165,9 @@ class Sandbox:
 
     def tick(self) -> float | None:
         """
-        Step the controllers that are due, and convert the objects that somebody waits for.
+        Step the controllers that are due, and make the conversions that are waited for.
 
-        Returns: the unix time of the next step, as far as it is known.
+        Returns: the unix time of the next step; None = after the next change.
         """
         wake = self.engine.tick()
         while self.engine.settle():
@@ -179,11 +179,11 @@ class Sandbox:
         return kubeconfig.kubeconfig(self._url, self.token, certificate=self.certificate)
 
     def write_kubeconfig(self, path: Path = kubeconfig.DEFAULT_PATH) -> Path:
-        """Write the kubeconfig, 0600, all at once. Returns: its absolute path."""
+        """Write the kubeconfig atomically, with mode 0600. Returns: its absolute path."""
         return kubeconfig.write(path, self.kubeconfig_text())
 
     def remove_kubeconfig(self, path: Path) -> None:
-        """Remove what write_kubeconfig wrote, unless another sandbox has written its own there meanwhile."""
+        """Remove the file of write_kubeconfig, unless another sandbox has replaced it by its own."""
         if path.exists() and path.read_text(encoding="utf-8") == self.kubeconfig_text():
             path.unlink()
 
@@ -214,7 +214,7 @@ class Sandbox:
         )
 
     def _changed(self) -> None:
-        """After a change: wake the loop, or look here if there is no loop."""
+        """After a change: wake the loop; without a loop, step the controllers here."""
         http = self._http
         if http is not None:
             http.schedule()

@@ -1,7 +1,7 @@
 """
 The writes of simulated controllers.
 
-They bring objects instead of bytes and go through the code of a client's requests.
+They carry objects instead of bytes, and pass through the same code as a client's requests.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _VERBS = {"create": "create", "update": "update", "delete": "delete"}
 
 
 class Done(NamedTuple):
-    """The changes of a write, or the Status that refuses it."""
+    """The changes of a write, or the Status of its refusal."""
 
     changes: tuple[Change, ...] = ()
     refusal: Status | None = None
@@ -81,7 +81,7 @@ def _carry_out(call: Call, write: Write, options: WriteOptions) -> None:
 
 
 def _decoded(call: Call, obj: Object | None) -> Object:
-    """An object as a request's would be read; the parts that its step took from the store are so already."""
+    """The object as decoded from a request; parts that the step took from the store are decoded already."""
     obj, stored = obj or {}, call.stored()
     if stored and obj.get("apiVersion") != call.resource.api_version and call.resource.conversion is not None:
         obj = {**served_object(call.resource, stored), "metadata": obj["metadata"]}  # they change only that

@@ -1,8 +1,8 @@
 """
 The sandbox without sockets: a Transport of the client package, answered in the calling thread.
 
-The shapes are the client's, met structurally: this package does not import it. A caller that needs the
-client's exceptions hands in functions that make them.
+The types match the client's structurally: this package does not import the client. A caller that needs the
+client's exceptions passes functions that make them.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _LONGEST_WAIT_SECONDS: Final = 1.0
 
 
 class StreamClosedError(Exception):
-    """A stream was read after close(), or closed while it was read."""
+    """A stream was read after close(), or closed during a read."""
 
 
 class SilenceError(Exception):
-    """A request or a stream brought nothing for longer than its timeout."""
+    """A request or a stream received nothing for longer than its timeout."""
 
 
 class BrokenConnectionError(Exception):
@@ -64,8 +64,8 @@ class InProcessTransport:
     """
     Carries requests to an engine in the calling thread.
 
-    State: _waiting, what wakes the reader of each watch that sleeps; _commits, how often they may have missed
-    something. Both under the lock that all of the conditions share.
+    State: _waiting has the condition that wakes each sleeping reader, by watch; _commits counts the changes
+    that they may have missed. Both are under the lock that all the conditions share.
     Threads: any. A reader of a stream sleeps until its watch has something to do, or a deadline wakes it.
     """
 
@@ -82,8 +82,8 @@ class InProcessTransport:
     ) -> None:
         """
         Args: closed makes the exception of a closed stream, silent of a timeout, broken of a connection that
-        a fault breaks. longest_wait_seconds = how long a reader sleeps at most, in real time: a clock that
-        somebody moves does not wake it.
+        a fault breaks. longest_wait_seconds = how long a reader sleeps at most, in real time: moving the
+        clock does not wake it.
         """
         self._engine = engine
         self._clock = clock
@@ -100,7 +100,7 @@ class InProcessTransport:
         engine.listen_weakly(self.wake)
 
     def close(self) -> None:
-        """Stop listening for changes. Open streams then look for them by themselves, each second."""
+        """Stop listening for changes. Open streams then poll for them every second."""
         self._engine.unlisten(self.wake)
 
     def request(
@@ -112,13 +112,13 @@ class InProcessTransport:
         headers: Mapping[str, str] | None = None,
         body: bytes | None = None,
         timeout_seconds: float | None = None,
-        send_seconds: float = math.inf,  # noqa: ARG002 - a call arrives as it leaves
+        send_seconds: float = math.inf,  # noqa: ARG002 - sending takes no time here
     ) -> WholeAnswer:
         """
         Answer a request at once, unless a fault delays it. A watch is answered with its lines so far.
 
-        Raises: what silent and broken make. Blocks: while a fault delays or withholds the answer, at most
-        timeout_seconds (None = 30) of the clock.
+        Raises: the exceptions that silent and broken make. Blocks: while a fault delays or withholds the
+        answer, at most timeout_seconds (None = 30) of the clock.
         """
         seconds = _REQUEST_SECONDS if timeout_seconds is None else timeout_seconds
         answer = self._handle(self._request(method, path, query, headers, body), seconds)
@@ -139,7 +139,7 @@ class InProcessTransport:
         headers: Mapping[str, str] | None = None,
         read_timeout_seconds: float | None = None,
     ) -> InProcessStream:
-        """Begin an answer that is read piece by piece."""
+        """Begin a request whose answer is read piece by piece."""
         answer = self._handle(self._request(method, path, query, headers, None), _REQUEST_SECONDS)
         seconds = _READ_SECONDS if read_timeout_seconds is None else read_timeout_seconds
         return InProcessStream(self, answer, seconds)
@@ -187,7 +187,7 @@ class InProcessTransport:
                     self._waiting[watcher].notify_all()
 
     def _handle(self, request: Request, seconds: float) -> Response | Stream:
-        """Carry a request out under the faults; it may take this many seconds."""
+        """Carry out a request under the faults; it may take this many seconds."""
         delay = self._engine.delay(request)
         if delay:
             self._sleep(min(delay, seconds))
@@ -202,7 +202,7 @@ class InProcessTransport:
             raise self._silent(f"no answer for {seconds:g} s") from error
 
     def _sleep(self, seconds: float) -> None:
-        """Wait until the clock has moved on by a few seconds."""
+        """Wait until the clock has advanced by this many seconds."""
         until = self._clock.time() + seconds
         while (left := until - self._clock.time()) > 0:
             with self._changed:
@@ -254,7 +254,7 @@ class InProcessStream:
         """
         The next bytes, b"" at the clean end.
 
-        Raises: what closed and silent make. Blocks: for at least one byte.
+        Raises: the exceptions that closed and silent make. Blocks: for at least one byte.
         """
         if self._watcher is None:
             block, self._rest = self._rest, b""

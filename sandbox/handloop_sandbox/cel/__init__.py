@@ -1,1 +1,1 @@
-"""CEL as a kube-apiserver has it: syntax, types, costs, values."""
+"""CEL as in kube-apiserver: syntax, types, costs, values."""

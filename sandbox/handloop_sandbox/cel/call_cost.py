@@ -1,5 +1,5 @@
 """
-What calls of functions cost beyond their arguments.
+The costs of function calls beyond those of their arguments.
 
 A size is a minimum and a maximum of characters or elements; a cost is only a maximum.
 Follows: apiserver 0.36 pkg/cel/library/cost.go; cel-go 0.26.0 checker/cost.go, ext/sets.go, ext/lists.go.
@@ -40,7 +40,7 @@ class Argument(NamedTuple):
 
     @property
     def known(self) -> Size:
-        """The value's size, at worst anything."""
+        """The value's size; if it is unknown, the widest one."""
         return self.size or UNKNOWN
 
 
@@ -64,7 +64,7 @@ class Call(NamedTuple):
 
 
 class Estimate(NamedTuple):
-    """What a call costs, and how large its result is."""
+    """The cost of a call, and the size of its result."""
 
     cost: int
     size: Size | None = None
@@ -91,7 +91,7 @@ def scaled(size: Size, factor: float) -> Size:
 
 
 def call_cost(call: Call) -> Estimate:
-    """What a call costs, other than that of `?:`."""
+    """The cost of a call, which is not `?:`."""
     return _COSTS.get(call.name, _once)(call)
 
 
@@ -100,7 +100,7 @@ def _once(_call: Call) -> Estimate:
 
 
 def _read(call: Call, factor: float = _CHARACTER) -> Estimate:
-    """A string is read once; the result is as long."""
+    """The cost of reading a string once; the result has the same size."""
     return Estimate(scaled(call.subject, factor)[1], call.subject)
 
 
@@ -237,7 +237,7 @@ def _new_list(call: Call) -> Estimate:
 
 
 def _replaced(text: Size, old: Size, new: Size) -> Size:
-    """The size of a text in which all that is old is replaced."""
+    """The size of a text after each occurrence of old is replaced by new."""
     sides = []
     for side, kept in ((0, old[1] <= new[0]), (1, new[1] <= old[0])):
         other = old[1 - side]
@@ -252,7 +252,7 @@ def _replaced(text: Size, old: Size, new: Size) -> Size:
 
 
 def _constant(argument: Argument, otherwise: int) -> Size:
-    """A number that is written out, as a size."""
+    """A constant number in the expression, as a size; else otherwise."""
     node = argument.node
     is_number = isinstance(node, Literal) and type(node.value) is int
     value = max(node.value, 0) if isinstance(node, Literal) and is_number else otherwise

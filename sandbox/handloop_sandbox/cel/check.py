@@ -1,5 +1,5 @@
 """
-The types of an expression, and their errors.
+The type checker of expressions.
 
 Follows: cel-go 0.26.0 checker/checker.go.
 """
@@ -46,7 +46,7 @@ def check(text: str, variables: Mapping[str, CelType], fields: Fields) -> Checke
     """
     An expression with the types of its parts.
 
-    Raises: CelSyntaxError with all that is wrong with it.
+    Raises: CelSyntaxError with all problems of the expression.
     """
     checker = _Checker(expand(parse(text)), variables, fields)
     checked = checker.run()
@@ -66,7 +66,7 @@ class _Checker:
         self._number = 0
 
     def run(self) -> Checked:
-        """The types, with dyn where nothing is known."""
+        """Check the whole expression. Unknown types become dyn."""
         self._check(self._checked.root)
         types = self._checked.types
         for key, found in types.items():

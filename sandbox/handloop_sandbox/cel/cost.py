@@ -58,7 +58,7 @@ class _Entries(NamedTuple):
 
 
 class _Local(NamedTuple):
-    """What is known of a variable of a loop."""
+    """What is known about a loop's variable."""
 
     path: _Path
     size: Size | None = None
@@ -112,7 +112,7 @@ class _Coster:
 
     def _select(self, node: Select) -> int:
         if id(node.operand) not in self._checked.types:
-            self._paths[id(node)] = (node.written,)  # a dotted name of a type
+            self._paths[id(node)] = (node.written,)  # the dotted name of a type
             return 1
         operand = self.cost(node.operand)
         if node.optional:
@@ -169,7 +169,7 @@ class _Coster:
         return size
 
     def _joined(self, node: Node, one: Node, other: Node) -> None:
-        """The entries of a value that is one of two, or both of them."""
+        """Record the entries of a value that is one of two nodes, or both together."""
         entries = self._entries_of(one)
         if entries and (both := entries.union(self._entries_of(other))):
             self._entries[id(node)] = both
@@ -242,7 +242,7 @@ class _Coster:
         return local and local.size
 
     def _at(self, path: _Path) -> Size | None:
-        """The declared size at a path. The first name stands for the value itself."""
+        """The declared size at a path, whose first name is the value itself."""
         if not path:
             return None
         found = self._root
@@ -279,7 +279,7 @@ def _name(node: Call) -> str:
 
 
 def _inner(found: Declared, name: str) -> Declared | None:
-    """What is declared one step into a value."""
+    """The declaration one step inside a value."""
     if name in ("@items", "@values"):
         return found.elements
     if name == "@keys":
@@ -293,7 +293,7 @@ def _is_bound(node: Comprehension) -> bool:
 
 
 def _written(node: Node) -> Size | None:
-    """The size of a constant, or of a list or map that is written out."""
+    """The size of a constant, or of a list or map literal."""
     match node:
         case Literal(value=str() | bytes() as value):
             return (len(value), len(value))

@@ -1,5 +1,5 @@
 """
-The functions that expressions may call in Kubernetes 1.36, with the types that they take and give.
+The functions that expressions may call in Kubernetes 1.36, with the types of arguments and results.
 
 Each line has names and some of their variants: `(A) -> R` is a function, `T.(A) -> R` a method of T.
 Follows: cel-go 0.26.0 common/stdlib and ext (strings 2, lists 3, sets, optional types, two variables);
@@ -128,7 +128,7 @@ TYPES: Final = {
         "google.protobuf.Timestamp": "timestamp",
     }.items()
 }
-"""What the names of types stand for."""
+"""The types by the names that the declarations use."""
 
 
 class Overload(NamedTuple):
@@ -140,7 +140,7 @@ class Overload(NamedTuple):
     variables: tuple[CelType, ...]
 
     def instance(self, number: int) -> tuple[tuple[CelType, ...], CelType]:
-        """The types with variables of their own."""
+        """The types with fresh type variables; number makes them unique."""
         own: Bindings = {
             variable: CelType(f"%_var{number + index}") for index, variable in enumerate(self.variables)
         }

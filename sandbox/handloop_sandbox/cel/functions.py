@@ -71,7 +71,7 @@ def _to_int(value: Any) -> int:
 
 
 def _read(name: str, parse: Callable[[str], _T], text: str) -> _T:
-    """What a text says. Raises: CelError, whatever is wrong with it."""
+    """The value that parse makes of a text. Raises: CelError for any error."""
     try:
         return parse(text)
     except (ValueError, CelError) as error:
@@ -79,7 +79,7 @@ def _read(name: str, parse: Callable[[str], _T], text: str) -> _T:
 
 
 def _whole(text: str) -> int:
-    """Python would take `1_000`, and spaces."""
+    """A whole number. int() alone would also accept `1_000` and spaces."""
     if not _INTEGER.fullmatch(text):
         raise ValueError(text)
     return checked_int(int(text))
@@ -112,7 +112,7 @@ def _seconds(value: timedelta) -> str:
 
 
 def _without_zeros(text: str) -> str:
-    """The digits after a point, as few as it takes."""
+    """A decimal number's text without trailing zeros after the point, and without a bare point."""
     return text.rstrip("0").rstrip(".")
 
 
@@ -275,7 +275,7 @@ def _end(index: int) -> Function:
 
 
 def _with_entries(found: dict[Any, Any], *more: Any) -> dict[Any, Any]:
-    """A map with a key and its value, or with the entries of another. Raises: CelError for a key in both."""
+    """A map plus a key and value, or plus another map. Raises: CelError for a key in both."""
     entries = more[0] if len(more) == 1 else {more[0]: more[1]}
     for key in entries:
         if key in found:

@@ -1,5 +1,5 @@
 """
-An expression with its types, and what is wrong with the constants in it.
+A checked expression, and the problems of its constants.
 
 Follows: cel-go 0.26.0 cel/validator.go, ext/formatting.go.
 """
@@ -24,7 +24,7 @@ _VERB: Final = re.compile(r"%(%|(?:\.\d+)?(.?))", re.DOTALL)
 
 @dataclass(slots=True)
 class Checked:
-    """An expression without macros, with the types of its nodes and the variants of the called functions."""
+    """An expression without macros, the types of its nodes, and the overloads of the called functions."""
 
     root: Node
     types: dict[int, CelType] = field(default_factory=dict)
@@ -36,7 +36,7 @@ class Checked:
 
     @property
     def result(self) -> CelType:
-        """The type of the whole."""
+        """The type of the whole expression."""
         return self.type_of(self.root)
 
 
@@ -54,7 +54,7 @@ _CHECKED: Final[dict[str, Callable[[Any], Any]]] = {
 
 
 def literal_problems(checked: Checked) -> Iterable[Problem]:
-    """Constants that their functions do not take, wrong formats, and lists and maps of mixed types."""
+    """The problems: constants that a function does not accept, bad formats, lists and maps of mixed types."""
     exempt = {
         id(inner)
         for node in walk(checked.root)

@@ -41,7 +41,7 @@ def expand(node: Node) -> Node:
     """
     A tree without macros.
 
-    Raises: CelSyntaxError with all wrong uses of macros.
+    Raises: CelSyntaxError with all incorrect uses of macros.
     """
     problems: list[Problem] = []
     expanded = _expanded(node, problems)
@@ -71,7 +71,7 @@ def names_of(call: Call) -> tuple[str, ...]:
 
 
 def is_macro(call: Call) -> bool:
-    """Whether a call stands for a loop."""
+    """Whether a call is a macro for a loop."""
     return call.target is not None and (call.function, len(call.args)) in MACROS
 
 
@@ -175,7 +175,7 @@ def _sorted(call: Call, target: Node, names: tuple[str, ...]) -> Node:
 
 
 def _bound(name: str, value: Node, result: Node, at: int) -> Node:
-    """The result, in which a name stands for a value: a loop over nothing."""
+    """The result with name bound to value: a loop over an empty list."""
     return Comprehension(
         ListNode((), at=at),
         ("#unused",),

@@ -1,5 +1,5 @@
 """
-The parts of moments and durations in expressions.
+The fields of timestamps and durations in expressions.
 
 Follows: CEL standard definitions (timestamp functions).
 """

@@ -37,14 +37,14 @@ class Network:
     value: ipaddress.IPv4Interface | ipaddress.IPv6Interface
 
     def contains(self, other: Address | Network) -> bool:
-        """Whether an address, or each of a network's, is in it."""
+        """Whether an address, or every address of a network, is in this network."""
         inner = other.value.network if isinstance(other, Network) else ipaddress.ip_network(other.value)
         outer: Any = self.value.network
         return outer.version == inner.version and bool(inner.subnet_of(outer))
 
 
 def url(text: str) -> GoUrl:
-    """A URL that is absolute, or a path. Raises: CelError."""
+    """A URL, which is absolute or a path. Raises: CelError."""
     try:
         return parse_request_url(text)
     except ValueError as error:
@@ -60,7 +60,7 @@ def _query(found: GoUrl) -> dict[str, list[str]]:
 
 
 def address(text: str) -> Address:
-    """An address that is neither one with a zone nor an IPv4 address in IPv6. Raises: CelError."""
+    """An address. Raises: CelError, also for one with a zone and for an IPv4-mapped IPv6 address."""
     try:
         value = ipaddress.ip_address(text)
     except ValueError as error:
@@ -74,7 +74,7 @@ def address(text: str) -> Address:
 
 
 def network(text: str) -> Network:
-    """A network in the notation of CIDR. Raises: CelError."""
+    """A network in CIDR notation. Raises: CelError."""
     told = "network address parse error during conversion from string: "
     if why := _why_no_network(text):
         raise CelError(f"{told}{told}netip.ParsePrefix({quoted(text)}): {why}")
@@ -122,7 +122,7 @@ def _within(parse: Callable[[str], Any]) -> Callable[[Network, Any], bool]:
 
 
 def parses(parse: Callable[[str], Any]) -> Callable[..., bool]:
-    """Whether a text can be read."""
+    """A function that tells whether parse accepts a text."""
 
     def check(*args: Any) -> bool:
         try:

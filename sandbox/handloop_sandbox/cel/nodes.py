@@ -42,7 +42,7 @@ _ESCAPABLE: Final = re.compile(r"[A-Za-z_./-][A-Za-z0-9_./-]*")
 
 
 def _hidden(default: Any) -> Any:
-    """A member in which nodes may differ and be equal."""
+    """A member that the comparison of nodes ignores."""
     return field(default=default, compare=False)
 
 
@@ -96,7 +96,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class ListNode:
-    """`[a, b]`; optional are the places of those with a `?`."""
+    """`[a, b]`; optional has the indices of the elements with a `?`."""
 
     items: tuple[Node, ...]
     optional: frozenset[int] = frozenset()
@@ -105,7 +105,7 @@ class ListNode:
 
 @dataclass(frozen=True, slots=True)
 class MapNode:
-    """`{k: v}`; optional are the places of those with a `?`."""
+    """`{k: v}`; optional has the indices of the entries with a `?`."""
 
     entries: tuple[tuple[Node, Node], ...]
     optional: frozenset[int] = frozenset()
@@ -115,7 +115,7 @@ class MapNode:
 @dataclass(frozen=True, slots=True)
 class Comprehension:
     """
-    What a macro stands for: accu begins as start; for each entry, while condition holds, it becomes step.
+    The loop of a macro: accu begins as start; for each entry, while condition holds, accu becomes step.
 
     names are those of the element, or of the key and the value.
     """
@@ -134,7 +134,7 @@ Node = Literal | Name | Select | Index | Call | ListNode | MapNode | Comprehensi
 
 
 def children(node: Node) -> Iterable[Node]:
-    """The nodes right below one."""
+    """The nodes directly below a node."""
     found: tuple[Node, ...] = ()
     match node:
         case Select(operand=operand):
@@ -153,14 +153,14 @@ def children(node: Node) -> Iterable[Node]:
 
 
 def walk(node: Node) -> Iterable[Node]:
-    """A node and all below it."""
+    """A node and all nodes below it."""
     yield node
     for child in children(node):
         yield from walk(child)
 
 
 def unescape_member(name: str) -> str:
-    """A member's real name: `__dash__` and its siblings stand for characters that no identifier may hold."""
+    """A member's real name: `__dash__` and the like stand for characters that identifiers cannot have."""
     if name.startswith("__") and name.endswith("__") and len(name) > len("____"):
         return name[2:-2]
     for escaped, plain in _MEMBER_ESCAPES:
@@ -169,7 +169,7 @@ def unescape_member(name: str) -> str:
 
 
 def escape_member(name: str) -> str | None:
-    """How a property is written in an expression; None = it cannot be."""
+    """The name of a property in expressions; None = expressions cannot name it."""
     if name in RESERVED:
         return f"__{name}__"
     if not _ESCAPABLE.fullmatch(name):

@@ -1,5 +1,5 @@
 """
-CEL evaluated: a tree becomes a Python function of the variables.
+The evaluation of CEL: a tree is compiled to a Python function of the variables.
 
 An expression with an unknown function is refused when it is compiled, not when it is used.
 Follows: the CEL language definition (evaluation, errors absorbed by && and ||).
@@ -59,7 +59,7 @@ def compile_rule(text: str) -> Program:
 
 
 def names_in(text: str) -> frozenset[str]:
-    """The variables an expression mentions. Raises: CelSyntaxError."""
+    """The variables that an expression uses. Raises: CelSyntaxError."""
     return frozenset(node.name for node in walk(parse(text)) if isinstance(node, Name))
 
 
@@ -231,7 +231,7 @@ def _entries(values: Any, count: int) -> Iterable[tuple[Any, ...]]:
 
 
 def _going_on(node: Call) -> Program:
-    """Whether a loop continues: until it is decided, and past errors."""
+    """The condition of a loop, which continues until its result is decided, even after errors."""
     inner = _compile(node.args[0])
 
     def program(env: Env) -> bool:
@@ -244,7 +244,7 @@ def _going_on(node: Call) -> Program:
 
 
 def _settled(tests: Iterable[Callable[[], bool]], *, decisive: bool) -> bool:
-    """The first decisive answer wins over errors before it; without one an error is raised."""
+    """Evaluate && or ||: a decisive test wins over errors before it; without one, an error is raised."""
     problem: CelError | None = None
     for test in tests:
         try:

@@ -1,5 +1,5 @@
 """
-CEL, the language of x-kubernetes-validations: text to a tree.
+The parser of CEL, the language of x-kubernetes-validations: it turns text into a tree.
 
 Follows: the CEL language definition (grammar), cel-go 0.26.0's parser (what it says about wrong input).
 """
@@ -56,7 +56,7 @@ class _Parser:
     """
     Recursive descent: one method for each level of precedence.
 
-    It continues where one word more or less makes sense of the rest, as ANTLR does, and stops elsewhere.
+    As ANTLR, it recovers from an error if inserting or deleting one token lets the rest parse, else it stops.
     """
 
     def __init__(self, text: str) -> None:
@@ -246,7 +246,7 @@ class _Parser:
         return MapNode(tuple(entries), frozenset(optional), at=at)
 
     def _closes(self, closing: str) -> bool:
-        """Whether this is the end of a list or map; a comma before it is allowed."""
+        """Whether the next token closes a list or map; a comma before it is allowed."""
         if not self._is(closing) and not self._is(","):
             token = self._token()
             told = f"mismatched input '{token.text}' expecting {{'{closing}', ','}}"
@@ -293,12 +293,12 @@ class _Parser:
 
     @staticmethod
     def _follows(token: Token) -> bool:
-        """Whether a word can come after a closing bracket."""
+        """Whether a token can follow a closing bracket."""
         return token.kind == "end" or token.text in _FOLLOWING
 
     @staticmethod
     def _starts(token: Token, expected: str) -> bool:
-        """Whether a word is one of the expected ones, which an expression starts with."""
+        """Whether a token is an expected one that can start an expression."""
         if token.kind == "symbol":
             return f"'{token.text}'" in expected
         return token.kind not in ("end", "escaped") and token.text != "in"

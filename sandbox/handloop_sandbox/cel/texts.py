@@ -35,7 +35,7 @@ CLAUSES: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
     "x": ("only integers, byte buffers, and strings can be formatted as hex", (*_WHOLE, "string", "bytes")),
     "o": ("octal clause can only be used on integers", _WHOLE),
 }
-"""What each verb of printf may get: the words of a refusal, and the types."""
+"""By verb of printf: the words of its refusal, and the accepted types."""
 _SUPERSCRIPTS: Final = str.maketrans(
     "-0123456789", "\u207b\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079"
 )
@@ -70,7 +70,7 @@ class Version:
 
     @property
     def value(self) -> tuple[Any, ...]:
-        """Its sort key: a version without a pre-release part is higher."""
+        """The sort key of the version: one without a pre-release part is higher."""
         parts = [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in self.before.split(".")]
         return (*self.numbers, not self.before, *parts)
 
@@ -91,7 +91,7 @@ def _normalized(text: str) -> str:
 
 
 def _prefix(rule: Callable[[str], list[str]]) -> Callable[[str], list[str]]:
-    """The rule of the beginning of a name: it may end in a dash."""
+    """The rule for a name prefix, which may end in a dash."""
     return lambda text: rule(f"{text[:-1]}a" if text.endswith("-") else text)
 
 
@@ -138,7 +138,7 @@ def _of_name(name: str) -> Callable[[], Format]:
 
 
 def printf(text: str, values: list[Any], shown: Callable[[Any], str]) -> str:
-    """A text with values in the places of its verbs. Raises: CelError."""
+    """A text with its verbs replaced by values. Raises: CelError."""
     rest = iter(values)
 
     def filled(found: re.Match[str]) -> str:

@@ -28,7 +28,7 @@ _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "
 
 
 class Problem(NamedTuple):
-    """What is wrong with an expression, and the offset where."""
+    """What is wrong with an expression, and at which offset."""
 
     at: int
     message: str
@@ -43,7 +43,7 @@ class CelSyntaxError(ValueError):
 
 
 class Token(NamedTuple):
-    """A word: its kind ("end" for the last), its text and its offset."""
+    """A token: its kind ("end" for the last one), its text and its offset."""
 
     kind: str
     text: str
@@ -51,11 +51,11 @@ class Token(NamedTuple):
 
 
 class Uint(int):
-    """A number that is written with a u."""
+    """A number with the suffix u."""
 
 
 def tokens_of(text: str, problems: list[Problem]) -> list[Token]:
-    """The tokens of a text; anything else goes to the problems and is skipped."""
+    """The tokens of a text; anything else is added to problems and skipped."""
     found, position = [], 0
     word, other = re.compile(_TOKEN, re.VERBOSE | re.DOTALL | re.ASCII), re.compile(_NO_TOKEN, re.DOTALL)
     while position < len(text):
@@ -75,7 +75,7 @@ def string_of(token: str) -> str | bytes:
     """
     The value of a string or bytes literal.
 
-    Raises: ValueError for bytes that are written as characters.
+    Raises: ValueError for a bytes literal with a Unicode escape.
     """
     prefix = re.match("[bBrR]*", token)
     assert prefix is not None
@@ -105,7 +105,7 @@ def _char(match: re.Match[str]) -> str:
 
 
 def number_of(token: str) -> int:
-    """The value of a whole number. Raises: ValueError for one that has more than 64 bits."""
+    """The value of a whole number. Raises: ValueError for one of more than 64 bits."""
     digits = token.rstrip("uU")
     value = int(digits, 16 if digits.startswith(("0x", "-0x")) else 10)
     if digits is not token and len(digits) < len(token):
@@ -118,7 +118,7 @@ def number_of(token: str) -> int:
 
 
 def told(text: str, problems: Iterable[Problem]) -> str:
-    """The problems of an expression, each with the line and a mark below it."""
+    """The problems of an expression as text, each with its line and a mark below the place."""
     return "\n".join(_told(text, problem) for problem in sorted(problems, key=_place))
 
 

@@ -1,5 +1,5 @@
 """
-The types of CEL: how they are written, and which may be used for another.
+The types of CEL: their text, and which type may be used in place of another.
 
 Follows: cel-go 0.26.0 checker/types.go, checker/format.go.
 """
@@ -28,17 +28,17 @@ class CelType(NamedTuple):
 
     @property
     def is_variable(self) -> bool:
-        """Whether any type may be put in its place."""
+        """Whether this is a type variable."""
         return self.name.startswith("%")
 
     @property
     def is_open(self) -> bool:
-        """Whether nothing is known of it."""
+        """Whether nothing is known about the type."""
         return self.name in ("dyn", "!error!")
 
     @property
     def is_nullable(self) -> bool:
-        """Whether it may be null."""
+        """Whether a value of this type may be null."""
         return self.name in _NULLABLE or self.name not in _NEVER_NULL
 
 
@@ -55,7 +55,7 @@ TIMESTAMP: Final = CelType("timestamp")
 UINT: Final = CelType("uint")
 
 Bindings = dict[CelType, CelType]
-"""The types that variables stand for."""
+"""The types that are bound to type variables."""
 
 
 def list_of(element: CelType) -> CelType:
@@ -105,7 +105,7 @@ def resolved(bindings: Bindings, found: CelType, *, open_ends: bool = False) -> 
 
 
 def fits(bindings: Bindings, given: CelType, wanted: CelType) -> bool:
-    """Whether one type may stand for another; the bindings learn what their variables then stand for."""
+    """Whether the given type is usable as the wanted one; adds the variables' types to bindings."""
     if wanted.is_variable:
         bound, was_bound = _binds(bindings, given, wanted)
         if bound or was_bound:
@@ -122,12 +122,12 @@ def fits(bindings: Bindings, given: CelType, wanted: CelType) -> bool:
 
 
 def all_fit(bindings: Bindings, given: tuple[CelType, ...], wanted: tuple[CelType, ...]) -> bool:
-    """Whether each of some types fits the other at its place."""
+    """Whether each given type fits the wanted one at the same index."""
     return len(given) == len(wanted) and all(map(fits, [bindings] * len(given), given, wanted))
 
 
 def _binds(bindings: Bindings, found: CelType, variable: CelType) -> tuple[bool, bool]:
-    """Whether a variable may stand for a type, and whether it stood for one before."""
+    """Whether a variable can be bound to a type, and whether it was bound before."""
     if found == variable:
         return True, True
     known = bindings.get(variable)
@@ -156,7 +156,7 @@ def _is_within(bindings: Bindings, variable: CelType, found: CelType) -> bool:
 
 
 def wider_of(one: CelType, other: CelType) -> CelType:
-    """The one of two fitting types of which less is known."""
+    """The less specific of two fitting types."""
     return one if _is_wider(one, other) else other
 
 

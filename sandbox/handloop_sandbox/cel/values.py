@@ -1,6 +1,6 @@
 """
-The values of CEL beyond Python's own, how they compare, the operators on them, and the values that a schema
-makes of JSON.
+The values of CEL beyond Python's own, their comparison and operators, and the conversion of JSON by its
+schema.
 
 Follows: the CEL language definition: no conversion between types, integers of 64 bits, division towards zero.
 """
@@ -80,7 +80,7 @@ _NAMES: Final[dict[type, str]] = {
 
 
 def equal(left: Any, right: Any) -> bool:
-    """Whether two values are the same; a boolean is never a number."""
+    """Whether two values are equal; a boolean never equals a number."""
     if isinstance(left, bool) != isinstance(right, bool):
         return False
     if isinstance(left, list) and isinstance(right, list):
@@ -98,7 +98,7 @@ def checked_int(value: int) -> int:
 
 
 def _whole(like: Any, value: Any) -> Any:
-    """The result of an operator: an integer stays within 64 bits, unsigned where like is unsigned."""
+    """The result of an operator; an integer must fit into 64 bits, unsigned if like is unsigned."""
     if isinstance(like, Uint):
         if not 0 <= value < 2 * _INT64:
             raise CelError("unsigned integer overflow")
@@ -115,7 +115,7 @@ def parse_duration(text: str) -> timedelta:
 
 
 def parse_timestamp(text: str) -> datetime:
-    """A moment. Raises: CelError."""
+    """A timestamp. Raises: CelError."""
     try:
         return go_time.parse(text)
     except go_time.TimeError as error:
@@ -124,9 +124,9 @@ def parse_timestamp(text: str) -> datetime:
 
 def bound(schema: Schema, value: Any) -> Any:
     """
-    JSON as expressions see it: texts of some formats are moments and durations.
+    JSON as expressions see it: strings of some formats become timestamps and durations.
 
-    One that is none is a CelError in its place: it matters where it is read.
+    A string that does not parse becomes a CelError, which is raised only where an expression reads it.
     """
     match value:
         case str():
@@ -145,7 +145,7 @@ def bound(schema: Schema, value: Any) -> Any:
 
 
 def readable(value: Any) -> Any:
-    """A value that was parsed. Raises: CelError for anything else."""
+    """The value, unless bound() could not parse it. Raises: that CelError."""
     if isinstance(value, CelError):
         raise value
     return value
@@ -209,7 +209,7 @@ def _subtract(left: Any, right: Any) -> Any:
 
 
 def _timed(operation: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
-    """A moment between the years 1 and 9999, or a duration of 64 bits of nanoseconds."""
+    """The result of an operation: a timestamp from year 1 to 9999, or a duration of 64-bit nanoseconds."""
     what = "timestamp" if isinstance(left, datetime) != isinstance(right, datetime) else "duration"
     try:
         found = operation(left, right)

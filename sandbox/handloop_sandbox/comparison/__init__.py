@@ -1,1 +1,1 @@
-"""A folder of files on the sandbox and on another server: which answers differ."""
+"""Compares the answers of the sandbox and of another server about the objects in a folder of files."""

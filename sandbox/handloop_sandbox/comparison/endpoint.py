@@ -1,4 +1,4 @@
-"""A server that a kubeconfig leads to, over plain requests."""
+"""A client of the server in a kubeconfig, with plain requests."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Body = dict[str, Any]
 
 
 class KubeconfigError(ValueError):
-    """A kubeconfig leads nowhere, or in a way that is not supported here."""
+    """A kubeconfig names no server, or a way to reach it that is not supported here."""
 
 
 class Answer(NamedTuple):
@@ -70,7 +70,7 @@ class Endpoint:
         content_type: str = "application/json",
         accept: str = "application/json",
     ) -> Answer:
-        """Blocks: until the answer has come, at most a minute. Raises: OSError, http.client.HTTPException."""
+        """Send a request. Blocks: until its answer, at most a minute. Raises: OSError, HTTPException."""
         headers = {"Accept": accept, "User-Agent": MANAGER}
         if body is not None:
             headers["Content-Type"] = content_type
@@ -81,7 +81,7 @@ class Endpoint:
             try:
                 return self._answer(method, path, data, headers)
             except (http.client.HTTPException, ConnectionError):
-                # it may have been idle for too long
+                # the connection may have been idle for too long
                 self._connection = None
                 if attempt + 1 == _ATTEMPTS:
                     raise
@@ -124,7 +124,7 @@ def _context(cluster: Body, user: Body, folder: Path) -> ssl.SSLContext:
     context = ssl.create_default_context(cadata=authority.decode() if authority else None)
     context.verify_flags &= (
         ~ssl.VERIFY_X509_STRICT
-    )  # Go does not ask for an identifier of the authority's key
+    )  # as Go, do not require an identifier of the authority's key
     if cluster.get("insecure-skip-tls-verify"):
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE

@@ -1,4 +1,4 @@
-"""The requests that are made of a file's objects: definitions first, then the life of each object."""
+"""The requests to compare, made from a folder's objects: definitions first, then the life of each object."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _Place = tuple[str | int, ...]
 
 
 class Ask(NamedTuple):
-    """One request. makes = what follows needs its object; puts_back = its body is what a GET answers."""
+    """One request. makes = later requests need its object; puts_back = its body is the answer to a GET."""
 
     what: str
     method: str
@@ -68,7 +68,7 @@ def is_definition(obj: Body) -> bool:
 
 
 class Paths:
-    """The paths of kinds, as a server's discovery tells them."""
+    """The paths of kinds, from a server's discovery."""
 
     def __init__(self, server: Endpoint) -> None:
         self._server = server
@@ -103,9 +103,9 @@ class Paths:
 
 def life_of(obj: Body, collection: str, subresources: list[str], depth: int = 1) -> Iterator[Ask]:
     """
-    An object is checked, made, read, changed in each way, and put back.
+    The requests that check, create, read, change and put back an object.
 
-    Args: depth = how many levels of it get mistakes.
+    Args: depth = the number of levels of the object that get mistakes.
     """
     name = obj.get("metadata", {}).get("name", "")
     one, what = f"{collection}/{name}", f"{obj['kind']} {name}"
@@ -114,7 +114,7 @@ def life_of(obj: Body, collection: str, subresources: list[str], depth: int = 1)
         yield Ask(f"{what}: create, dry run, {how.lower()}", "POST", path, obj)
     yield from _mistakes(obj, collection, what, depth)
     row, only = f"{what}: as a row", "includeObject=None"
-    if is_built_in(obj):  # later its controllers have written the cells
+    if is_built_in(obj):  # later, the cells depend on what its controllers have written
         yield Ask(row, "POST", f"{collection}?dryRun=All&{only}", obj, accept=_TABLE)
     yield Ask(f"{what}: create", "POST", collection, obj, makes=True)
     yield Ask(f"{what}: read", "GET", one)
@@ -132,7 +132,7 @@ def life_of(obj: Body, collection: str, subresources: list[str], depth: int = 1)
 
 
 def _mistakes(obj: Body, collection: str, what: str, depth: int) -> Iterator[Ask]:
-    """Each member of the object's parts as null, of a wrong type and not at all; and one that is unknown."""
+    """Requests in which each member is null, of a wrong type or missing; and one with an unknown member."""
     path = f"{collection}?dryRun=All&fieldValidation=Strict"
     for name in sorted(obj.keys() - {"apiVersion", "kind", "metadata", "status"}):
         for place, part in _parts((name,), obj[name], depth):
@@ -148,7 +148,7 @@ def _mistakes(obj: Body, collection: str, what: str, depth: int) -> Iterator[Ask
 
 
 def _changes(obj: Body, one: str, what: str) -> Iterator[Ask]:
-    """Each member of the object's parts removed, and with other values."""
+    """Requests that remove each member of the object's parts, and that give it other values."""
     for name in sorted(obj.keys() - {"apiVersion", "kind", "metadata", "status"}):
         part = obj[name]
         members = {f"{name}.{member}": member for member in part} if isinstance(part, dict) else {name: ""}
@@ -161,7 +161,7 @@ def _changes(obj: Body, one: str, what: str) -> Iterator[Ask]:
 
 
 def _other(value: Any) -> Any:
-    """A value with another text, number or truth in each place."""
+    """A value with another string, number or boolean in each place."""
     if isinstance(value, dict):
         return {name: _other(entry) for name, entry in value.items()}
     if isinstance(value, list):
@@ -172,7 +172,7 @@ def _other(value: Any) -> Any:
 
 
 def _parts(place: _Place, value: Any, depth: int) -> Iterator[tuple[_Place, Body]]:
-    """The objects in a value, down to a depth; of a list the first."""
+    """The objects in a value, down to a depth; of a list, only the first."""
     if isinstance(value, list) and value:
         place, value = (*place, 0), value[0]
     if not isinstance(value, dict) or not depth:
@@ -183,7 +183,7 @@ def _parts(place: _Place, value: Any, depth: int) -> Iterator[tuple[_Place, Body
 
 
 def _with(value: Any, place: _Place, part: Body) -> Any:
-    """A value with another part at a place."""
+    """A copy of a value with the object at a place replaced by part."""
     if not place:
         return part
     changed = copy.copy(value)

@@ -1,1 +1,1 @@
-"""What a test asks of the sandbox itself: ends of Jobs, fixtures, the clock, faults, a fresh start."""
+"""Requests by which a test controls the sandbox: ending Jobs, fixtures, the clock, faults, a reset."""

@@ -1,4 +1,4 @@
-"""The requests of the controls to the API beside them, in the name of who asked."""
+"""Requests that the controls make to the sandbox's API, as the user who called the control."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from handloop_sandbox.wire.status import StatusError, failure
 Object = dict[str, Any]
 
 MANAGER: Final = "sandbox-fixture"
-"""The field manager of what the controls write, and their user agent."""
+"""The field manager of the controls' writes, and their user agent."""
 _FAILURES: Final = 400
 
 
 class Place(NamedTuple):
-    """Where an object is, and whether its status has a path of its own."""
+    """The path of an object, and whether its status has a path of its own."""
 
     path: str
     has_status: bool
 
 
 class Client:
-    """Sends requests with the token of the request for a control."""
+    """Sends requests with the token of the control's own request."""
 
     def __init__(self, machine: Machine, asked: Request) -> None:
         self._machine = machine
@@ -43,7 +43,7 @@ class Client:
         return self._sent("GET", path)
 
     def patch(self, path: str, body: Object, content_type: str) -> Object:
-        """Patch an object; an apply takes fields from everybody. Raises: StatusError."""
+        """Patch an object; an apply is forced over other field managers. Raises: StatusError."""
         return self._sent("PATCH", path, body, content_type)
 
     def place(self, api_version: str, kind: str, namespace: str, name: str) -> Place:

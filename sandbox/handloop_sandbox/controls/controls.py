@@ -1,5 +1,5 @@
 """
-The sandbox's own requests, under a prefix that no API server has: for tests in any language.
+Requests that control the sandbox, under a prefix that no API server has: for tests in any language.
 
 The engine lets only administrators through.
 """
@@ -67,13 +67,13 @@ _MOVE: Final = msgspec.json.Decoder(Move, strict=False)
 
 
 def concerns(path: str) -> bool:
-    """Whether a path is one of the sandbox's own."""
+    """Whether a path is a control's."""
     return path == PREFIX or path.startswith(f"{PREFIX}/")
 
 
 def answer(machine: Machine, request: Request) -> Response:
     """
-    Carry out a request.
+    Carry out a control's request.
 
     Raises: StatusError, PageNotFoundError for a refusal; as Machine.answer.
     """

@@ -1,9 +1,9 @@
 """
-How a Job ends: the statuses that its controller writes, without the pods that lead to them.
+Ends a Job: makes the statuses that its controller writes, without the pods that would lead to them.
 
-A Job is ended so where its pods run on: because they were told to, or in a sandbox without controllers.
+This is for Jobs whose pods keep running, because an annotation says so or the sandbox has no controllers.
 
-Follows: kubernetes 1.36 pkg/controller/job (first the condition that decides, in a later write the end).
+Follows: kubernetes 1.36 pkg/controller/job (one write decides the end, a later one has the final condition).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from handloop_sandbox.wire.status import StatusError, failure
 
 
 class End(NamedTuple):
-    """The conditions of an end, in their order, and their shared text."""
+    """The conditions of an end, in order, and their common text."""
 
     conditions: tuple[str, str]
     reason: str
@@ -34,7 +34,7 @@ FAILED: Final = End(
 
 def end_job(client: Client, namespace: str, name: str, end: End, now: str) -> Object:
     """
-    End a Job; now is a time of the API.
+    End a Job; now is a timestamp in the API's format.
 
     Returns: the Job as stored. Raises: StatusError, 409 for a Job that has ended.
     """
@@ -49,7 +49,7 @@ def end_job(client: Client, namespace: str, name: str, end: End, now: str) -> Ob
 
 
 def statuses(job: Object, end: End, now: str) -> Iterator[Object]:
-    """The further statuses of a Job, each to be merged into the one before; now is a time of the API."""
+    """The next statuses of a Job, each a merge patch of the one before; now is a timestamp of the API."""
     spec, before = job["spec"], job.get("status", {})
     wanted = spec.get("completions", spec["parallelism"])
     rest = {"ready": 0, "terminating": 0, "uncountedTerminatedPods": {}}

@@ -1,7 +1,7 @@
 """
-Objects out of YAML or JSON, applied as by `kubectl apply --server-side --force-conflicts`, one by one.
+Fixtures: objects in YAML or JSON, applied one by one as by `kubectl apply --server-side --force-conflicts`.
 
-A status is applied, too, where the kind has one of its own: kubectl would drop it.
+A status is applied, too, if the kind has the status subresource: kubectl would drop it.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _NEEDED: Final = ("apiVersion", "kind", "metadata.name")
 
 def load(machine: Machine, client: Client, body: bytes) -> list[Object]:
     """
-    Apply the objects of a text with one document or several; `kind: List` stands for its items.
+    Apply the objects of a text with one or more documents; `kind: List` stands for its items.
 
-    Returns: the objects as stored. Raises: StatusError: for what is not an object, before any is applied; for
-    a refusal, after those before it; 409 for a definition that is not served, because its names are taken.
+    Returns: the objects as stored. Raises: StatusError if a document is not an object, before any is applied;
+    for a refusal, after the objects before it; 409 for a definition whose names are taken.
     """
     objects = [obj for document in _documents(body) for obj in _items(document)]
     for obj in objects:
@@ -75,7 +75,7 @@ def _applied(machine: Machine, client: Client, obj: Object) -> Object:
 
 
 def _must_be_served(path: str, definition: Object) -> None:
-    """The next object may be of its kind."""
+    """Refuse (409) a definition whose kind is not served: the next object may be of that kind."""
     conditions = definition.get("status", {}).get("conditions") or ()
     if any(each["type"] == "Established" and each["status"] == "True" for each in conditions):
         return

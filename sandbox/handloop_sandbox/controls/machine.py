@@ -1,4 +1,4 @@
-"""What the controls need of the sandbox behind them."""
+"""What the controls need of the sandbox."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from handloop_sandbox.requests.request import Request, Response
 
 
 class Clock(Protocol):
-    """Where the sandbox's time comes from."""
+    """The source of the sandbox's time."""
 
     def time(self) -> float:
         """Unix seconds."""
@@ -17,39 +17,39 @@ class Clock(Protocol):
 
 @runtime_checkable
 class MovableClock(Clock, Protocol):
-    """A clock that can be set, as clock.SettableClock."""
+    """A clock that can be set, such as clock.SettableClock."""
 
     @property
     def is_running(self) -> bool:
-        """Whether time passes by itself."""
+        """Whether the clock runs by itself."""
 
     def set(self, now: float) -> None:
-        """Go to a unix time that has not passed."""
+        """Move forward to a unix time."""
 
     def freeze(self) -> None:
-        """Stand still."""
+        """Stop the clock."""
 
     def run(self) -> None:
-        """Go on by itself."""
+        """Let the clock run again."""
 
 
 class Machine(Protocol):
-    """The engine, as the controls see it. Locks: none is held around a call."""
+    """What the controls use of the engine. Locks: none is held around a call."""
 
     faults: Faults
 
     @property
     def clock(self) -> Clock:
-        """The clock that it lives by."""
+        """The clock that the engine follows."""
 
     def answer(self, request: Request) -> Response:
-        """The answer to a request that is not a watch; it meets faults, too. Raises: as Engine.handle."""
+        """The answer to a request that is not a watch; faults apply to it, too. Raises: as Engine.handle."""
 
     def tick(self) -> float | None:
         """Step the controllers that are due. Returns: the unix time of the next tick, if one is known."""
 
     def reset(self) -> int:
-        """Make the objects those of the start. Returns: how many were deleted, changed back or made again."""
+        """Restore the objects of the start. Returns: how many were deleted, changed back or created again."""
 
     def keep_as_start(self) -> None:
-        """Have reset() come back to the objects that there are now."""
+        """Make reset() return to the objects that exist now."""

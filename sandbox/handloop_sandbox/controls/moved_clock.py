@@ -1,4 +1,4 @@
-"""The sandbox's clock over HTTP: what it shows, that it stands still or runs, and that time passes."""
+"""The sandbox's clock over HTTP: read it, stop it, let it run, and move it forward."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from handloop_sandbox.grammar.times import format_micro_time, parse_time
 from handloop_sandbox.wire.status import StatusError, bad_request, failure
 
 _STEPS: Final = 1000
-"""At most this many steps are made while time passes: a year is not gone through second by second."""
+"""The most steps that a move makes: a year is not simulated second by second."""
 
 
 class Move(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
-    """What to do: first running, then one of the others."""
+    """A move of the clock: first running is applied, then one of the other fields."""
 
     running: bool | None = None
     advance_seconds: Annotated[float, Meta(ge=0, le=1e9)] | None = None
@@ -24,7 +24,7 @@ class Move(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
 
 
 def shown(machine: Machine) -> dict[str, Any]:
-    """The time, and whether it passes by itself."""
+    """The time as JSON, and whether the clock runs by itself."""
     clock = machine.clock
     running = clock.is_running if isinstance(clock, MovableClock) else True
     return {"time": format_micro_time(clock.time()), "running": running}
@@ -32,9 +32,9 @@ def shown(machine: Machine) -> dict[str, Any]:
 
 def move(machine: Machine, wanted: Move) -> None:
     """
-    Move the clock, and let the cluster live through the time between.
+    Move the clock, and run the cluster's controllers for the time between.
 
-    Raises: StatusError, 409 where the sandbox lives by a clock that nobody can set, 400 for the past.
+    Raises: StatusError: 409 if the sandbox's clock cannot be set, 400 for a time in the past.
     """
     clock = machine.clock
     if not isinstance(clock, MovableClock):
@@ -49,7 +49,7 @@ def move(machine: Machine, wanted: Move) -> None:
 
 
 def _end(now: float, wanted: Move) -> float:
-    """When the move ends. Raises: StatusError for the past."""
+    """The unix time at which the move ends. Raises: StatusError for a time in the past."""
     if wanted.time is not None and wanted.advance_seconds is not None:
         raise bad_request("either advanceSeconds or a time")
     if wanted.time is None:
@@ -64,7 +64,7 @@ def _end(now: float, wanted: Move) -> float:
 
 
 def _pass(machine: Machine, clock: MovableClock, end: float) -> None:
-    """Go from tick to tick: what a controller does at one moment decides when the next one is due."""
+    """Move from tick to tick: what a controller does at one tick decides when the next one is due."""
     least = (end - clock.time()) / _STEPS
     due = machine.tick()
     while due is not None and due < end:

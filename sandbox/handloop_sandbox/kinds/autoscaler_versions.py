@@ -1,5 +1,5 @@
 """
-HorizontalPodAutoscalers of autoscaling/v1, stored as v2: annotations carry what v1 has no field for.
+HorizontalPodAutoscalers of autoscaling/v1, stored as v2: annotations have the data for which v1 has no field.
 
 Follows: kubernetes pkg/apis/autoscaling/v1/conversion.go, v1/defaults.go, annotations.go.
 """
@@ -44,7 +44,7 @@ METRIC_MEMBERS: Final = {
     "ContainerResource": "containerResource",
     "External": "external",
 }
-"""The place of the details of a metric, by type."""
+"""The member with a metric's details, by type."""
 _RULES: Final = ("StabilizationWindowSeconds", "SelectPolicy", "Policies", "Tolerance")
 
 
@@ -72,11 +72,11 @@ def _paths(side: str) -> dict[str, dict[str, tuple[str, ...]]]:
 _TARGET: Final = _paths("target")
 _CURRENT: Final = _paths("current")
 _ZERO: Final = {"Object": ("targetValue", "currentValue"), "External": ("currentValue",)}
-"""Quantities that v1 always has."""
+"""The quantities that v1 never omits."""
 
 
 def as_v1(obj: Object) -> Object:
-    """A v2 autoscaler as v1 has it."""
+    """A v2 autoscaler converted to v1."""
     spec, status = dict(obj.get("spec") or {}), dict(obj.get("status") or {})
     metrics, current = spec.pop("metrics", None) or [], status.pop("currentMetrics", None) or []
     behavior, conditions = spec.pop("behavior", None), status.pop("conditions", None)
@@ -97,7 +97,7 @@ def as_v1(obj: Object) -> Object:
 
 
 def as_v2(obj: Object) -> Object:
-    """A v1 autoscaler as v2 has it. Annotations with other JSON count as none."""
+    """A v1 autoscaler converted to v2. Annotations with unexpected JSON are ignored."""
     notes = _annotations(obj)
     spec, status = dict(obj.get("spec") or {}), dict(obj.get("status") or {})
     target = spec.pop("targetCPUUtilizationPercentage", None)
@@ -178,7 +178,7 @@ def _metric_as_v2(metric: Object, paths: Mapping[str, Mapping[str, tuple[str, ..
 
 
 def _typed(target: Object) -> Object:
-    """A target of v2 has a type."""
+    """A v2 target with its type, which v1 does not have."""
     if "averageUtilization" in target:
         return {"type": "Utilization", "averageUtilization": target["averageUtilization"]}
     if "averageValue" in target:
@@ -193,7 +193,7 @@ def _at(value: Any, path: tuple[str, ...]) -> Any:
 
 
 def _behavior_as_v1(behavior: Object) -> Object:
-    """The form in which Go writes its internal type, which has no JSON names."""
+    """The behavior in the form of Go's internal type, which has no JSON names."""
     return {
         _upper(name): rules and {rule: _uppered(rules.get(_lower(rule))) for rule in _RULES}
         for name, rules in ((name, behavior.get(name)) for name in ("scaleUp", "scaleDown"))
@@ -241,7 +241,7 @@ def _parsed(annotations: Mapping[str, str], name: str, kind: type) -> Any:
 
 
 def _annotated(obj: Object, notes: Mapping[str, str]) -> Object:
-    """An object with these annotations of the conversion, and no others of its kind."""
+    """An object with these conversion annotations, and without any other conversion annotation."""
     given = _annotations(_without(obj, (*_OF_SPEC, *_OF_STATUS)))
     return _with_annotations(obj, {**given, **notes})
 

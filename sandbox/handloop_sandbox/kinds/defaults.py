@@ -39,7 +39,7 @@ _HOOKS, _FLOW = "api.admissionregistration.v1", "api.flowcontrol.v1"
 _MATCHES: Final = {"matchPolicy": "Equivalent", "namespaceSelector": {}, "objectSelector": {}}
 _WEBHOOK: Final = {**_MATCHES, "failurePolicy": "Fail", "timeoutSeconds": 10}
 
-# type -> member -> what it is when unset
+# type -> member -> its default
 CONSTANTS: dict[str, dict[str, Any]] = {
     f"{_APPS}.DeploymentSpec": {"replicas": 1, "revisionHistoryLimit": 10, "progressDeadlineSeconds": 600},
     f"{_APPS}.DaemonSetSpec": {"revisionHistoryLimit": 10},
@@ -134,7 +134,7 @@ def default_object(resource: ServedResource, obj: Object) -> Object:
     """
     The object with every default of its kind; the same object when none is missing.
 
-    Custom resources stay as they are.
+    Custom resources do not change.
     """
     if resource.custom or resource.schema is None:
         return obj
@@ -146,12 +146,12 @@ class _Plan(NamedTuple):
     """
     The defaults of one type: constants, then amounts and rule, then members that have a plan.
 
-    A pointer that Go finds set stays, even to an empty text.
+    A pointer that is set keeps its value, even an empty string.
     """
 
     constants: Mapping[str, Any]
     pointers: frozenset[str]
-    amounts: tuple[str, ...]  # members that are lists of resources
+    amounts: tuple[str, ...]  # members that are ResourceLists
     rule: Rule | None
     members: tuple[tuple[str, str, str], ...]  # name, "one" | "list" | "map", type
 
@@ -246,7 +246,7 @@ def _is_resource_list(child: Schema) -> bool:
 
 
 def _typed(child: Schema) -> tuple[str, str]:
-    """How a member holds its type: itself, in a list or in a map; and the type's name."""
+    """How a member contains its type (directly, in a list, or in a map), and the type's name."""
     if name := reference_of(child):
         return "one", name
     entry = items_of(child)
@@ -263,7 +263,7 @@ _PARTS: Final = {"u": (10**3, "m"), "n": (10**6, "m"), "e-6": (10**3, "e-3"), "e
 
 
 def rounded(amounts: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The amounts, given in canonical form; the same mapping when none is finer than a thousandth."""
+    """Canonical amounts, rounded up to thousandths; the same mapping when nothing changes."""
     changed = {name: _rounded_amount(text) for name, text in amounts.items() if _FINE.fullmatch(text)}
     return {**amounts, **changed} if changed else amounts
 

@@ -32,7 +32,7 @@ _EMAIL: Final = re.compile(r"[^@\s]+@[^@\s]+")
 _SIGN: Final = r"a-zA-Z0-9\pS\pL"
 _LABEL: Final = rf"[{_SIGN}]([-{_SIGN}]{{0,61}}[{_SIGN}])?"
 _HOSTNAME: Final = rf"^([{_SIGN}](-?[{_SIGN}]{{0,62}})?|({_LABEL}\.)+[a-zA-Z\pL]{{2,63}})$"
-"""A dash in a name without dots is refused after the second letter, as is an ending of digits."""
+"""A name without dots may have a dash only as its second character; a last label has no digits."""
 _LONGEST_NAME: Final = 255
 _LONGEST_LABEL: Final = 63
 _MAC: Final = re.compile(r"([0-9A-Fa-f]{2}[:-]){5,7}[0-9A-Fa-f]{2}")
@@ -45,13 +45,13 @@ _RGB: Final = re.compile(r"rgb\(\s*\d{1,3}\s*,\s*\d{1,3}\s*,\s*\d{1,3}\s*\)")
 
 
 def matches(format_: str, value: str) -> bool:
-    """Whether a text is of a format."""
+    """Whether a text has a format."""
     check = _FORMATS.get(format_.replace("-", ""))
     return check is None or check(value)
 
 
 def is_known(format_: str) -> bool:
-    """Whether the server checks texts of a format."""
+    """Whether the server knows a format, and checks it."""
     return format_.replace("-", "") in _KNOWN
 
 
@@ -84,7 +84,7 @@ def _fullmatch(pattern: re.Pattern[str]) -> Callable[[str], bool]:
 
 
 def _is_duration(value: str) -> bool:
-    """A duration that Go parses, or whole numbers with units, days and weeks among them."""
+    """Whether a text is a duration that Go parses, or has whole numbers with units, also days and weeks."""
     try:
         parse_duration(value)
     except DurationError:

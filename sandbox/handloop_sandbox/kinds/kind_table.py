@@ -123,7 +123,7 @@ def message(name: str) -> dict[int, MessageField] | None:
 
 
 def type_and_label(schema: Mapping[str, Any]) -> tuple[str, str]:
-    """How generated.proto declares a member with this schema, with few exceptions."""
+    """The type and label by which generated.proto declares a member with this schema, with few exceptions."""
     if "$ref" in schema:
         return schema["$ref"], ""
     match schema["type"]:

@@ -1,5 +1,5 @@
 """
-The built-in resources: kinds.json, and the parts of each kind's strategy that no generator finds.
+The built-in resources: kinds.json, and the parts of each kind's strategy that cannot be generated.
 
 Follows: kubernetes pkg/registry/*/*/strategy.go (generation, unconditional update, create on update) and
 pkg/apis/*/v1/conversion.go (selectable fields).

@@ -1,9 +1,9 @@
 r"""
-Read bodies in `application/vnd.kubernetes.protobuf` into the shape of JSON; wire.status writes refusals in
-it.
+Decodes bodies in `application/vnd.kubernetes.protobuf` into the shape of JSON; wire.status encodes
+refusals.
 
 An envelope is `k8s\0` and a runtime.Unknown{1: TypeMeta{1: apiVersion, 2: kind}, 2: raw}. messages.json has
-the field numbers. Zero values stay: decoding into the kind drops those that its JSON would not show.
+the field numbers. Zero values are kept: decoding into the kind drops those that its JSON omits.
 Follows: apimachinery pkg/runtime/serializer/protobuf, pkg/apis/meta/v1/time_proto.go, the generated.proto
 files.
 """
@@ -170,7 +170,7 @@ def _message(data: bytes, name: str) -> Any:
 
 
 def _is_list(name: str, known: dict[int, MessageField]) -> bool:
-    """Go's named slices are messages of one repeated field, and lists in JSON."""
+    """Whether a message is a list in JSON: Go's named slices are messages of one repeated field."""
     return len(known) == 1 and 1 in known and known[1].json == "items" and named_schema(name) is None
 
 
@@ -242,7 +242,7 @@ _SCALARS: dict[str, Callable[[int | bytes], Any]] = {
 
 
 def _time(data: bytes) -> str | None:
-    """Seconds since the epoch; no bytes at all stand for no time."""
+    """The time in a message of seconds since the epoch; None for an empty message."""
     if not data:
         return None
     return format_time(_integer(dict(_fields(data)).get(1, 0)))
@@ -272,14 +272,14 @@ def _raw(data: bytes) -> Any:
 
 
 def _either(data: bytes) -> Any:
-    """A schema, or its stand-in: {1: value, 2: other}."""
+    """The value of a message with a schema or an alternative to it: {1: value, 2: other}."""
     parts = dict(_fields(data))
     schema = next((value for value in parts.values() if isinstance(value, bytes)), None)
     return bool(parts.get(1)) if schema is None else _schema(schema)
 
 
 def _schema(data: bytes) -> Any:
-    """A nested schema, without the zero values that its JSON never shows: its holder is kept as it is."""
+    """A nested schema without the zero values that its JSON omits, since nothing later drops them."""
     name = f"{_EXTENSIONS}.JSONSchemaProps"
     return typed.decode(named(name), _message(data, name), typed.Report())
 

@@ -1,7 +1,7 @@
 """
 Access to OpenAPI schemas: of built-in kinds (with references) and of custom resources (without).
 
-The generator writes keys of ours on built-in schemas: `x-omit` on a property ("pointer", "never"; see
+The generator adds its own keys to built-in schemas: `x-omit` on a property ("pointer", "never"; see
 `Omission`), `x-shape` on a few types that OpenAPI cannot describe (see `Shape`), `x-go` where Go names a type
 that is not a struct (`v1.ServiceType`), and `x-in` on a property of an inlined struct (`VolumeSource`).
 Follows: k8s.io/kube-openapi pkg/schemaconv/proto_models.go and apiextensions schema/structural.go.
@@ -24,9 +24,9 @@ TYPE_NAMES: Final = {
     list: "array",
     dict: "object",
 }
-"""The types of decoded JSON, null left out, as schemas name them."""
+"""The schema names of the types of decoded JSON, except for null."""
 _EMPTY: Mapping[str, Schema] = {}
-# id of a reference node -> (that node, kept alive so that the id stays its own; what it stands for)
+# id of a reference node -> (that node, kept alive so that its id is not reused; the resolved schema)
 _RESOLVED: dict[int, tuple[Schema, Schema]] = {}
 
 
@@ -51,7 +51,7 @@ class Shape(StrEnum):
 
 
 def resolve(schema: Schema) -> Schema:
-    """The schema a node stands for: its reference's, with the node's own keys in front."""
+    """The schema of a node: the one that it refers to, overridden by the node's own keys."""
     if "$ref" not in schema and "allOf" not in schema:
         return schema
     known = _RESOLVED.get(id(schema))
@@ -84,7 +84,7 @@ def type_of(schema: Schema) -> str:
 
 
 def shape_of(schema: Schema) -> Shape:
-    """Which of the special types this is, if any."""
+    """The special type of a schema, if it has one."""
     found = resolve(schema)
     if found.get("x-kubernetes-int-or-string"):
         return Shape.INT_OR_STRING
@@ -104,7 +104,7 @@ def value_of(schema: Schema) -> Schema | None:
 
 
 def property_of(schema: Schema, name: str) -> Schema | None:
-    """The schema of one member: declared, or the one of a map's values; None when there is none."""
+    """The schema of a member: the declared one, or that of a map's values; None when there is none."""
     return properties(schema).get(name) or value_of(schema)
 
 
@@ -122,28 +122,28 @@ def items_of(schema: Schema) -> Schema | None:
 
 
 def required(schema: Schema) -> tuple[str, ...]:
-    """The members that must be there."""
+    """The required members."""
     return tuple(resolve(schema).get("required", ()))
 
 
 def is_struct(schema: Schema) -> bool:
-    """Whether it is an object with declared members, as opposed to a map or anything."""
+    """Whether the type is an object with declared members, in contrast to a map or any value."""
     found = resolve(schema)
     return type_of(found) == "object" and "additionalProperties" not in found
 
 
 def list_type(schema: Schema) -> str:
-    """`atomic`, `set` or `map`: the identity of elements of a list."""
+    """`atomic`, `set` or `map`: how the elements of a list are identified."""
     return str(resolve(schema).get("x-kubernetes-list-type", "atomic"))
 
 
 def map_keys(schema: Schema) -> tuple[str, ...]:
-    """The members that name an element of a list of type map."""
+    """The members that identify an element of a list of type map."""
     return tuple(resolve(schema).get("x-kubernetes-list-map-keys", ()))
 
 
 def map_type(schema: Schema) -> str:
-    """`granular` or `atomic`: whether members of an object are owned one by one."""
+    """`granular` or `atomic`: whether the members of an object are owned separately."""
     return str(resolve(schema).get("x-kubernetes-map-type", "granular"))
 
 
@@ -166,7 +166,7 @@ def is_preserving(schema: Schema) -> bool:
 
 
 def omission(schema: Schema) -> Omission:
-    """The rule for this property's zero value; custom resources keep all given values."""
+    """The rule for this property's zero value; custom resources keep all values."""
     return Omission(schema.get("x-omit", "omitempty"))
 
 
@@ -189,7 +189,7 @@ def metadata_schema() -> Schema:
 
 
 def reference_of(schema: Schema) -> str:
-    """The name of the type a node refers to; "" when it describes its type itself."""
+    """The name of the type that a node refers to; "" when the node describes its type itself."""
     found = schema.get("$ref", "")
     return found if isinstance(found, str) else ""
 

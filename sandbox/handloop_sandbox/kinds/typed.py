@@ -1,13 +1,13 @@
 """
-Objects of built-in kinds as Go would decode and encode them.
+Decodes objects of built-in kinds as Go would decode and encode them.
 
-`decode` brings a value of parsed JSON into the form in which a server answers it. Undeclared members are
-dropped and reported. A zero value vanishes or appears by the type's tags (structure.Omission). Times and
-quantities take their canonical form. A value of the wrong type raises Go's error.
+`decode` turns a value of parsed JSON into the form in which a server returns it. Undeclared members are
+dropped and reported. Zero values are omitted or added by the type's tags (structure.Omission). Times and
+quantities get their canonical form. A value of the wrong type raises Go's error.
 
 A Decoder is a function of (value, Report), compiled once per type from its schema and shared: `_struct`,
 `_map`, `_array` and `_integer` make the compound ones, `_SHAPES` has the special ones. A type that contains
-itself finds its own decoder at each use (`_late`). The Report carries the place of the value, for messages.
+itself looks up its own decoder at each use (`_late`). The Report has the place of the value, for messages.
 Follows: sigs.k8s.io/json (names in messages), encoding/json (omitempty), k8s.io/api (through kinds.json).
 """
 
@@ -49,7 +49,7 @@ class Report:
         self.struct = ""
 
     def found_unknown(self, name: str) -> None:
-        """Note a member that is dropped."""
+        """Record a dropped member."""
         if len(self.unknown) < _MAX_REPORTED:
             self.unknown.append(path_text([*self.path, name]))
 
@@ -57,7 +57,7 @@ class Report:
         """The error for a value of the wrong JSON type."""
         kind = json_kind(value)
         if isinstance(value, float) and not go_type.startswith(("int", "uint")):
-            kind = "number"  # only a whole number is quoted
+            kind = "number"  # the message quotes only whole numbers
         if not self.fields:
             return DecodeError(f"json: cannot unmarshal {kind} into Go value of type {go_type}")
         where = f"{self.struct}.{'.'.join(self.fields)}"
@@ -77,7 +77,7 @@ def decode(schema: Schema, value: Any, report: Report) -> Any:
 
 
 def path_text(parts: list[str]) -> str:
-    """Members and `[index]`es as one path."""
+    """The path that consists of these members and `[index]`es."""
     return "".join(part if part.startswith("[") else f".{part}" for part in parts).removeprefix(".")
 
 
@@ -87,7 +87,7 @@ def compact(value: Any) -> str:
 
 
 def json_kind(value: Any) -> str:
-    """What Go calls a JSON value in an error."""
+    """Go's name for the type of a JSON value in an error."""
     if isinstance(value, bool):
         return "bool"
     if isinstance(value, float):
@@ -200,10 +200,10 @@ def _struct(properties: Mapping[str, Schema], reference: str) -> Decoder:
 
 def _member(name: str, schema: Schema) -> tuple[Decoder, str, type | None, bool]:
     """
-    What decodes a member.
+    The decoder of a member.
 
-    Returns: its decoder, its name in messages, the type of values that stay as they are, and whether zero is
-    left out.
+    Returns: the decoder, the member's name in messages, the type of values that need no decoding, and whether
+    zero is left out.
     """
     found = structure.resolve(schema)
     is_plain = structure.shape_of(found) is Shape.PLAIN and found.get("format") != "byte"
@@ -215,7 +215,7 @@ def _member(name: str, schema: Schema) -> tuple[Decoder, str, type | None, bool]
 def _map(go_type: str, value_schema: Schema) -> Decoder:
     inner = _decoder(value_schema)
     is_bytes = value_schema.get("format") == "byte"
-    zero = "" if is_bytes else structure.zero_of(value_schema)  # in protobuf, no bytes are an empty text
+    zero = "" if is_bytes else structure.zero_of(value_schema)  # in protobuf, empty bytes are an empty string
 
     def decode_map(value: Any, report: Report) -> dict[str, Any]:
         if not isinstance(value, dict):
@@ -370,7 +370,7 @@ _SHAPES: Final[dict[Shape, Decoder]] = {
 
 
 def _zero_maker(schema: Schema) -> Callable[[], Any]:
-    """The value of an absent member that is never omitted; a struct shows its own such members."""
+    """A function that makes the value of an absent member that is never omitted, inner ones included."""
     if structure.is_struct(schema) and structure.shape_of(schema) is Shape.PLAIN:
         return lambda: _decoder(schema)({}, Report())
     return lambda: structure.zero_of(schema)

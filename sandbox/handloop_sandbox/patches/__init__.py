@@ -1,1 +1,1 @@
-"""Merge, JSON and strategic merge patches, server-side apply, and the managed fields that all writes keep."""
+"""Merge, JSON and strategic merge patches, server-side apply, and the managed fields of all writes."""

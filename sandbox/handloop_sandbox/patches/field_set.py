@@ -20,7 +20,7 @@ FieldSet = dict[str, Any]
 Path = tuple[str, ...]
 
 SELF = "."
-"""The entry by which an element that has members below it is a member, too."""
+"""The entry that makes an element with members below it a member itself."""
 _MEMBER: FieldSet = {SELF: {}}
 
 
@@ -30,7 +30,7 @@ def field_element(name: str) -> str:
 
 
 def key_element(keys: dict[str, Any]) -> str:
-    """The element of a list entry that is named by some of its members."""
+    """The element of a list entry that is identified by key members."""
     return "k:" + _go_json(dict(sorted(keys.items())))
 
 
@@ -59,7 +59,7 @@ def insert(fields: FieldSet, path: Sequence[str]) -> None:
 
 
 def graft(fields: FieldSet, path: Sequence[str], node: FieldSet) -> None:
-    """Add a path that the set under construction does not have yet, with all that is below it."""
+    """Add a path that the set under construction does not have yet, with everything below it."""
     _parent(fields, path)[path[-1]] = node
 
 
@@ -94,7 +94,7 @@ def union(left: FieldSet, right: FieldSet) -> FieldSet:
 
 
 def difference(left: FieldSet, right: FieldSet) -> FieldSet:
-    """The members of left that are not in right; a parent and its children are members of their own."""
+    """The members of left that are not in right; a parent and its children are separate members."""
     rest: FieldSet | None = None
     for element, node in right.items():
         known = left.get(element)
@@ -124,7 +124,7 @@ def intersection(left: FieldSet, right: FieldSet) -> FieldSet:
 
 
 def without(left: FieldSet, right: FieldSet) -> FieldSet:
-    """Left without the members of right and everything below them."""
+    """The set left without the members of right and everything below them."""
     rest: FieldSet = {}
     for element, node in left.items():
         other = right.get(element)

@@ -1,5 +1,5 @@
 """
-JSON patch as the API server applies it, which is not quite RFC 6902.
+JSON patch as the API server applies it, which differs slightly from RFC 6902.
 
 Follows: gopkg.in/evanphx/json-patch.v4 patch.go. Differs from the RFC: `replace` creates a missing member of
 an existing object. `test` against null passes for a missing member. Negative indices count from the end. A
@@ -55,7 +55,7 @@ def json_patch(current: dict[str, Any], operations: Any, body: bytes = b"") -> d
 
 
 def _copied_bytes(document: Container, operation: dict[str, Any]) -> int:
-    """The size of a copied value: a few copies of copies would fill any memory."""
+    """The size of a copied value, for a limit: a few copies of copies would fill any memory."""
     source, key = _find(document, _text(operation, "from"))
     return len(json.dumps(_get(source, key), separators=(",", ":")))
 
@@ -211,7 +211,7 @@ def _spelled_values(body: bytes) -> list[msgspec.Raw]:
 
 
 def _is_spelled(found: Any, raw: msgspec.Raw) -> bool:
-    """Whether a value is spelled as in Go: with `&`, `<` and `>` escaped, and no other letters."""
+    """Whether a value is spelled as Go would: with `&`, `<` and `>` escaped, and no other characters."""
     if isinstance(found, dict) and raw:
         inner = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
         return all(_is_spelled(entry, inner[key]) for key, entry in found.items())
@@ -238,7 +238,7 @@ _OPERATIONS: dict[str, Callable[[Container, dict[str, Any]], Container]] = {
 
 
 def same_json(left: Any, right: Any) -> bool:
-    """Whether two JSON values are spelled alike: 1, 1.0 and true are three values."""
+    """Whether two JSON values are the same in type and value: 1, 1.0 and true are all different."""
     if type(left) is not type(right):
         return False
     if isinstance(left, dict):

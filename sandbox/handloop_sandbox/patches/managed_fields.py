@@ -1,9 +1,9 @@
 """
 Who wrote which field: `metadata.managedFields`.
 
-Fields are compared in the version of the request: a field means the same in all versions of a kind. Where a
-webhook converts the objects, they are compared in the version of each manager. An object that does not fit
-the version of one of its managers, or cannot be converted to it, loses all entries at an update, as in a
+Fields are compared in the version of the request, since a field means the same in all versions of a kind. If
+a webhook converts the objects, they are compared in the version of each manager. An object that does not fit
+the version of one of its managers, or cannot be converted to it, loses all entries in an update, as in a
 cluster.
 Follows: apimachinery pkg/util/managedfields/internal (managedfieldsupdater.go, capmanagers.go, stripmeta.go,
 fields.go) and structured-merge-diff merge/update.go.
@@ -67,7 +67,7 @@ class FieldManager(NamedTuple):
 
 
 class Owned(NamedTuple):
-    """The fields of a manager, in which version, since when (None: it never changed anything)."""
+    """The fields of a manager, their version, and the time of its last change (None = none yet)."""
 
     fields: FieldSet
     api_version: str
@@ -78,7 +78,7 @@ Managed = dict[FieldManager, Owned]
 
 
 def manager_of(resource: ServedResource, name: str, operation: str, subresource: str) -> FieldManager:
-    """The identity under which a request's fields are kept."""
+    """The identity under which a request's fields are recorded."""
     version = "" if operation == APPLY else resource.api_version
     return FieldManager(name or UNKNOWN_MANAGER, operation, version, subresource)
 
@@ -87,7 +87,7 @@ def decode(entries: Any) -> Managed:
     """
     The managers in `metadata.managedFields`.
 
-    Raises: ValueError for entries that are not as the server writes them.
+    Raises: ValueError for entries in a form that the server does not write.
     """
     managed: Managed = {}
     for entry in entries or ():
@@ -150,7 +150,7 @@ def record_update(
 
 
 def in_versions(managed: Managed, resource: ServedResource) -> Managed:
-    """The managers of versions that a kind has; those of versions that were removed are forgotten."""
+    """The managers whose version the kind still has; those of removed versions are dropped."""
     if not resource.schemas:
         return managed
     known = {f"{resource.group}/{version}" for version in resource.schemas}
@@ -158,7 +158,7 @@ def in_versions(managed: Managed, resource: ServedResource) -> Managed:
 
 
 def misfits(managed: Managed, obj: Mapping[str, Any], resource: ServedResource) -> list[str]:
-    """What an object has that the version of one of its managers does not declare."""
+    """The members of an object that the version of one of its managers does not declare."""
     if not resource.schemas:
         return []
     others = (in_version(resource, api_version) for api_version in _other_versions(managed, resource))
@@ -173,7 +173,7 @@ def changes_for_others(
     old: Mapping[str, Any], new: Mapping[str, Any], managed: Managed, resource: ServedResource
 ) -> Mapping[str, Comparison]:
     """
-    By their version, how managers see a change that a webhook converts for them.
+    The change as managers of other versions see it, by version, if a webhook converts the objects.
 
     Raises: ConversionNeededError, ConversionFailedError.
     """
@@ -189,7 +189,7 @@ def changes_for_others(
 def seen_in(
     resource: ServedResource, objects: Sequence[Mapping[str, Any]], api_version: str
 ) -> list[dict[str, Any]]:
-    """Objects as a webhook converts them to another version; without one they are the same in all."""
+    """Objects converted to another version by the webhook; without a webhook they do not change."""
     given = [dict(obj) for obj in objects]
     if resource.conversion is None or all(obj["apiVersion"] == api_version for obj in given):
         return given
@@ -202,7 +202,7 @@ def _other_versions(managed: Managed, resource: ServedResource) -> list[str]:
 
 
 def in_version(resource: ServedResource, api_version: str) -> ServedResource:
-    """The resource in another of its versions."""
+    """The resource of another version of the kind."""
     return _in_version(resource, api_version.rpartition("/")[2])
 
 
@@ -212,7 +212,7 @@ def _in_version(resource: ServedResource, version: str) -> ServedResource:
 
 
 def _managed_before(before: list[dict[str, Any]], new: Mapping[str, Any], *, subresource: str) -> Managed:
-    """A client may send managedFields of its own, or reset them by one empty entry."""
+    """The managers before an update; a client may send others, or reset them by one empty entry."""
     sent = new["metadata"].get("managedFields")
     if sent == [{}] and not subresource:
         return {}
@@ -250,9 +250,9 @@ def after_update(
     others: Mapping[str, Comparison] = MappingProxyType({}),
 ) -> Managed:
     """
-    Changed fields are taken from all other managers. The manager gets those that the request can set.
+    The managers after an update: changed fields move from all others to manager, if the request can set them.
 
-    Args: others has the changes as managers of other versions see them, where they see others.
+    Args: others has the changes as managers of other versions see them, if they differ.
     """
     changed = union(changes.added, changes.modified)
     resets = reset_fields(resource, manager.subresource)
@@ -273,7 +273,7 @@ def after_update(
 
 
 def ownable(fields: FieldSet, resource: ServedResource, subresource: str) -> FieldSet:
-    """A set without fields that have no owner, and those that this request resets."""
+    """A set without the fields that never have an owner, and those that this request resets."""
     return difference(without(fields, reset_fields(resource, subresource)), _NEVER_OWNED)
 
 
@@ -299,7 +299,7 @@ def _reset_paths(resource: ServedResource, subresource: str) -> tuple[tuple[str,
 
 
 def capped(managed: Managed) -> Managed:
-    """At most ten updaters: the oldest of one version are merged into one."""
+    """The managers with at most ten updaters: the oldest of the same version are merged into one."""
     updaters = sorted(
         (manager for manager in managed if manager.operation == UPDATE),
         key=lambda manager: (managed[manager].time or "", manager),
@@ -327,7 +327,7 @@ def capped(managed: Managed) -> Managed:
 
 @lru_cache(maxsize=256)
 def empty_object(resource: ServedResource) -> dict[str, Any]:
-    """What a new object of the kind looks like before anything is set: structs that are never omitted."""
+    """A new object of the kind before anything is set: the structs that are never omitted."""
     return {} if resource.custom or resource.schema is None else _zero_struct(resource.schema)
 
 

@@ -4,7 +4,7 @@ JSON merge patch, and strategic merge patch, which knows the lists that have key
 A merge patch differs from RFC 7386 in one point: a list that replaces an object keeps the nulls inside its
 elements. The directives of a strategic patch are `$patch: replace | delete | merge`,
 `$deleteFromPrimitiveList/<list>`, `$setElementOrder/<list>` and `$retainKeys`. Merge keys and strategies come
-from the schema. The input is never changed: every level is built again.
+from the schema. The input is never changed: every level is copied.
 Follows: gopkg.in/evanphx/json-patch.v4 merge.go, apimachinery pkg/util/strategicpatch/patch.go.
 """
 
@@ -61,7 +61,7 @@ Map = dict[str, Any]
 
 
 class _Field(NamedTuple):
-    """How a member is patched: its schema (of its elements for a list), merge key and strategy."""
+    """How a member is patched: its schema (for a list, that of the elements), merge key and strategy."""
 
     schema: Schema
     key: str
@@ -72,8 +72,8 @@ def strategic_merge_patch(current: Map, patch: Map, schema: Schema) -> Map:
     """
     The object with the patch merged in.
 
-    Raises: StatusError 400 for malformed directives, 422 for lists of lists, 500 for what the server does
-        not classify.
+    Raises: StatusError 400 for malformed directives, 422 for lists of lists, 500 for errors that the server
+        does not classify.
     """
     return _merge_map(current, patch, schema)
 
@@ -122,7 +122,7 @@ def _set(merged: Map, key: str, value: Any, schema: Schema) -> None:
 
 
 def _without_directives(value: Any) -> tuple[Any, bool]:
-    """The value without `$patch` maps inside, and whether it is to be kept at all."""
+    """The value without `$patch` maps inside, and whether to keep the value at all."""
     if isinstance(value, dict):
         if PATCH in value:
             return None, False
@@ -220,7 +220,7 @@ def _merged_list(old: list[Any] | None, new: list[Any] | None, field: _Field) ->
 
 
 def _check_order(new: list[Any], order: list[Any], key: str) -> None:
-    """The patch's elements must come in the order that `$setElementOrder` gives."""
+    """Refuse a patch whose elements are not in the order of its `$setElementOrder`."""
     if not new or not order:
         return
     wanted = [
@@ -232,7 +232,7 @@ def _check_order(new: list[Any], order: list[Any], key: str) -> None:
             position += 1
         if position < len(wanted) and _key_of(wanted[position], key) == _key_of(named, key):
             position += 1
-    # elements with a directive after the last ordered one count as out of order, as upstream has it
+    # as upstream, elements with a directive after the last ordered one count as out of order
     if position < len(wanted):
         given, wanted_order = go_value(new), go_value(order)
         text = f"The order in patch list:\n{given}\n doesn't match {ELEMENT_ORDER} list:\n{wanted_order}\n"
@@ -271,7 +271,7 @@ def _element_kind(*lists: Sequence[Any]) -> type:
 
 
 def _special_elements(old: list[Any], new: list[Any], key: str) -> tuple[list[Any], list[Any]]:
-    """Act on elements with `$patch`. Returns: the rest of the old list, and the rest of the patch."""
+    """Apply the elements with `$patch`. Returns: the rest of the old list, and the rest of the patch."""
     kept, additions, replace = list(old), [], False
     for entry in new:
         match entry.get(PATCH):

@@ -1,8 +1,8 @@
 """
-The meaning of a schema for owning and merging fields: which lists and maps are one value, and which have
-entries of their own.
+The meaning of a schema for owning and merging fields: which lists and maps are atomic, and which have entries
+that are owned and merged separately.
 
-A type may allow a scalar, a list and a map at once; then the value decides (custom resources without schema).
+A type may allow scalars, lists and maps at once; then the value decides (custom resources without schema).
 Follows: kube-openapi pkg/schemaconv/openapi.go and structured-merge-diff schema/elements.go.
 """
 
@@ -33,18 +33,18 @@ UNTYPED = "untyped"
 
 
 class ElementError(Exception):
-    """An entry of a list cannot be distinguished from others."""
+    """An entry of a list cannot be told apart from the others."""
 
 
 class Atom(NamedTuple):
-    """What a value may be: a kind of scalar, a list, a map; None = cannot be."""
+    """The types that a value may have: a kind of scalar, a list, a map; None = not allowed."""
 
     scalar: str | None = None
     list: ListType | None = None
     map: MapType | None = None
 
     def of(self, value: Any) -> Atom:
-        """The part that applies to a value; null and values of a wrong type leave it as it is."""
+        """The part that applies to a value; for null and values of a wrong type, the whole Atom."""
         if isinstance(value, dict):
             return Atom(map=self.map) if self.map else self
         if isinstance(value, list):
@@ -58,7 +58,7 @@ class MapType:
     """
     An object: declared members, and the type of all others (None = there are no others).
 
-    Members are compiled when first asked for: types refer to themselves.
+    Members are compiled on first use, since types refer to themselves.
     """
 
     __slots__ = ("_children", "_element", "_preserve", "_schemas", "atomic")
@@ -73,7 +73,7 @@ class MapType:
         self._children: dict[str, Atom] = {}
 
     def declares(self, name: str) -> bool:
-        """Whether the schema names this member, as opposed to any key of a map."""
+        """Whether the schema declares this member, in contrast to the keys of a map."""
         return name in self._schemas
 
     def member(self, name: str) -> Atom | None:
@@ -90,7 +90,7 @@ class MapType:
 
 
 class ListType:
-    """A list: atomic, or a set of scalars (no keys), or entries named by keys with their defaults."""
+    """A list: atomic, a set of scalars (no keys), or entries identified by keys, which may have defaults."""
 
     __slots__ = ("_atom", "_keys", "_preserve", "_schema", "associative")
 
@@ -162,7 +162,7 @@ DEDUCED_ATOM = Atom(UNTYPED, ListType(None, associative=False), MapType({}, DEDU
 
 
 def compile_type(schema: Schema, *, preserve: bool = False) -> Atom:
-    """The type a schema stands for; preserve is inherited from x-kubernetes-preserve-unknown-fields above."""
+    """The type of a schema; preserve is inherited from an outer x-kubernetes-preserve-unknown-fields."""
     found = resolve(schema)
     shape = shape_of(found)
     if schema is DEDUCED_SCHEMA or shape is Shape.RAW:

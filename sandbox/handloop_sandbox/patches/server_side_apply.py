@@ -1,5 +1,5 @@
 """
-Server-side apply: merge what a manager applies, and find the other managers of these fields.
+Server-side apply: merges a manager's configuration, and finds conflicts with other managers.
 
 Follows: structured-merge-diff merge/update.go (Apply, prune), apimachinery pkg/util/managedfields/internal
 (structuredmerge.go, skipnonapplied.go, lastappliedmanager.go, lastappliedupdater.go, conflict.go).
@@ -96,7 +96,7 @@ def server_side_apply(
     """
     The object after the apply, with its new managedFields; current None = it is created.
 
-    Raises: StatusError 400 for a wrong kind or own managedFields, 409 with a cause for each field of another
+    Raises: StatusError 400 for a wrong kind or sent managedFields, 409 with a cause for each field of another
         manager (unless force), 500 for a configuration that does not fit the schema.
     """
     _check(applied, resource)
@@ -159,7 +159,7 @@ def _empty(resource: ServedResource) -> Object:
 def _managed(
     current: Object | None, live: Object, resource: ServedResource, now: float, identity: FieldManager
 ) -> Managed:
-    """The managers so far. Fields from before the first apply belong to a manager of that name."""
+    """The managers so far. Fields older than the first apply belong to the manager `before-first-apply`."""
     if current is None:
         return {}
     try:
@@ -223,10 +223,10 @@ def _without_resets(fields: FieldSet, request: _Apply) -> FieldSet:
 
 def _prune(request: _Apply, merged: Object, managed: Managed, last: Owned) -> Object:
     """
-    Remove what this manager applied before, does not apply any more, and no other manager owns.
+    Remove the fields that this manager applied before but does not apply now, and that no other manager owns.
 
-    This removes whole entries and objects; fields of other managers inside them are added back. It is done in
-    the version of the last apply, and in those of the others.
+    This removes whole entries and objects, then adds back other managers' fields inside them, in the
+    version of the last apply and in the versions of the others.
     """
     home, resource = last.api_version, request.resource
     atom = type_of_resource(in_version(resource, home) if resource.conversion else resource)
@@ -250,7 +250,7 @@ def _owned_by_version(managed: Managed, home: str, resource: ServedResource) -> 
 
 
 def _with_owned(request: _Apply, whole: Object, pruned: Object, fields: FieldSet, version: str) -> Object:
-    """A pruned object with what managers of a version own of the whole one."""
+    """A pruned object plus the fields of the whole object that managers of a version own."""
     resource = request.resource
     atom = type_of_resource(in_version(resource, version) if resource.conversion else resource)
     (whole,), (pruned,) = (seen_in(resource, [obj], version) for obj in (whole, pruned))
@@ -270,7 +270,7 @@ def _taken_over(
     *,
     force: bool,
 ) -> Managed:
-    """Args: others has the changes as managers of other versions see them, where they see others."""
+    """The managers after an apply. Args: others has the changes as managers of other versions see them."""
     seen = {other: others.get(owned.api_version, changes) for other, owned in managed.items()}
     conflicts = {
         other: shared
@@ -293,7 +293,7 @@ def _taken_over(
 
 
 def _last_applied_fields(request: _Apply) -> FieldSet | None:
-    """The fields that kubectl's client-side apply set and nobody changed; None without its annotation."""
+    """The fields that kubectl's client-side apply set and nobody has changed; None without its annotation."""
     text = (request.live["metadata"].get("annotations") or {}).get(LAST_APPLIED)
     try:
         last = json.loads(text or "")
@@ -310,7 +310,7 @@ def _last_applied_fields(request: _Apply) -> FieldSet | None:
 
 
 def _with_last_applied(merged: Object, request: _Apply) -> Object:
-    """With kubectl's annotation, if the object has one, set to the applied object."""
+    """The merged object, with kubectl's annotation, if it has one, set to the applied object."""
     annotations = merged["metadata"].get("annotations") or {}
     if request.manager.name != "kubectl" or not annotations.get(LAST_APPLIED):
         return merged

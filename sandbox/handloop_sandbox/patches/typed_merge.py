@@ -1,5 +1,5 @@
 """
-Merge an applied configuration into an object, and take fields out of one.
+Merges an applied configuration into an object, and removes fields from one.
 
 Follows: structured-merge-diff typed (merge.go, remove.go) and fieldpath/set.go
 (EnsureNamedFieldsAreMembers).
@@ -18,10 +18,10 @@ _NOTHING = object()
 
 def merge(live: Any, applied: Any, atom: Atom) -> Any:
     """
-    The live object with the applied configuration on top: applied values win, entries of lists find
-    their place.
+    The live object merged with the applied configuration: applied values win, and list entries keep an
+    order.
 
-    Raises: ElementError for duplicate or nameless entries in applied.
+    Raises: ElementError for duplicate entries, or entries without keys, in applied.
     """
     merged = _merge(live, applied, atom)
     return None if merged is _NOTHING else merged
@@ -55,7 +55,7 @@ def _merge_maps(live: dict[str, Any], applied: dict[str, Any], kind: MapType) ->
 
 def _merge_lists(live: list[Any], applied: list[Any], kind: ListType) -> Any:
     """
-    Entries in the applied order, live ones in between where they stood.
+    The entries in the applied order, with the other live ones in their old places.
 
     Shared entries move only as far as the applied order demands.
     """
@@ -106,7 +106,7 @@ def _indexed(applied: list[Any], kind: ListType) -> dict[str, Any]:
 
 
 def _first_or_none(live: list[Any], elements: list[str]) -> dict[str, Any]:
-    """Each live entry by name; None for a name that occurs twice, which cannot be merged with."""
+    """Each live entry by its element; None for an element that occurs twice, which cannot be merged."""
     found: dict[str, Any] = {}
     for entry, element in zip(live, elements, strict=True):
         found[element] = None if element in found else entry
@@ -153,7 +153,7 @@ def _remove_from_list(value: list[Any], fields: FieldSet, kind: ListType) -> Any
 
 
 def with_named_members(fields: FieldSet, atom: Atom | None) -> FieldSet:
-    """A set in which declared fields that have something below them are members themselves."""
+    """A set in which declared fields that have members below them are members themselves."""
     widened: FieldSet = {}
     for element, node in fields.items():
         if element == ".":

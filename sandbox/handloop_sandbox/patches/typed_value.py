@@ -1,5 +1,5 @@
 """
-The difference of two objects, the fields of an object, and where an object does not fit, all by its type.
+Comparison of two objects, the field set of an object, and validation of an object, all by its type.
 
 Every function takes decoded JSON values and their type (`merge_type.Atom`).
 Follows: structured-merge-diff typed (compare.go, tofieldset.go, validate.go).
@@ -15,7 +15,7 @@ from handloop_sandbox.patches.merge_type import UNTYPED, Atom, ElementError, Lis
 from handloop_sandbox.wire.go_format import go_value
 
 ABSENT = object()
-"""Stands for an absent member, which is not the same as null."""
+"""An absent member, which is not the same as null."""
 
 
 class Comparison(NamedTuple):
@@ -27,7 +27,7 @@ class Comparison(NamedTuple):
 
     @property
     def same(self) -> bool:
-        """Whether nothing differs."""
+        """Whether the objects are equal."""
         return not (self.added or self.modified or self.removed)
 
 
@@ -74,7 +74,7 @@ def _members(value: Any, atom: Atom) -> FieldSet:
 
 
 def granular_type(left: Any, right: Any, atom: Atom) -> MapType | ListType | None:
-    """The type to descend with; None for a leaf: a scalar, an atomic value, or two empty ones."""
+    """The type by which to descend; None for a leaf: a scalar, an atomic value, or two empty values."""
     if atom.map:
         return atom.map if not atom.map.atomic and (as_dict(left) or as_dict(right)) else None
     if atom.scalar or atom.list is None:
@@ -131,7 +131,7 @@ def _grouped(entries: Iterable[Any], kind: ListType) -> dict[str, list[Any]]:
 def _compare_entries(
     old: list[Any], new: list[Any], kind: ListType, path: list[str], found: Comparison
 ) -> None:
-    """Entries with one name: usually one on each side; duplicates are compared as one value."""
+    """Compare the entries of one element: usually one on each side; duplicates count as one value."""
     if len(old) <= 1 and len(new) <= 1:
         _compare(old[0] if old else ABSENT, new[0] if new else ABSENT, kind.entry, path, found)
     elif len(old) > 1 and len(new) > 1:
@@ -148,7 +148,7 @@ def _compare_entries(
 
 
 def field_set(value: Any, atom: Atom) -> FieldSet:
-    """Every field an object has an opinion about."""
+    """Every field that an object sets."""
     found: FieldSet = {}
     _collect(value, atom, [], found)
     return found
@@ -187,7 +187,7 @@ def _collect_list(value: list[Any], kind: ListType, path: list[str], found: Fiel
 
 
 def violations(value: Any, atom: Atom, path: str = "") -> list[str]:
-    """Where a value does not fit its type, as `.spec.x: field not declared in schema`."""
+    """The places where a value does not fit its type, as `.spec.x: field not declared in schema`."""
     atom = atom.of(value)
     if value is None:
         return []
@@ -248,7 +248,7 @@ def _located(path: str, message: str) -> str:
 
 
 def _described(value: Any, scalar: str = "") -> str:
-    """A value as the message shows it; numeric fields name its Go type."""
+    """A value as messages show it; for a numeric field, its Go type."""
     if scalar == "numeric":
         return {str: "string", bool: "bool", dict: "map[string]interface {}", list: "[]interface {}"}[
             type(value)

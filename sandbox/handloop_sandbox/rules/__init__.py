@@ -1,4 +1,4 @@
 """
-The allowed objects of built-in kinds, and their allowed changes, in the words of a real server.
+The validation of built-in kinds and of their changes, with a real server's messages.
 validation.py maps kinds to their rules.
 """

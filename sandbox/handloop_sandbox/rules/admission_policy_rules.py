@@ -1,8 +1,8 @@
 """
-Admission policies and their bindings: what they match, and what they say.
+The rules of admission policies and their bindings.
 
-Follows: kubernetes pkg/apis/admissionregistration/validation/validation.go. Differs: expressions must be
-there, and are not compiled.
+Follows: kubernetes pkg/apis/admissionregistration/validation/validation.go. Differs: expressions must
+exist, but are not compiled.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _ALONE: Final = "name and selector are mutually exclusive"
 
 
 def validating_policy(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """A ValidatingAdmissionPolicy."""
+    """The complaints about a ValidatingAdmissionPolicy."""
     del old
     if subresource == "status":
         return []
@@ -68,7 +68,7 @@ def validating_policy(new: Object, old: Object | None, subresource: str) -> list
 
 
 def mutating_policy(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """A MutatingAdmissionPolicy."""
+    """The complaints about a MutatingAdmissionPolicy."""
     del old, subresource
     spec = part(new, "spec")
     causes = _policy(spec) + _only_mutating("spec.matchConstraints", part(spec, "matchConstraints"))
@@ -81,7 +81,7 @@ def mutating_policy(new: Object, old: Object | None, subresource: str) -> list[C
 
 
 def validating_binding(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """A ValidatingAdmissionPolicyBinding."""
+    """The complaints about a ValidatingAdmissionPolicyBinding."""
     del old, subresource
     spec = part(new, "spec")
     actions, path = list(entries(spec, "validationActions")), "spec.validationActions"
@@ -96,7 +96,7 @@ def validating_binding(new: Object, old: Object | None, subresource: str) -> lis
 
 
 def mutating_binding(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """A MutatingAdmissionPolicyBinding."""
+    """The complaints about a MutatingAdmissionPolicyBinding."""
     del old, subresource
     spec = part(new, "spec")
     return _binding(spec) + _only_mutating("spec.matchResources", part(spec, "matchResources"))
@@ -170,7 +170,7 @@ def _matched(path: str, given: Object) -> list[Cause]:
 
 
 def _only_mutating(path: str, matched: Object) -> list[Cause]:
-    """Deletions are not mutated."""
+    """The complaints about a policy that matches deletions, which cannot be mutated."""
     return [
         not_supported(f"{path}.resourceRules.operations", operation, _MUTATING)
         for rule in entries(matched, "resourceRules")

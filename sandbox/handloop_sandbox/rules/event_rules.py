@@ -1,5 +1,5 @@
 """
-Events of both groups: what they may look like, and what of an events.k8s.io Event may change.
+The rules of Events of both groups, and of changes to an events.k8s.io Event.
 
 Follows: kubernetes pkg/apis/core/validation/events.go.
 """
@@ -33,7 +33,7 @@ _CORE_NAMES: Final = {
     "deprecatedLastTimestamp": "lastTimestamp",
     "deprecatedCount": "count",
 }
-"""Names of the members of an events.k8s.io event in complaints."""
+"""The names of an events.k8s.io Event's members in complaints."""
 _OLD_STYLE: Final = (
     ("firstTimestamp", "deprecatedFirstTimestamp"),
     ("lastTimestamp", "deprecatedLastTimestamp"),
@@ -56,17 +56,17 @@ _SETTLED: Final = (
     "reportingController",
     "reportingInstance",
 )
-"""Everything but the series, in upstream's order, which looks at the reason twice."""
+"""The members that cannot change: all but the series, in upstream's order, which checks the reason twice."""
 
 
 def event(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """A core/v1 Event: it lives in the namespace of its object."""
+    """The complaints about a core/v1 Event, which must be in the namespace of its object."""
     del old, subresource
     return _common(new, controller="reportingComponent")
 
 
 def new_event(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """An events.k8s.io Event: the fields of the old style stay unset, and only the series changes."""
+    """The complaints about an events.k8s.io Event: fields of the old style, changes beyond the series."""
     del subresource
     causes = _common(new, controller="reportingController")
     if old is None:
@@ -79,7 +79,7 @@ def new_event(new: Object, old: Object | None, subresource: str) -> list[Cause]:
 
 
 def _common(new: Object, *, controller: str) -> list[Cause]:
-    """Rules for Events of either group; controller is the name of that field there."""
+    """The complaints about an Event of either group; controller is that field's name in the group."""
     about = part(new, "involvedObject") or part(new, "regarding")
     namespace, where = part(new, "metadata").get("namespace", ""), about.get("namespace", "")
     mismatch = invalid_value("involvedObject.namespace", where, "does not match event.namespace")
@@ -118,7 +118,7 @@ def _unset(new: Object) -> list[Cause]:
 
 
 def _shown(name: str, event: Object) -> Any:
-    """A member as Go compares and prints it: structs with all fields, absent strings and counts as zero."""
+    """A member as Go compares and prints it: structs with all fields, absent members as zero values."""
     value = event.get(name)
     if name in {"regarding", "related", "deprecatedSource"}:
         members = _SOURCE if name == "deprecatedSource" else _REFERENCE

@@ -1,5 +1,5 @@
 """
-Whether the certificate and the key of a Secret are texts in PEM.
+The warnings about a Secret whose certificate or key is not PEM.
 
 Follows: crypto/tls X509KeyPair. Differs: certificates and keys are not decoded.
 """
@@ -57,7 +57,7 @@ def _skipped(found: list[str]) -> str:
 
 
 def _blocks(text: str | None) -> list[str]:
-    """The types of the blocks in a string that is base64."""
+    """The types of the PEM blocks in a base64 string."""
     found = _BLOCK.findall(base64.b64decode(text or ""))
     return [name.decode(errors="replace") for name, content in found if _is_base64(content)]
 

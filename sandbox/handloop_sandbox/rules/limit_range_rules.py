@@ -1,5 +1,5 @@
 """
-LimitRanges: their types, the names of resources, and amounts that contradict each other.
+The rules of LimitRanges: their types, the names of resources, and amounts that contradict each other.
 
 Follows: kubernetes pkg/apis/core/validation/validation.go (ValidateLimitRange).
 """
@@ -24,7 +24,7 @@ _NOT_OF_PODS: Final = ("default", "defaultRequest")
 
 
 class _Comparison(NamedTuple):
-    """At most `less` of `more`, told of a field with the value of another, in the order of the checks."""
+    """A check that `less` is at most `more`, and the field and value that its complaint names."""
 
     less: str
     more: str
@@ -62,7 +62,7 @@ _COMPARISONS: Final = (
 
 
 def limit_range(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """A LimitRange."""
+    """The complaints about a LimitRange."""
     del old, subresource
     causes: list[Cause] = []
     seen: set[str] = set()

@@ -1,5 +1,5 @@
 """
-The nodes that a pod or a volume may use.
+The rules of node affinities, by which pods and volumes choose nodes.
 
 Follows: kubernetes pkg/apis/core/validation/validation.go (validateNodeAffinity, ValidateNodeSelector).
 """
@@ -19,7 +19,7 @@ _HIGHEST_WEIGHT: Final = 100
 
 
 def node_affinity(path: str, found: Object) -> list[Cause]:
-    """The affinity of a pod to nodes."""
+    """The complaints about the node affinity of a pod."""
     causes: list[Cause] = []
     if (needed := found.get(_REQUIRED)) is not None:
         causes += node_selector(f"{path}.{_REQUIRED}", needed)
@@ -32,7 +32,7 @@ def node_affinity(path: str, found: Object) -> list[Cause]:
 
 
 def node_selector(path: str, selector: Object) -> list[Cause]:
-    """Terms of which one must fit."""
+    """The complaints about a node selector, a list of terms of which one must match."""
     terms = entries(selector, "nodeSelectorTerms")
     if not terms:
         return [required(f"{path}.nodeSelectorTerms", "must have at least one node selector term")]

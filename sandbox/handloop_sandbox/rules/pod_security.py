@@ -1,9 +1,9 @@
 """
-The Pod Security Standards `baseline` and `restricted`, as they are at version latest.
+The Pod Security Standards `baseline` and `restricted`, in version latest.
 
-Every check says what is wrong with a pod's spec; "" = nothing.
+Every check returns what is wrong with a pod's spec; "" = nothing.
 Follows: kubernetes k8s.io/pod-security-admission policy. Differs: other versions are checked as the latest;
-annotations for AppArmor are not looked at.
+AppArmor annotations are ignored.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ _HOOKS: Final = ("postStart", "preStop")
 
 
 class _Check(NamedTuple):
-    """What a violation is called, and what finds the details of one."""
+    """The title of a violation, and the function that finds its details."""
 
     title: str
     find: _Find
 
 
 def violations(spec: Object, level: str) -> list[tuple[str, str]]:
-    """The title and the details of each violation of a level by a pod's spec."""
+    """The title and the details of each violation of a level in a pod's spec."""
     checks = {"baseline": _BASELINE, "restricted": _RESTRICTED}.get(level, ())
     found = ((check.title, check.find(spec)) for check in checks)
     return [(title, detail) for title, detail in found if detail]
@@ -79,7 +79,7 @@ def _counted(noun: str, values: Sequence[str]) -> str:
 
 
 def _who(spec: Object, is_wrong: Callable[[Object], Any]) -> str:
-    """The pod and the containers whose security contexts are wrong, in words; "" for none."""
+    """The words that name the pod and containers whose security contexts are wrong; "" = none."""
     names = _names(spec, lambda entry: is_wrong(_security(entry)))
     parts = ["pod"] if is_wrong(_security(spec)) else []
     return " and ".join([*parts, *([_counted("container", names)] if names else [])])
@@ -124,7 +124,7 @@ def _each_must(member: str, wrong: Sequence[Any], told: str, unless: _Exempt = _
 
 
 def _one_must_set(wrong: _Find, member: str, right: Sequence[Any], told: str, unless: _Exempt) -> _Find:
-    """A check that nobody has a wrong value, and that the pod has a right one for containers without any."""
+    """A check that no context has a wrong value, and that the pod has a right one if a container has none."""
 
     def find(spec: Object) -> str:
         silent = _names(spec, lambda entry: _value(_security(entry), member) is None)

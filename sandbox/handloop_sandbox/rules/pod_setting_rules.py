@@ -1,5 +1,5 @@
 """
-What a pod says besides its containers and volumes: name resolution, gates, system, overhead.
+The rules of a pod's other settings: name resolution, gates, operating system, overhead.
 
 Follows: kubernetes pkg/apis/core/validation/validation.go (ValidatePodSpec).
 """
@@ -26,7 +26,7 @@ _SEARCH_TEXT: Final = (
 
 
 def settings(path: str, spec: Object) -> list[Cause]:
-    """The complaints about all of them."""
+    """The complaints about all these settings."""
     causes = _resolution(path, spec)
     for index, alias in enumerate(entries(spec, "hostAliases")):
         at = f"{path}.hostAliases[{index}]"
@@ -95,7 +95,7 @@ def _system(path: str, name: str) -> list[Cause]:
 
 
 def sharing(path: str, spec: Object) -> list[Cause]:
-    """What a pod with users of its own does not share with its node."""
+    """The complaints about what a pod shares with its node, which depends on hostUsers."""
     is_apart = spec.get("hostUsers") is False
     causes = [
         forbidden_field(f"{path}.{name}", "when `hostUsers` is false")

@@ -1,8 +1,8 @@
 """
-What a server warns of in pods and in pod templates, although it takes them.
+The warnings about pods and pod templates that a server accepts.
 
 Follows: kubernetes pkg/api/pod/warnings.go, pkg/api/node/util.go, pkg/api/job/warnings.go, and the strategies
-of pkg/registry. Differs: nothing about certificates of pods, and the spelling of IPs.
+of pkg/registry. Differs: no warnings about pod certificates and the spelling of IPs.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 def pod_notices(group_resource: tuple[str, str], obj: Object, old: Object | None) -> Iterator[str]:
-    """The warnings about a pod or a workload, in order; of an update only those about a changed template."""
+    """The warnings about a pod or workload, in order; for an update, only if the template has changed."""
     if group_resource not in _TEMPLATES:
         if old is None:
             yield from _about_name(obj, "the Pod's hostname")
@@ -180,7 +180,7 @@ def _about_volumes(spec: Object, path: str) -> Iterator[str]:
 
 
 def _overlaps(volume: Object) -> Iterator[str]:
-    """Two files of one volume at one path, or one below the other."""
+    """The warnings about two files of a volume at the same path, or one below the other."""
     for name, what in (("configMap", "ConfigMap"), ("secret", "Secret"), ("downwardAPI", "DownwardAPI")):
         source = volume.get(name) or {}
         of = source.get("secretName" if name == "secret" else "name")

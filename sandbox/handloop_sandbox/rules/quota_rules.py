@@ -1,5 +1,5 @@
 """
-ResourceQuotas: the names of what is counted, amounts and scopes.
+The rules of ResourceQuotas: resource names, amounts and scopes.
 
 Follows: kubernetes pkg/apis/core/validation/validation.go (ValidateResourceQuota), pkg/apis/core/helper.
 """
@@ -32,7 +32,7 @@ _COMPUTED: Final = tuple(
     for name in ("cpu", "memory", "ephemeral-storage")
 )
 STANDARD: Final = frozenset({*_COUNTED, *_COMPUTED, "requests.storage", "storage"})
-"""The names of resources that need no domain."""
+"""The resource names that need no domain."""
 _HUGE: Final = ("hugepages-", "requests.hugepages-")
 _OF_PODS: Final = frozenset({"pods", *(name for name in _COMPUTED if "ephemeral" not in name)})
 _SCOPES: Final[Mapping[str, frozenset[str]]] = {
@@ -44,7 +44,7 @@ _SCOPES: Final[Mapping[str, frozenset[str]]] = {
     "PriorityClass": _OF_PODS,
     "VolumeAttributesClass": frozenset({"persistentvolumeclaims", "requests.storage"}),
 }
-"""The scopes, each with what it may be about."""
+"""The scopes, each with the resources that it can cover."""
 _PAIRS: Final = (("BestEffort", "NotBestEffort"), ("Terminating", "NotTerminating"))
 _MUST_EXIST: Final = (
     "must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, ResourceQuotaScopeNotTerminating, "
@@ -58,7 +58,7 @@ _NONE: Final = "must be no value when `operator` is 'Exist' or 'DoesNotExist' fo
 
 
 def quota(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """A ResourceQuota, or its status."""
+    """The complaints about a ResourceQuota, or its status."""
     if subresource == "status":
         return _amounts("status.hard", part(new, "status", "hard"))
     spec = part(new, "spec")
@@ -72,7 +72,7 @@ def quota(new: Object, old: Object | None, subresource: str) -> list[Cause]:
 
 
 def resource_name(path: str, name: str) -> list[Cause]:
-    """The name of a resource: a known one, or with a domain."""
+    """The complaints about a resource's name, which is a known one or has a domain."""
     causes = all_invalid(path, name, names.qualified_name(name))
     if causes or "/" in name or name in STANDARD or name.startswith(_HUGE):
         return causes
@@ -111,7 +111,7 @@ def _scopes(scopes: Sequence[str], hard: Object) -> list[Cause]:
 
 
 def _others(scope: str, hard: Object) -> list[str]:
-    """The resources that are counted and that a scope does not cover."""
+    """The resources of a quota that a scope does not cover."""
     meant = _SCOPES.get(scope)
     return [] if meant is None else [name for name in hard if _is_of_quotas(name) and name not in meant]
 

@@ -1,5 +1,5 @@
 """
-RBAC's roles and bindings: their form, and that a binding keeps its role.
+The rules of RBAC roles and bindings; a binding cannot change its role.
 
 Follows: kubernetes pkg/apis/rbac/validation.
 """
@@ -18,13 +18,13 @@ _SUBJECT_KINDS: Final = ("ServiceAccount", "User", "Group")
 
 
 def role(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """A Role: rules for resources."""
+    """The complaints about a Role, which has rules for resources."""
     del old, subresource
     return [cause for path, rule in _rules(new) for cause in _rule(path, rule, namespaced=True)]
 
 
 def cluster_role(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """A ClusterRole: rules for resources or for paths, or selectors of other ones."""
+    """The complaints about a ClusterRole, which has rules for resources or paths, or selects other roles."""
     del old, subresource
     causes = [cause for path, rule in _rules(new) for cause in _rule(path, rule, namespaced=False)]
     if new.get("aggregationRule") is None:
@@ -65,13 +65,13 @@ def _rule(path: str, rule: Object, *, namespaced: bool) -> list[Cause]:
 
 
 def role_binding(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """A RoleBinding: a role of either kind, and subjects."""
+    """The complaints about a RoleBinding, which has a role of either kind, and subjects."""
     del subresource
     return _binding(new, old, ("Role", "ClusterRole"))
 
 
 def cluster_role_binding(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """A ClusterRoleBinding: a ClusterRole, and subjects that name their namespaces."""
+    """The complaints about a ClusterRoleBinding, which has a ClusterRole, and subjects with namespaces."""
     del subresource
     return _binding(new, old, ("ClusterRole",))
 

@@ -1,5 +1,5 @@
 """
-HorizontalPodAutoscalers and PodDisruptionBudgets: what they may look like.
+The rules of HorizontalPodAutoscalers and PodDisruptionBudgets.
 
 Follows: kubernetes pkg/apis/autoscaling/validation and pkg/apis/policy/validation.
 """
@@ -32,7 +32,7 @@ _MAX_WINDOW: Final = 3600
 
 
 def autoscaler(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """A HorizontalPodAutoscaler of either version."""
+    """The complaints about a HorizontalPodAutoscaler of either version."""
     del old
     if new.get("apiVersion") == autoscaler_versions.V1:
         new = autoscaler_versions.as_v2(dict(new))
@@ -155,7 +155,7 @@ def _metric_target(path: str, member: str, source: Object) -> list[Cause]:
 
 
 def disruption_budget(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """A PodDisruptionBudget."""
+    """The complaints about a PodDisruptionBudget."""
     del old
     if subresource == "status":
         members = ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods")

@@ -1,5 +1,5 @@
 """
-Services: their form, what may change, and the warnings about accepted ones.
+The rules of Services and of their changes, and the warnings about accepted ones.
 
 Follows: kubernetes pkg/apis/core/validation/validation.go (ValidateService,
 ValidateServiceClusterIPsRelatedFields), pkg/api/service/warnings.go. Differs: no warning about the spelling
@@ -38,7 +38,7 @@ _ONLY_NONE: Final = "'None' must be the first and only value"
 
 
 def address_causes(spec: Object, before: Object | None = None) -> list[Cause]:
-    """The complaints about addresses, families and their policy; old addresses may stay."""
+    """The complaints about addresses, families and their policy; unchanged addresses are accepted."""
     addresses = list(entries(spec, "clusterIPs"))
     causes = _first(spec.get("clusterIP", ""), addresses) + _families(spec)
     wrong = _each(addresses, entries(before or {}, "clusterIPs"))
@@ -48,7 +48,7 @@ def address_causes(spec: Object, before: Object | None = None) -> list[Cause]:
 
 
 def ip_address(path: str, address: str, *, text: str = _ADDRESS) -> list[Cause]:
-    """An IPv4 or IPv6 address."""
+    """The complaints about a text that is not an IPv4 or IPv6 address."""
     try:
         ipaddress.ip_address(address)
     except ValueError:
@@ -110,7 +110,7 @@ _SERVICE_TYPES: Final = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort"
 
 
 def service(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """A Service. Its addresses come first; if they are wrong, only their complaints count."""
+    """The complaints about a Service; if its addresses are wrong, only those about them."""
     if subresource == "status":
         return []
     spec, before = part(new, "spec"), part(old, "spec")
@@ -134,7 +134,7 @@ def service(new: Object, old: Object | None, subresource: str) -> list[Cause]:
 
 
 def _synced(spec: Object, before: Object) -> Object:
-    """The spec with its addresses as they are after a change of only one of them."""
+    """The spec in which a change to one of the two address fields is copied to the other."""
     address, found = spec.get("clusterIP", ""), list(entries(spec, "clusterIPs"))
     if address != before.get("clusterIP", "") and found == list(entries(before, "clusterIPs")):
         found = [address] if address else []
@@ -142,7 +142,7 @@ def _synced(spec: Object, before: Object) -> Object:
 
 
 def _type(spec: Object, kind: str) -> list[Cause]:
-    """The fields that only some types may have."""
+    """The complaints about fields that this type of Service may not have."""
     if kind in ("LoadBalancer", "NodePort") and spec.get("clusterIP") == "None":
         return [invalid_value("spec.clusterIPs[0]", "None", f"may not be set to 'None' for {kind} services")]
     if kind != "ExternalName":

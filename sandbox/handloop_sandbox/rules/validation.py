@@ -1,7 +1,7 @@
 """
-The rules of built-in kinds, besides those of their metadata, and the rules of their names.
+The rules of built-in kinds except for those of metadata, and the rules of their names.
 
-There are rules for what the sandbox runs and what operators create most. Other kinds are not checked.
+Rules exist for the kinds that the sandbox runs or that operators create most. Other kinds are not checked.
 Follows: kubernetes pkg/registry strategies (which validation runs on create, update and status).
 """
 
@@ -83,7 +83,7 @@ RULES: Final[Mapping[tuple[str, str], Rules]] = {
 
 
 def validate(resource: ServedResource, new: Object, old: Object | None, subresource: str = "") -> list[Cause]:
-    """The complaints about an object of a built-in kind; old None = it is created."""
+    """The complaints about an object of a built-in kind; old None = the object is new."""
     rules = RULES.get((resource.group, resource.plural))
     return [] if rules is None else rules(new, old, subresource)
 
@@ -120,5 +120,5 @@ _SUBDOMAIN: Final = _rule(names.dns_1123_subdomain)
 
 
 def name_rule(resource: ServedResource) -> NameRule:
-    """The complaints about a name (or, with True, about a generateName prefix) of this kind."""
+    """The kind's rule for names; called with True, it checks a generateName prefix."""
     return _NAME_RULES.get((resource.group, resource.plural), _SUBDOMAIN)

@@ -1,8 +1,8 @@
 """
-The volumes of a pod: one source each, with what it needs.
+The rules of a pod's volumes: one source each, with its required members.
 
-Follows: kubernetes pkg/apis/core/validation/validation.go (ValidateVolumes). Differs: rarer sources are
-checked only for what they need.
+Follows: kubernetes pkg/apis/core/validation/validation.go (ValidateVolumes). Differs: rare sources are
+checked only for required members.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ NEEDED: Final = {
     "vsphereVolume": ("volumePath",),
 }
 _TOLD: Final = {"gcePersistentDisk": "persistentDisk"}
-"""Sources that complaints call otherwise."""
+"""Sources that have another name in complaints."""
 _HOST_TYPES: Final = (
     "",
     "BlockDevice",
@@ -68,7 +68,7 @@ _LONGEST_TOKEN: Final = 2**32
 
 
 def volumes(path: str, found: Sequence[Object]) -> tuple[set[str], list[Cause]]:
-    """The names of the volumes that can be mounted, and the complaints about the others."""
+    """The names of the valid volumes, which can be mounted, and the complaints about the others."""
     causes: list[Cause] = []
     seen: set[str] = set()
     for index, volume in enumerate(found):
@@ -114,7 +114,7 @@ def _content(kind: str, path: str, source: Object) -> list[Cause]:
 
 
 def _elsewhere(kind: str, path: str, source: Object) -> list[Cause]:
-    """A source outside of the API server."""
+    """The complaints about a source outside the API server."""
     where, causes = source.get("path", ""), []
     match kind:
         case "hostPath":

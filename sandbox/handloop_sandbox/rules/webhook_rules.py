@@ -1,5 +1,5 @@
 """
-Webhook configurations: what a webhook is called for, and how it is reached.
+The rules of webhook configurations: what a webhook is called for, and how it is reached.
 
 Follows: kubernetes pkg/apis/admissionregistration/validation/validation.go. Differs: the expressions of match
 conditions are not compiled.
@@ -29,7 +29,7 @@ _OTHERS: Final = (("apiGroups", "API groups"), ("apiVersions", "API versions"))
 
 
 def configuration(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """A MutatingWebhookConfiguration or a ValidatingWebhookConfiguration."""
+    """The complaints about a MutatingWebhookConfiguration or a ValidatingWebhookConfiguration."""
     del old, subresource
     causes: list[Cause] = []
     seen: set[str] = set()
@@ -64,13 +64,13 @@ def _hook(path: str, hook: Object) -> list[Cause]:
 
 
 def chosen(path: str, obj: Object, name: str, supported: Sequence[str]) -> list[Cause]:
-    """A choice that may be absent."""
+    """The complaints about an optional member that must have one of the supported values."""
     value = obj.get(name)
     return [] if value is None or value in supported else [not_supported(f"{path}.{name}", value, supported)]
 
 
 def conditions(path: str, given: Sequence[Any]) -> list[Cause]:
-    """Match conditions: each has a name of its own and an expression."""
+    """The complaints about match conditions, each with a unique name and an expression."""
     causes = [too_many(path, len(given), _MOST_CONDITIONS)] if len(given) > _MOST_CONDITIONS else []
     seen: set[str] = set()
     for index, condition in enumerate(given):
@@ -87,7 +87,7 @@ def conditions(path: str, given: Sequence[Any]) -> list[Cause]:
 
 
 def rule_causes(path: str, rule: Object) -> list[Cause]:
-    """Operations and resources."""
+    """The complaints about a rule's operations and resources."""
     operations = list(entries(rule, "operations"))
     causes = [] if operations else [required(f"{path}.operations")]
     if "*" in operations and len(operations) > 1:

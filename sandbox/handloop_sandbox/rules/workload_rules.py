@@ -1,5 +1,5 @@
 """
-Deployments and the other owners of pods: what they may look like, and what of them may change.
+The rules of Deployments and the other owners of pods, and of their changes.
 
 Follows: kubernetes pkg/apis/apps/validation and pkg/apis/core/validation.
 """
@@ -47,7 +47,7 @@ _STATEFUL_SET_FORBIDDEN: Final = (
 
 
 def deployment(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """A Deployment, or its status."""
+    """The complaints about a Deployment, or its status."""
     if subresource == "status":
         return _replica_status(
             new, "updatedReplicas", "readyReplicas", "availableReplicas", over="readyReplicas"
@@ -75,7 +75,7 @@ def _same_selector(new: Object, old: Object | None) -> list[Cause]:
 
 
 def _selector(spec: Object, kind: str) -> list[Cause]:
-    """A selector that exists, well-formed and not empty."""
+    """The complaints about a selector that is missing, malformed or empty."""
     selector = spec.get("selector")
     if selector is None:
         return [required("spec.selector")]
@@ -94,7 +94,7 @@ def _invalid_selector(selector: Object, detail: str) -> Cause:
 
 
 def _template_of(spec: Object, owner: str) -> list[Cause]:
-    """A pod template that its owner selects and that never stops by itself."""
+    """The complaints about a pod template that its owner does not select, or whose pods end by themselves."""
     found, path = part(spec, "template"), "spec.template"
     causes = []
     found_labels = part(found, "metadata", "labels")
@@ -145,7 +145,7 @@ def _rolling_update(path: str, rolling: Object) -> list[Cause]:
 
 
 def _replica_status(new: Object, *members: str, over: str) -> list[Cause]:
-    """Counts of a status: not negative, and none above the number of replicas."""
+    """The complaints about a status's counts: negative ones, and those above the number of replicas."""
     status = part(new, "status")
     causes = nonnegative("status", status, "observedGeneration", "replicas", *members, "unavailableReplicas")
     replicas = status.get("replicas", 0)
@@ -161,7 +161,7 @@ def _replica_status(new: Object, *members: str, over: str) -> list[Cause]:
 
 
 def replica_set(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """A ReplicaSet, or its status."""
+    """The complaints about a ReplicaSet, or its status."""
     if subresource == "status":
         members = ("fullyLabeledReplicas", "readyReplicas", "availableReplicas")
         return _replica_status(new, *members, over="readyReplicas")
@@ -172,7 +172,7 @@ def replica_set(new: Object, old: Object | None, subresource: str) -> list[Cause
 
 
 def replication_controller(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """A ReplicationController, or its status."""
+    """The complaints about a ReplicationController, or its status."""
     del old
     if subresource == "status":
         members = ("fullyLabeledReplicas", "readyReplicas", "availableReplicas")
@@ -195,7 +195,7 @@ def replication_controller(new: Object, old: Object | None, subresource: str) ->
 
 
 def daemon_set(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """A DaemonSet, or its status."""
+    """The complaints about a DaemonSet, or its status."""
     if subresource == "status":
         names_ = ("currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady")
         more = ("observedGeneration", "updatedNumberScheduled", "numberAvailable", "numberUnavailable")
@@ -239,7 +239,7 @@ def _daemon_rolling(path: str, rolling: Object) -> list[Cause]:
 
 
 def stateful_set(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """A StatefulSet, or its status."""
+    """The complaints about a StatefulSet, or its status."""
     if subresource == "status":
         members = ("readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas")
         return _replica_status(new, *members, over="readyReplicas")
@@ -255,7 +255,7 @@ def stateful_set(new: Object, old: Object | None, subresource: str) -> list[Caus
     causes += _selector(spec, "statefulset")
     if is_valid_selector(spec.get("selector")):
         causes += _template_of(_with_claims(spec), "StatefulSet")
-        # the labels of a StatefulSet's template are checked once more on their own
+        # upstream checks the labels of a StatefulSet's template a second time
         causes += labels("spec.template.labels", part(spec, "template", "metadata", "labels"))
     if old is not None and _frozen(spec) != _frozen(part(old, "spec")):
         causes.append(forbidden_field("spec", _STATEFUL_SET_FORBIDDEN))
@@ -311,6 +311,6 @@ def _internal_rolling(rolling: Object | None) -> dict[str, Any] | None:
 
 
 def pod_template(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """A PodTemplate."""
+    """The complaints about a PodTemplate."""
     del old, subresource
     return template("template", part(new, "template"))

@@ -1,5 +1,5 @@
 """
-Pieces of Table cells that several kinds share.
+Parts of Table cells that several kinds share.
 
 Follows: kubernetes pkg/printers/internalversion/printers.go, apimachinery pkg/apis/meta/v1/helpers.go and
 pkg/labels.
@@ -23,12 +23,12 @@ def name_of(obj: Object) -> str:
 
 
 def age_of(obj: Object, now: float) -> str:
-    """How old the object is."""
+    """The age of the object, as kubectl prints it."""
     return human.age(part(obj, "metadata").get("creationTimestamp"), now)
 
 
 def is_deleting(obj: Object) -> bool:
-    """Whether deletion has begun."""
+    """Whether the object is being deleted."""
     return bool(part(obj, "metadata").get("deletionTimestamp"))
 
 
@@ -50,7 +50,7 @@ def selector_cell(selector: Object | None) -> str:
 
 
 def shortened(entries: Sequence[str], total: int, *, limit: int = 3, empty: str = "") -> str:
-    """The first entries, and how many more there are."""
+    """The first entries, and the number of further ones."""
     text = ",".join(entries[:limit])
     if len(entries) > limit:
         return f"{text} + {total - limit} more..."
@@ -58,7 +58,7 @@ def shortened(entries: Sequence[str], total: int, *, limit: int = 3, empty: str 
 
 
 def unique(values: Iterable[str]) -> list[str]:
-    """Sorted, each once, empty ones left out."""
+    """The values, sorted, without duplicates and empty ones."""
     return sorted({value for value in values if value})
 
 

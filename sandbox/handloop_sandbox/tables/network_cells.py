@@ -1,5 +1,5 @@
 """
-Rows of the kinds that lead to pods: Endpoints, Ingresses, network policies.
+Rows of networking kinds: Endpoints, Ingresses, network policies.
 
 Follows: kubernetes pkg/printers/internalversion/printers.go.
 """

@@ -1,5 +1,5 @@
 """
-The row of a Pod: the state of its containers, in one word.
+The row of a Pod, with the state of its containers in one word.
 
 Follows: kubernetes pkg/printers/internalversion/printers.go (printPod).
 """
@@ -21,7 +21,7 @@ _CONDITIONS = {
 
 
 class _Restarts(NamedTuple):
-    """The number of restarts of containers, and the end of the last of those runs ("" = never)."""
+    """The number of restarts of containers, and the end of the last run before one ("" = never)."""
 
     times: int = 0
     last: str = ""
@@ -37,7 +37,7 @@ class _Restarts(NamedTuple):
 
 
 class _Progress(NamedTuple):
-    """The findings about a pod so far: its reason, ready containers and restarts."""
+    """What is found about a pod so far: its reason, ready containers and restarts."""
 
     reason: str
     ready: int
@@ -45,7 +45,7 @@ class _Progress(NamedTuple):
 
 
 def pod_conditions(pod: Object) -> list[dict[str, str]] | None:
-    """The row's conditions: set for a pod that has ended."""
+    """The row's conditions, for a finished pod only."""
     phase = part(pod, "status").get("phase", "")
     if phase not in _TERMINAL:
         return None
@@ -107,7 +107,7 @@ def _progress(spec: Object, status: Object) -> _Progress:
 
 
 def _initialization(spec: Object, status: Object, reason: str) -> tuple[_Progress, _Restarts, bool]:
-    """The findings of the init containers, the sidecars' own restarts, and whether one is not done yet."""
+    """The progress of init containers, the restarts of sidecars, and whether any of them is not done yet."""
     declared = {entry.get("name"): entry for entry in spec.get("initContainers") or ()}
     restarts, sidecars, ready = _Restarts(), _Restarts(), 0
     for index, found in enumerate(status.get("initContainerStatuses") or ()):
@@ -164,7 +164,7 @@ def _running(status: Object, before: _Progress) -> _Progress:
 
 
 def _completed(status: Object, *, running: bool, error: str) -> str:
-    """The word for a pod with a successfully ended container: it depends on the others."""
+    """The status of a pod with a completed container, which depends on the others."""
     if running and holds(status.get("conditions"), "Ready"):
         return "Running"
     return error or ("NotReady" if running else "Completed")

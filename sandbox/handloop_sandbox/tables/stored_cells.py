@@ -1,6 +1,6 @@
 """
-Rows of kinds that the sandbox stores without any effect: admission, aggregation, devices, drivers of
-volumes, flow control.
+Rows of kinds that have no effect in the sandbox: admission, aggregation, devices, volume drivers,
+flow control.
 
 Follows: kubernetes pkg/printers/internalversion/printers.go, kube-aggregator
 pkg/registry/apiservice/etcd/etcd.go.
@@ -77,7 +77,7 @@ def component_cells(obj: Object, now: float) -> list[Any]:
 
 
 def driver_cells(obj: Object, now: float) -> list[Any]:
-    """Name, four settings of the driver with the audiences of its tokens, modes, age."""
+    """Name, three settings of the driver, its tokens' audiences, whether it republishes, modes, age."""
     spec = part(obj, "spec")
     tokens = spec.get("tokenRequests")
     return [
@@ -123,7 +123,7 @@ def runtime_class_cells(obj: Object, now: float) -> list[Any]:
 
 
 def flow_schema_cells(obj: Object, now: float) -> list[Any]:
-    """Name, priority level, precedence, how flows are told apart, age, whether the level is missing."""
+    """Name, priority level, precedence, distinguisher method, age, whether the level is missing."""
     spec = part(obj, "spec")
     conditions = part(obj, "status").get("conditions") or ()
     return [
@@ -148,7 +148,7 @@ def priority_level_cells(obj: Object, now: float) -> list[Any]:
 
 
 def address_cells(obj: Object, now: float) -> list[Any]:
-    """Name, owner, and the age, for which there is no column."""
+    """Name, owner, and age, for which no column exists."""
     owner = part(obj, "spec", "parentRef")
     names = ".".join(filter(None, (owner.get("resource"), owner.get("group")))).lower()
     where = "/".join(filter(None, (names, owner.get("namespace"), owner.get("name"))))

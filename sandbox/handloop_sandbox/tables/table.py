@@ -1,5 +1,5 @@
 """
-Objects as rows: `meta.k8s.io/v1 Table`, which kubectl get prints; and only metadata.
+Objects as rows of a `meta.k8s.io/v1 Table`, which kubectl get prints; and PartialObjectMetadata.
 
 Custom resources have the columns of their definition (additionalPrinterColumns). Kinds without an entry in
 CELLS show name and creation time.
@@ -62,7 +62,7 @@ def _column(declared: Object) -> Column:
 
 
 def custom_cells(resource: ServedResource, obj: Object, now: float) -> list[Any]:
-    """The name, and the find of each column's path; null for none, or for one of another type."""
+    """The name, and the value at each column's path; null if it is missing or has another type."""
     return [name_of(obj), *(_cell(declared, obj, now) for declared in _declared(resource))]
 
 
@@ -161,7 +161,7 @@ CELLS: Mapping[tuple[str, str], Cells] = {
 
 
 _SCALES = GroupResource("autoscaling", "scales")
-"""What answers about a subresource are called; there is no list of them."""
+"""The resource of answers about /scale, of which no list exists."""
 
 
 def columns_of(resource: ServedResource) -> Sequence[Column]:
@@ -171,7 +171,7 @@ def columns_of(resource: ServedResource) -> Sequence[Column]:
     if resource.group_resource == _SCALES:
         return _scale_columns()
     if (resource.group, resource.plural) not in CELLS:
-        return builtin_columns("", "v1", "limitranges")  # name and time of creation
+        return builtin_columns("", "v1", "limitranges")  # name and creation time
     return builtin_columns(resource.group, resource.version, resource.plural)
 
 
@@ -204,7 +204,7 @@ def render(
     version: str = "v1",
 ) -> dict[str, Any]:
     """
-    A complete Table. metadata is its ListMeta; include is what each row carries of its object.
+    A complete Table. metadata is its ListMeta; include is the part of the object that each row has.
 
     Raises: StatusError 400 for an unknown include.
     """

@@ -1,4 +1,4 @@
 """
-The words of the API: resources, names, queries, selectors, refusals, and Go's spelling of JSON, YAML and
-times. Pure functions and values; knows no state.
+The vocabulary of the API: resources, names, queries, selectors, refusals, and Go's spelling of JSON, YAML and
+times. Pure functions and values, without state.
 """

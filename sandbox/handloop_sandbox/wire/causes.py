@@ -1,5 +1,5 @@
 """
-Field errors as Go's `field.Invalid` and its siblings spell them.
+Field errors in the words of Go's `field.Invalid` and the like.
 
 Follows: apimachinery pkg/util/validation/field/errors.go.
 """

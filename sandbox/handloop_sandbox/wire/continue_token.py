@@ -18,20 +18,20 @@ INCONSISTENT = -1
 
 
 class Continue(NamedTuple):
-    """A list continues at start (a key), at rv."""
+    """The content of a token: a list continues at the key start, in the state of rv."""
 
     rv: int
     start: str
 
     def encode(self) -> str:
-        """The token a client sends back."""
+        """The token that a client sends back."""
         text = f'{{"v":"meta.k8s.io/v1","rv":{self.rv},"start":{go_json.quoted(self.start)}}}'
         return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
 def decode(token: str) -> Continue:
     """
-    A token's content.
+    The content of a token.
 
     Raises: StatusError 400 with the server's words.
     """

@@ -1,9 +1,9 @@
 """
-The conversion of custom objects outside the server: by a webhook, or a test's function.
+The conversion of custom objects outside the server: by a webhook or by a test's function.
 
-The state is read under a lock, and nothing outside is called meanwhile. Work that needs a conversion whose
-result is not known raises ConversionNeededError; the engine leaves the lock, asks, and repeats the work
-from its start, with the answer among the known ones.
+The state is read under a lock, during which nothing outside is called. Work that needs a conversion whose
+result is not known raises ConversionNeededError; the engine releases the lock, calls the converter, and
+repeats the work from its start with the answer known.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from handloop_sandbox.wire.status import StatusError, failure
 
 Object = dict[str, Any]
 Answers = dict[bytes, "Object | str"]
-"""By question: the converted object, or why there is none."""
+"""By question(): the converted object, or the reason why the conversion failed."""
 
 _TAKEN_OVER: Final = ("labels", "annotations")
 _encode = msgspec.json.Encoder().encode
 
 
 class ConversionNeededError(Exception):
-    """Control flow: these objects are to be converted first."""
+    """Control flow, not a failure: these objects have to be converted first."""
 
     def __init__(self, conversion: WebhookConversion, objects: Sequence[Object], api_version: str) -> None:
         super().__init__(f"{len(objects)} objects of {conversion.name} are needed as {api_version}")
@@ -44,9 +44,9 @@ class ConversionFailedError(StatusError):
 @dataclass(slots=True)
 class Known:
     """
-    The answers that the work at hand may use. Locks: the engine's is held.
+    The answers that the current work may use. Locks: the engine's is held.
 
-    filled has the versions of each definition, in its newest revision, to which objects were converted.
+    filled has, for each definition in its newest revision, the versions to which objects were converted.
     """
 
     answers: Answers = field(default_factory=dict)
@@ -75,7 +75,7 @@ class WebhookConversion:
         """
         Objects in another version, with their own metadata except for labels and annotations.
 
-        Raises: ConversionNeededError with all that are not known, ConversionFailedError.
+        Raises: ConversionNeededError with all objects whose result is not known, ConversionFailedError.
         """
         questions = [question(self.name, obj, api_version) for obj in objects]
         known = self.known.answers
@@ -87,12 +87,12 @@ class WebhookConversion:
 
 
 def question(name: str, obj: Object, api_version: str) -> bytes:
-    """What is asked: an object of a definition in a version. The version of the object does not matter."""
+    """The key of an answer: definition, object and wanted version, whatever the object's resourceVersion."""
     return _encode((name, api_version, unversioned(obj)))
 
 
 def unversioned(obj: Object) -> Object:
-    """An object as a converter gets it: as it is stored, without its resourceVersion."""
+    """The stored object without its resourceVersion, as a converter gets it."""
     if "resourceVersion" not in obj.get("metadata", ()):
         return obj
     metadata = {key: value for key, value in obj["metadata"].items() if key != "resourceVersion"}

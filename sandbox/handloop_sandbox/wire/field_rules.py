@@ -1,7 +1,7 @@
 """
 Checks of single fields that many kinds share, in Kubernetes' words.
 
-Every function returns the complaints about one value. A path is the field's name in them.
+The rules return the complaints about one value; path is the field's name in them.
 Follows: apimachinery pkg/util/validation, pkg/apis/meta/v1/validation and kubernetes
 pkg/apis/core/validation.
 """
@@ -32,7 +32,7 @@ _PERCENT: Final = re.compile(r"[0-9]+%")
 
 
 def part(obj: Object | None, *path: str) -> Mapping[str, Any]:
-    """The object below a path; {} where there is none."""
+    """The object at a path; {} if there is none."""
     found: Any = obj
     for name in path:
         found = (found or {}).get(name)
@@ -51,7 +51,7 @@ def sorted_map(found: Object) -> Object | None:
 
 
 def not_found_value(path: str, value: Any) -> Cause:
-    """The value names nothing."""
+    """The complaint that the value names nothing that exists."""
     return Cause("FieldValueNotFound", f"Not found: {quoted(str(value))}", path)
 
 
@@ -61,7 +61,7 @@ def all_invalid(path: str, value: Any, complaints: Iterable[str]) -> list[Cause]
 
 
 def nonnegative(path: str, obj: Object, *members: str) -> list[Cause]:
-    """Members that must not be negative; absent ones are fine."""
+    """The complaints about negative members; absent ones are allowed."""
     return [
         invalid_value(f"{path}.{name}", obj[name], NEGATIVE)
         for name in members
@@ -70,25 +70,25 @@ def nonnegative(path: str, obj: Object, *members: str) -> list[Cause]:
 
 
 def one_of(path: str, value: Any, supported: Sequence[str]) -> list[Cause]:
-    """A value out of a few; an empty one is missing."""
+    """The complaints about a value that is not one of the supported ones; an empty one counts as missing."""
     if not value:
         return [required(path)]
     return [] if value in supported else [not_supported(path, value, supported)]
 
 
 def named_by(path: str, value: Any, rule: Callable[[str], list[str]]) -> list[Cause]:
-    """A name that must be there and follow a rule."""
+    """The complaints about a name that must exist and follow a rule."""
     return all_invalid(path, value, rule(str(value))) if value else [required(path)]
 
 
 def port_number(path: str, value: Any) -> list[Cause]:
-    """A port between 1 and 65535."""
+    """The complaints about a port that is not from 1 to 65535."""
     valid = isinstance(value, int) and 1 <= value <= MAX_PORT
     return [] if valid else [invalid_value(path, value, PORT_RANGE)]
 
 
 def port_name(name: str) -> list[str]:
-    """Complaints about an IANA service name."""
+    """The complaints about a port's name, which must be an IANA service name."""
     found = []
     if len(name) > MAX_PORT_NAME:
         found.append(f"must be no more than {MAX_PORT_NAME} characters")
@@ -104,17 +104,17 @@ def port_name(name: str) -> list[str]:
 
 
 def port_number_or_name(path: str, value: Any) -> list[Cause]:
-    """A port by number or by name."""
+    """The complaints about a port number or port name."""
     return all_invalid(path, value, port_name(value)) if isinstance(value, str) else port_number(path, value)
 
 
 def immutable(path: str, new: Any, old: Any) -> list[Cause]:
-    """A field that stays as it was created."""
+    """The complaint about a changed value of an immutable field."""
     return [] if new == old else [invalid_value(path, new, IMMUTABLE)]
 
 
 def int_or_percent(path: str, value: Any) -> list[Cause]:
-    """A number that is not negative, or a percentage."""
+    """The complaints about a value that is neither a nonnegative number nor a percentage."""
     if isinstance(value, str):
         if _PERCENT.fullmatch(value):
             return []
@@ -129,7 +129,7 @@ def int_or_percent(path: str, value: Any) -> list[Cause]:
 
 
 def at_most_100_percent(path: str, value: Any) -> list[Cause]:
-    """A percentage of at most 100; numbers are free."""
+    """The complaint about a percentage above 100; numbers are not limited."""
     percent = int(value[:-1]) if isinstance(value, str) and _PERCENT.fullmatch(value) else 0
     return [invalid_value(path, value, "must not be greater than 100%")] if percent > _WHOLE else []
 
@@ -142,7 +142,7 @@ def amount(value: Any) -> int:
 
 
 def labels(path: str, found: Object) -> list[Cause]:
-    """Keys and values of labels, or of a node selector."""
+    """The complaints about the keys and values of labels, or of a node selector."""
     causes: list[Cause] = []
     for key, value in found.items():
         causes += all_invalid(path, key, names.qualified_name(key))
@@ -151,7 +151,7 @@ def labels(path: str, found: Object) -> list[Cause]:
 
 
 def label_selector(path: str, selector: Object | None) -> list[Cause]:
-    """Labels and expressions of a label selector."""
+    """The complaints about the labels and expressions of a label selector."""
     if selector is None:
         return []
     causes = labels(f"{path}.matchLabels", selector.get("matchLabels") or {})
@@ -180,7 +180,7 @@ def _expression(path: str, term: Object) -> list[Cause]:
 
 
 def difference(old: Object, new: Object) -> str:
-    """How two objects differ, as a diff of their JSON."""
+    """The diff of two objects' JSON."""
     before, after = (json.dumps(value, indent=1, sort_keys=True).splitlines() for value in (old, new))
     lines = list(difflib.unified_diff(before, after, n=3, lineterm=""))[2:]
     return "\n".join(lines) + "\n"

@@ -1,4 +1,4 @@
-"""The field selectors of queries: the grammar of `grammar.fields`, refused with a 400."""
+"""The field selectors of queries: the grammar of `grammar.fields`, with a 400 for errors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def parse(text: str) -> tuple[fields.FieldTerm, ...]:
 
 
 def check_supported(terms: tuple[fields.FieldTerm, ...], resource: ServedResource) -> None:
-    """Refuse fields that the kind does not offer (400)."""
+    """Refuse (400) fields by which the kind cannot be selected."""
     own, scope = resource.selectable_fields, resource.namespaced
     try:
         fields.check_offered(terms, own, kind=resource.kind, namespaced=scope, custom=resource.custom)

@@ -32,12 +32,12 @@ def go_float(value: float) -> str:
     return f"{'-' if sign else ''}{mantissa}e{'-' if scientific < 0 else '+'}{abs(scientific):02d}"
 
 
-# strconv.FormatFloat(x, 'g', -1): exponents outside of these are written as such
+# strconv.FormatFloat(x, 'g', -1): other exponents than these are written in scientific notation
 _LEAST_PLAIN, _MOST_PLAIN = -4, 5
 
 
 def go_type(value: Any) -> str:
-    """The Go type that decoded JSON has: `map[string]interface {}`, `string`, ..."""
+    """The Go type of decoded JSON: `map[string]interface {}`, `string`, ..."""
     kinds = {
         dict: "map[string]interface {}",
         list: "[]interface {}",

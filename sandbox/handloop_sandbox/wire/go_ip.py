@@ -1,7 +1,7 @@
 """
-What Go says about a string that is not an IP address.
+Go's error messages for strings that are not IP addresses.
 
-Follows: Go net/netip (ParseAddr). Python's ipaddress judges; this finds the words.
+Follows: Go net/netip (ParseAddr). Python's ipaddress decides; this finds the message.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _LARGEST_OCTET: Final = 255
 
 
 class _NoAddressError(ValueError):
-    """The message, with the rest of the string from the error on, if that is known."""
+    """The message, and the rest of the string from the error on, if known."""
 
     def __init__(self, why: str, at: str = "") -> None:
         super().__init__(f"{why} (at {quoted(at)})" if at else why)
@@ -104,7 +104,7 @@ def _group_length(rest: str) -> int:
 
 
 def _after_group(rest: str) -> str:
-    """What follows the colon."""
+    """The rest of the string after a group's colon."""
     if rest and not rest.startswith(":"):
         raise _NoAddressError("unexpected character, want colon", rest)
     if rest == ":":

@@ -1,5 +1,5 @@
 """
-JSON as Go treats it: its words for a syntax error, duplicate members, halves of surrogate pairs.
+JSON as Go treats it: messages for syntax errors, duplicate members, unpaired surrogates.
 
 Follows: encoding/json scanner.go (error texts), decode.go (unquote), sigs.k8s.io/json (duplicate fields).
 """
@@ -26,7 +26,7 @@ _ESCAPE: Final = re.compile(
     r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
     re.DOTALL,
 )
-"""One escape or a pair of surrogates; the group is half a pair."""
+"""One escape, or a surrogate pair; the group is an unpaired surrogate."""
 
 
 class JSONError(ValueError):
@@ -93,7 +93,7 @@ def parse_noting_duplicates(text: str) -> tuple[Any, list[str]]:
 
 
 def syntax_error(text: str) -> str:
-    """Go's message for a string that is not JSON."""
+    """Go's error message for a string that is not JSON."""
     try:
         scanner = _Scanner(text)
         scanner.value(0)
@@ -105,7 +105,7 @@ def syntax_error(text: str) -> str:
 
 def unstructured(value: Any) -> Any:
     """
-    A value as Go keeps it without a type: a number that is not an int64 is a float64.
+    A value as Go keeps it in an interface{}: a number that is not an int64 is a float64.
 
     Raises: RangeError.
     """
@@ -133,7 +133,7 @@ def _as_float(value: int) -> float:
 
 
 def _number(text: str) -> float:
-    """A number with a fraction or exponent; Go writes whole ones back without a point."""
+    """The value of a number with a fraction or exponent; Go writes whole ones back without a point."""
     number = float(text)
     if math.isinf(number):
         number = Overflown(number)
@@ -143,14 +143,14 @@ def _number(text: str) -> float:
 
 
 def _shortest(number: float) -> float:
-    """Integers as an int with the fewest digits that identify this float64, then zeros."""
+    """A whole float64 as an int: the fewest digits that identify it, then zeros."""
     if not number.is_integer() or abs(number) >= _WHOLE_LIMIT:
         return number
     return int(number) if abs(number) < _INT64 else int(Decimal(repr(number)))
 
 
 def _whole_pairs(text: str) -> str:
-    """A text in which half a pair of surrogates is U+FFFD."""
+    """A text with unpaired surrogates replaced by U+FFFD."""
     if _SURROGATE.search(text) is None:
         return text
     return _ESCAPE.sub(lambda found: "\\ufffd" if found[1] else found[0], text)
@@ -171,7 +171,7 @@ def _plain(value: Any, path: str, paths: list[str]) -> Any:
 
 
 class _Scanner:
-    """Reads a string that a parser has refused, until the error."""
+    """Scans a string that a parser has refused, up to the error."""
 
     def __init__(self, text: str) -> None:
         self._text = text

@@ -1,7 +1,7 @@
 """
-Go's regular expressions, by RE2: both have the same dialect and take linear time.
+Go's regular expressions, by RE2: both have the same syntax and take linear time.
 
-A pattern that Go refuses is refused in its words.
+Patterns that Go refuses are refused with Go's message.
 Follows: regexp/syntax (parse.go), Regexp.FindAllString.
 """
 
@@ -25,7 +25,7 @@ _WORDS: Final = {
     "invalid named capture group": "invalid named capture",
     "pattern too large - compile failed": "expression too large",
 }
-"""RE2's complaints that Go words otherwise."""
+"""RE2's complaints, and Go's different words for them."""
 
 
 class PatternError(ValueError):
@@ -34,8 +34,8 @@ class PatternError(ValueError):
 
 @lru_cache(maxsize=256)
 def _compiled(pattern: str) -> Any:
-    """Groups are not captured: they are never read, and finding them can take quadratic time."""
-    import re2  # noqa: PLC0415 - free-threaded Python has no wheel of it, and most kinds no pattern
+    """A compiled pattern without captures: nobody reads them, and finding them can take quadratic time."""
+    import re2  # noqa: PLC0415 - free-threaded Python has no wheel, most kinds no pattern
 
     if len(pattern) > _LONGEST:
         raise PatternError("error parsing regexp: expression too large: ``")
@@ -49,7 +49,7 @@ def _compiled(pattern: str) -> Any:
 
 
 def check(pattern: str) -> None:
-    """Raises: PatternError."""
+    """Check that Go accepts a pattern. Raises: PatternError."""
     _compiled(pattern)
 
 
@@ -59,7 +59,7 @@ def matches(pattern: str, text: str) -> bool:
 
 
 def find_all(pattern: str, text: str) -> Iterator[str]:
-    """The matches of a pattern in a string; no empty one right after another match. Raises: PatternError."""
+    """The matches in a string, except for empty ones directly after another match. Raises: PatternError."""
     end = -1
     for found in _compiled(pattern).finditer(text):
         if found.group() or found.start() != end:
@@ -68,9 +68,9 @@ def find_all(pattern: str, text: str) -> Iterator[str]:
 
 
 def _told(complaint: str, pattern: str) -> str:
-    """RE2's complaint as Go words it, with the place in backquotes."""
+    """RE2's complaint in Go's words, with the place in backquotes."""
     words, _, place = complaint.partition(": ")
-    if place in ("(?<=", "(?<!"):  # for Go the beginning of a name
+    if place in ("(?<=", "(?<!"):  # to Go, the beginning of a group's name
         rest = pattern[pattern.index(place) :]
         return f"invalid named capture: `{rest[: rest.find('>') + 1] or rest}`"
     return f"{_WORDS.get(words, words)}: `{place}`"

@@ -14,7 +14,7 @@ from typing import Final
 SECONDS: Final = "2006-01-02T15:04:05Z07:00"
 MICROS: Final = "2006-01-02T15:04:05.000000Z07:00"
 
-# (what Go calls the element, what it looks like)
+# (Go's name for the element, its pattern)
 _ELEMENTS: Final = (
     ("2006", re.compile(r"\d{4}")),
     ("-", re.compile("-")),
@@ -44,7 +44,7 @@ class TimeError(ValueError):
 
 def parse(text: str, layout: str = SECONDS) -> datetime:
     """
-    A moment from its text.
+    The time in a text.
 
     Raises: TimeError.
     """
@@ -68,11 +68,11 @@ def parse(text: str, layout: str = SECONDS) -> datetime:
     return _moment(text, numbers, fraction.group()[1:] if fraction else "", zone.group())
 
 
-@lru_cache(maxsize=4096)  # writers send the same few times again and again
+@lru_cache(maxsize=4096)  # clients send the same few times repeatedly
 def canonical(text: str, *, micros: bool) -> str:
-    """A time as the server writes it back. Raises: TimeError."""
+    """A time in the server's form. Raises: TimeError."""
     if _WRITTEN[micros].fullmatch(text) and _is_moment(text):
-        return text  # a Lease brings two that are new with each renewal
+        return text  # fast: each renewal of a Lease has two times that no cache has
     moment = parse(text, MICROS if micros else SECONDS)
     return written(moment, micros=micros)
 
@@ -86,14 +86,14 @@ def _is_moment(text: str) -> bool:
 
 
 def written(moment: datetime, *, micros: bool = False) -> str:
-    """A moment in UTC with a Z."""
+    """The text of a time, in UTC with a Z."""
     moment = moment.astimezone(UTC)
     text = f"{moment:%Y-%m-%dT%H:%M:%S}"
     return f"{text.rjust(19, '0')}.{moment.microsecond:06d}Z" if micros else f"{text.rjust(19, '0')}Z"
 
 
 def from_unix(seconds: float, *, micros: bool = False) -> str:
-    """Unix seconds as the server writes a time."""
+    """Unix seconds as a time in the server's form."""
     return written(datetime.fromtimestamp(seconds, UTC), micros=micros)
 
 

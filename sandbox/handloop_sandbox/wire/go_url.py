@@ -23,7 +23,7 @@ _ASCII_END: Final = 0x80
 
 
 class GoUrl(NamedTuple):
-    """The parts of a URL; host has the port, and no user. Of `scheme:text`, all is empty but the scheme."""
+    """The parts of a URL; host has the port but no user. For `scheme:text`, all but the scheme is empty."""
 
     scheme: str
     host: str
@@ -32,7 +32,7 @@ class GoUrl(NamedTuple):
 
     @property
     def port(self) -> str:
-        """The digits after the host."""
+        """The port's digits, "" without a port."""
         return self.host.rpartition(":")[2] if re.search(r":[0-9]*$", self.host) else ""
 
     @property
@@ -42,7 +42,7 @@ class GoUrl(NamedTuple):
 
 
 def parse_request_url(text: str) -> GoUrl:
-    """A URL. Raises: ValueError with Go's words, without the function's name."""
+    """The parts of a URL. Raises: ValueError with Go's message, without the function's name."""
     if _CONTROL.search(text):
         raise ValueError("net/url: invalid control character in URL")
     if not text or text == "*":
@@ -84,7 +84,7 @@ def _checked_host(scheme: str, host: str) -> str:
         raise ValueError("invalid IP-literal")
     if host.startswith("["):
         return _checked_literal(host)
-    # a list of hosts with ports is let through, but not over http
+    # Go accepts a list of hosts with ports, but not for http
     first, last = host.find(":"), host.rfind(":")
     if first >= 0:
         _check_port(host[first if scheme in {"http", "https"} else last :])
@@ -93,7 +93,7 @@ def _checked_host(scheme: str, host: str) -> str:
 
 
 def _checked_literal(host: str) -> str:
-    """An address in brackets, which may have a zone after %25."""
+    """Check an address in brackets, which may have a zone after %25."""
     name, bracket, port = host[1:].rpartition("]")
     if not bracket:
         raise ValueError("missing ']' in host")
@@ -123,7 +123,7 @@ def _check_host_characters(host: str) -> None:
 
 
 def _check_escapes(text: str) -> list[str]:
-    """The escapes. Raises: ValueError."""
+    """The percent escapes in a text. Raises: ValueError for an invalid one."""
     found = list(_ESCAPE.finditer(text))
     for each in found:
         if each[1] is None:

@@ -2,8 +2,8 @@
 YAML as Go reads it into JSON: the first document, with go-yaml's plain scalars and errors.
 
 Dates and `12:30` stay text, `y` and `n` are booleans, `1e3` and `0o10` are numbers. Unknown tags are ignored.
-`check_bounds` refuses a string before it is parsed: the parser nests as deep as the text, on the C stack, and
-an alias stands for a value that is written once and counted a thousand times. The limits are go-yaml's, much
+`check_bounds` refuses a string before it is parsed: the parser recurses as deep as the text, on the C stack,
+and aliases repeat a value that is written only once. The limits are as go-yaml's, but much
 lower.
 Follows: sigs.k8s.io/yaml (goyaml.v2 resolve.go, decode.go).
 """
@@ -32,7 +32,7 @@ class TooMuchError(ValueError):
 
 def check_bounds(text: str) -> None:
     """
-    Refuse a string that would cost too much. Only a string that could be meant so is looked at.
+    Refuse a string that would be too expensive to parse. Strings that cannot be are not examined.
 
     Raises: TooMuchError; yaml.YAMLError for other errors.
     """
@@ -66,7 +66,7 @@ def check_bounds(text: str) -> None:
 
 
 DUPLICATES: Final = "yaml: unmarshal errors:\n"
-"""How the list of keys that occur twice begins."""
+"""The beginning of the message about duplicate keys."""
 
 _TAG: Final = "tag:yaml.org,2002:"
 INTEGER: Final = re.compile(r"[-+]?(?:0[bB][01_]+|0[xX][0-9a-fA-F_]+|0[oO]?[0-7_]+|0|[1-9][0-9_]*)$")
@@ -78,18 +78,18 @@ _MAX_WHOLE: Final = 1e21
 
 
 class YAMLError(ValueError):
-    """A string is not YAML, or has a value that JSON cannot hold; the message is Go's."""
+    """A string is not YAML, or has a value that JSON cannot express; the message is Go's."""
 
 
 class Parsed(NamedTuple):
-    """A value as JSON would hold it, and the keys that occur twice in one mapping, a line each."""
+    """The JSON value, and a line for each duplicate key."""
 
     value: Any
     duplicates: tuple[str, ...]
 
     @property
     def problem(self) -> str:
-        """The messages of strict decoding on the duplicates; "" when there are none."""
+        """The message of strict decoding about duplicate keys; "" when there are none."""
         return DUPLICATES + "\n".join(f"  {line}" for line in self.duplicates) if self.duplicates else ""
 
 
@@ -116,7 +116,7 @@ def parse(text: str) -> Parsed:
 
 
 def _told(error: yaml.YAMLError, text: str) -> str:
-    """The problem with the line as go-yaml counts it."""
+    """The problem, with the line number as go-yaml counts it."""
     if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
         return str(error)
     mark = error.problem_mark
@@ -133,7 +133,7 @@ def _told(error: yaml.YAMLError, text: str) -> str:
 
 
 class _Loader(_PARSER):  # type: ignore[misc]  # the C loader when there is one
-    """The safe loader with Go's idea of scalars, and strings as keys."""
+    """The safe loader, with Go's scalars, and with strings as keys."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[str, Any]:  # noqa: FBT001, FBT002 - PyYAML's
         """A mapping; `1` and `true` are different keys."""
@@ -167,7 +167,7 @@ def _float(loader: Any, node: Any) -> int | float | str:
 
 
 def _whole(value: float, text: str) -> int | float | str:
-    """Whole numbers as an int; a number beyond every float64 stays a string."""
+    """The value as an int if it is whole; a number beyond float64 stays a string."""
     if math.isinf(value):
         return text
     return int(value) if value.is_integer() and abs(value) < _MAX_WHOLE else value
@@ -178,7 +178,7 @@ def _binary(loader: Any, node: Any) -> str:
 
 
 def _untagged(loader: Any, suffix: str, node: Any) -> Any:
-    """A value with an unknown tag."""
+    """The value of a node with an unknown tag, which is ignored."""
     del suffix
     if isinstance(node, yaml.MappingNode):
         return loader.construct_mapping(node, deep=True)
@@ -211,7 +211,7 @@ def _key(key: Any, value: Any) -> str:
 
 
 def _duplicates(node: Any) -> Iterator[str]:
-    """The lines about keys that occur twice, in the order of decoding: first those inside a value."""
+    """The lines about duplicate keys in the order of decoding: those inside a value come first."""
     if isinstance(node, yaml.SequenceNode):
         for entry in node.value:
             yield from _duplicates(entry)

@@ -13,8 +13,8 @@ _MINUTE, _HOUR, _DAY, _YEAR = 60, 3600, 86400, 86400 * 365
 
 
 def human_duration(seconds: float) -> str:
-    """`63s`, `4m12s`, `27m`, `5h`, `3d4h`, `400d`, `2y35d`; `0s` for the next two seconds."""
-    if seconds <= -2:  # noqa: PLR2004  the grace for skewed clocks
+    """`63s`, `4m12s`, `27m`, `5h`, `3d4h`, `400d`, `2y35d`; `0s` for less than two seconds in the future."""
+    if seconds <= -2:  # noqa: PLR2004  tolerates skewed clocks
         return "<invalid>"
     whole = max(int(seconds), 0)
     if whole < 2 * _MINUTE:
@@ -46,7 +46,7 @@ def _days(whole: int) -> str:
 
 def _years(whole: int) -> str:
     years = whole // _YEAR
-    if years < 8:  # noqa: PLR2004  from there on days no longer matter
+    if years < 8:  # noqa: PLR2004  from there on, days are left out
         return _pair(years, "y", whole // _DAY % 365, "d")
     return f"{years}y"
 

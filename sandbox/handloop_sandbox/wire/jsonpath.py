@@ -33,7 +33,7 @@ _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 
 
 class JSONPathError(ValueError):
-    """The text is not a path this server understands."""
+    """A text is not a path that this server supports."""
 
 
 class Path(NamedTuple):
@@ -42,7 +42,7 @@ class Path(NamedTuple):
     steps: tuple[Step, ...]
 
     def find(self, value: Any) -> list[Any]:
-        """Everything the path leads to; [] where members are missing."""
+        """Every value at the path; [] where members are missing."""
         found = [value]
         for step in self.steps:
             found = [child for parent in found for child in step(parent)]
@@ -52,7 +52,7 @@ class Path(NamedTuple):
 @lru_cache(maxsize=1024)
 def parse(text: str) -> Path:
     """
-    The path a text such as `.status.conditions[?(@.type=="Ready")].status` stands for.
+    The path in a text such as `.status.conditions[?(@.type=="Ready")].status`.
 
     Raises: JSONPathError.
     """
@@ -167,7 +167,7 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
 
 
 def _holds(compare: Callable[[Any, Any], bool], left: list[Any], right: list[Any]) -> bool:
-    """Compare two sides. Only values of one kind are comparable; a missing one never is."""
+    """Compare two sides. Only values of the same kind are comparable; a missing one never is."""
     if not left or not right:
         return False
     numbers = all(

@@ -19,7 +19,7 @@ LabelPredicate = Callable[[Mapping[str, str]], bool]
 
 def parse(text: str) -> tuple[Requirement, ...]:
     """
-    The requirements a selector is made of, all of which must hold; () selects everything.
+    The requirements of a selector, all of which must hold; () selects everything.
 
     Raises: StatusError 400 with the server's words.
     """
@@ -30,7 +30,7 @@ def parse(text: str) -> tuple[Requirement, ...]:
 
 
 def predicate(requirements: tuple[Requirement, ...]) -> LabelPredicate | None:
-    """A function of labels; None when everything is selected."""
+    """A function that tells whether labels are selected; None when all are."""
     if not requirements:
         return None
     if len(requirements) == 1:

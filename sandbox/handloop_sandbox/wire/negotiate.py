@@ -1,5 +1,5 @@
 """
-The form of an answer: the Accept header against what the server can produce.
+Content negotiation: the form of an answer, from the Accept header and the media types that the server has.
 
 Follows: apiserver pkg/endpoints/handlers/negotiation (media types, `as`, `g`, `v`), go-restful's own check
 for the routes of built-in kinds.
@@ -32,7 +32,7 @@ _SAFE_DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
 class AnswerShape(StrEnum):
-    """What an answer shows of an object."""
+    """The part of an object that an answer shows."""
 
     OBJECT = ""
     TABLE = "Table"
@@ -41,7 +41,7 @@ class AnswerShape(StrEnum):
 
 
 class Form(NamedTuple):
-    """How to answer: shape with its meta.k8s.io version, and the encoding."""
+    """The form of an answer: its shape with the meta.k8s.io version, and its encoding."""
 
     shape: AnswerShape = AnswerShape.OBJECT
     version: str = "v1"
@@ -55,15 +55,15 @@ class Form(NamedTuple):
 
     @property
     def plain(self) -> bool:
-        """Whether stored bytes can go out as they are."""
+        """Whether stored bytes can be sent unchanged."""
         return not self.yaml and not self.pretty
 
     def encode(self, content: bytes) -> bytes:
-        """Turn JSON into the encoding asked for."""
+        """Convert JSON to the requested encoding."""
         return content if self.plain else self.encode_value(json.loads(content))
 
     def encode_value(self, value: Any) -> bytes:
-        """Write a value in the encoding asked for."""
+        """Encode a value in the requested encoding."""
         if self.yaml:
             return yaml.dump(value, Dumper=_Dumper, default_flow_style=False, allow_unicode=True).encode()
         if self.pretty:
@@ -78,7 +78,7 @@ class _Dumper(_SAFE_DUMPER):  # type: ignore[misc]  # the C dumper when there is
     """YAML as Go writes it: double quotes around strings that would be read as another type."""
 
     def ignore_aliases(self, data: Any) -> bool:
-        """Repeat equal parts instead of referring to them."""
+        """True: equal parts are repeated, not written as aliases."""
         del data
         return True
 
@@ -113,7 +113,7 @@ class Clause:
         return minor == "*" and media_type.startswith(f"{major}/")
 
 
-@lru_cache(maxsize=256)  # clients send the same few with every request
+@lru_cache(maxsize=256)  # clients send the same few headers with every request
 def clauses(accept: str) -> tuple[Clause, ...]:
     """The clauses of an Accept header, best first."""
     found = [_clause(part) for part in accept.split(",") if part.strip()]
@@ -141,7 +141,7 @@ def negotiate(accept: str, *, pretty: str | None, watch: bool, resource: ServedR
 
 
 def error_form(accept: str, pretty: str | None = None) -> Form:
-    """The form of a refusal: YAML or indented when that was asked for, else JSON."""
+    """The form of a refusal: YAML or indented JSON if requested, else JSON."""
     for clause in clauses(accept):
         if clause.media_type in (JSON, "*/*", YAML):
             return Form(yaml=clause.media_type == YAML, pretty=_truthy(pretty))
@@ -156,12 +156,12 @@ def reads_only_protobuf(accept: str) -> bool:
 
 
 def accepts_gzip(accept_encoding: str) -> bool:
-    """Whether the client takes large answers in gzip; a quality such as `gzip;q=1` is not understood."""
+    """Whether the client accepts gzip for large answers; as upstream, `gzip;q=1` does not count."""
     return "gzip" in (token.strip() for token in accept_encoding.split(","))
 
 
 def wants_aggregated(accept: str) -> str | None:
-    """The version of aggregated discovery asked for, None for the plain documents."""
+    """The requested version of aggregated discovery, None for the plain documents."""
     for clause in clauses(accept):
         parameters = clause.parameters
         if parameters.get("as") == "APIGroupDiscoveryList" and parameters.get("g") == "apidiscovery.k8s.io":
@@ -173,13 +173,13 @@ def wants_aggregated(accept: str) -> str | None:
 
 
 def choose(accept: str, available: Sequence[str]) -> str | None:
-    """The media type that the client prefers, None when it takes none of them."""
+    """The available media type that the client prefers, None when it accepts none of them."""
     wanted = clauses(accept) or (Clause("*/*", {}, 1.0),)
     return next((media for clause in wanted for media in available if clause.accepts(media)), None)
 
 
 def check_document(accept: str, available: Sequence[str]) -> None:
-    """Refuse (406) a document that does not exist in an accepted type."""
+    """Refuse (406) a document that is not available in an accepted media type."""
     wanted = clauses(accept)
     if wanted and not any(clause.accepts(media) for clause in wanted for media in available):
         raise _no_representation(available)

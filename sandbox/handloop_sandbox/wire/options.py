@@ -49,7 +49,7 @@ class ListOptions:
 
     @property
     def selective(self) -> bool:
-        """Whether a selector leaves something out."""
+        """Whether any selector is set."""
         return bool(self.labels or self.fields)
 
 
@@ -150,7 +150,7 @@ def _checked_delete(options: DeleteOptions, dry_run: Sequence[str]) -> DeleteOpt
 
 
 def boolean(value: str | None) -> bool:
-    """A query parameter as a boolean: everything but absence, `false` and `0` is true."""
+    """A query parameter as a boolean: true unless it is absent, `false` or `0`."""
     return value is not None and value.lower() not in ("false", "0")
 
 
@@ -167,7 +167,7 @@ def integer(value: str | None) -> int | None:
 
 
 def unsigned_error(value: str) -> str | None:
-    """Go's complaint about a string that is not a resource version; None when it is one."""
+    """Go's complaint about a string that is not a resource version; None if it is one."""
     if _UNSIGNED.fullmatch(value):
         is_large = int(value) >= _BEYOND
         return f"strconv.ParseUint: parsing {quoted(value)}: value out of range" if is_large else None

@@ -1,4 +1,4 @@
-"""The types of patches, as a PATCH names them in its Content-Type; a further one is added here."""
+"""The media types of patches, as in the Content-Type of a PATCH; add further ones here."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ STRATEGIC: Final = "application/strategic-merge-patch+json"
 
 
 def patch_types(*, custom: bool) -> tuple[str, ...]:
-    """Those that a resource takes, in the order of a refusal; a custom one takes no strategic ones."""
+    """The types that a resource accepts, in the order of a refusal; custom ones accept no strategic patch."""
     return (JSON_PATCH, MERGE, APPLY) if custom else (JSON_PATCH, MERGE, APPLY, STRATEGIC)

@@ -1,4 +1,4 @@
-"""Write the fields of protobuf messages: a tag of number and wire type, then the value."""
+"""Encodes the fields of protobuf messages: a tag of number and wire type, then the value."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ _SEVEN_BITS: Final = 0x7F
 
 
 def text(number: int, value: str) -> bytes:
-    """A text; an empty one is written, too."""
+    """A string field; an empty one is also written."""
     return content(number, value.encode())
 
 
 def content(number: int, value: bytes) -> bytes:
-    """Bytes, or a nested message."""
+    """A field with bytes or a nested message."""
     return _varint(number << 3 | _BYTES) + _varint(len(value)) + value
 
 
 def whole(number: int, value: int) -> bytes:
-    """A number that is not negative, or a boolean."""
+    """A field with a nonnegative integer or a boolean."""
     return _varint(number << 3 | _VARINT) + _varint(value)
 
 
 def double(number: int, value: float) -> bytes:
-    """A number of 64 bits."""
+    """A field with a double."""
     return _varint(number << 3 | _FIXED64) + struct.pack("<d", value)
 
 

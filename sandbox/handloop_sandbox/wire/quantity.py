@@ -20,13 +20,13 @@ _ODD_BITS: Final = 0x07
 
 
 def canonical(value: str | float) -> str:
-    """A quantity as the server writes it back. Raises: QuantityError."""
+    """A quantity in the server's form. Raises: QuantityError."""
     amount, suffix = read_quantity(str(value))
     if suffix in _BINARY and amount.denominator == 1 and (amount == 0 or abs(amount) >= _KIBI):
         return _binary(int(amount))
     mantissa, exponent = _mantissa(amount)
     if suffix in _DECIMAL or suffix in _BINARY:
-        return f"{mantissa}{_SUFFIX_OF.get(exponent, '')}"  # beyond E the server leaves the suffix out
+        return f"{mantissa}{_SUFFIX_OF.get(exponent, '')}"  # as upstream, no suffix beyond E
     return f"{mantissa}e{exponent}" if exponent else str(mantissa)
 
 
@@ -38,7 +38,7 @@ def _binary(number: int) -> str:
 
 
 def _mantissa(amount: Fraction) -> tuple[int, int]:
-    """The shortest whole number and the multiple of three that it is scaled by."""
+    """The shortest whole number, and the power of ten, a multiple of three, by which it is scaled."""
     if amount == 0:
         return 0, 0
     exponent = -9
@@ -50,7 +50,7 @@ def _mantissa(amount: Fraction) -> tuple[int, int]:
 
 
 class Int64Amount(NamedTuple):
-    """A quantity as Go keeps it in an int64; text is the spelling that Go remembers, "" for none."""
+    """A quantity as Go keeps it in an int64; text is the spelling that Go caches, "" for none."""
 
     value: int
     scale: int

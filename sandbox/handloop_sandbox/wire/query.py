@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl
 
 
 class Query:
-    """Query parameters: a name may occur more than once, the first one counts."""
+    """Query parameters. If a name occurs more than once, the first value counts."""
 
     __slots__ = ("_values",)
 
@@ -57,7 +57,7 @@ def target_of(text: str, host: str) -> Target:
     """
     The target in the first line of a request.
 
-    In the absolute form, which proxies get, its host wins over the header.
+    The absolute form, which proxies get, has a host that wins over the header.
     """
     absolute = None if text.startswith("/") else _ABSOLUTE.fullmatch(text)
     authority, rest = (absolute[1], absolute[2]) if absolute else (host, text)
@@ -66,5 +66,5 @@ def target_of(text: str, host: str) -> Target:
 
 
 def is_escaped(path: str) -> bool:
-    """Whether every percent sign escapes something."""
+    """Whether every percent sign begins a valid escape."""
     return _BAD_ESCAPE.search(path) is None

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
 Schema = Mapping[str, Any]
-"""A node of an OpenAPI v3 schema. Built-in kinds may contain `$ref`: navigate with structure.py only."""
+"""A node of an OpenAPI v3 schema. In built-in kinds it may have `$ref`: read it with structure.py only."""
 
 
 class GroupResource(NamedTuple):
@@ -22,22 +22,22 @@ class GroupResource(NamedTuple):
 
 
 class Conversion(Protocol):
-    """What converts the objects of a definition."""
+    """Converts the objects of a definition."""
 
     @property
     def revision(self) -> tuple[str, int]:
-        """The uid and generation of the definition; with another one, everything starts over."""
+        """The uid and generation of the definition; when they change, earlier results do not count."""
 
     @property
     def filled(self) -> set[str]:
-        """The versions to which objects were converted since then."""
+        """The versions to which objects were converted since the definition changed."""
 
     def convert(self, objects: Sequence[dict[str, Any]], api_version: str) -> list[dict[str, Any]]:
         """Objects in another version. Raises: ConversionNeededError, ConversionFailedError."""
 
 
 class ScalePaths(NamedTuple):
-    """Where `/scale` finds its numbers, as JSON paths (`.spec.replicas`); label_selector "" = none."""
+    """The JSON paths of the numbers in `/scale` (`.spec.replicas`); label_selector "" = none."""
 
     spec_replicas: str
     status_replicas: str
@@ -90,7 +90,7 @@ class ServedResource:
 
     @cached_property
     def group_resource(self) -> GroupResource:
-        """The collection its objects are stored in."""
+        """The collection that stores its objects."""
         return GroupResource(self.group, self.plural)
 
     @cached_property
@@ -100,7 +100,7 @@ class ServedResource:
 
     @cached_property
     def storage_api_version(self) -> str:
-        """The apiVersion that stored objects carry."""
+        """The apiVersion of stored objects."""
         return f"{self.group}/{self.storage_version}" if self.group else self.storage_version
 
     @property

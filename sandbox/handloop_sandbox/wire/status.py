@@ -1,8 +1,8 @@
 """
-Refusals as `kind: Status` objects, in JSON's shape or as protobuf for clients that read nothing else.
+Refusals as `kind: Status` objects, in JSON, or in protobuf for clients that read only that.
 
 A protobuf envelope is `k8s` and a zero byte, then a runtime.Unknown{1: TypeMeta{1: apiVersion, 2: kind}, 2:
-raw, 3: encoding, 4: type}. Texts are written even when they are empty, as generated Go code does.
+raw, 3: encoding, 4: type}. Strings are written even when they are empty, as generated Go code does.
 Follows: apimachinery pkg/api/errors, pkg/util/validation/field, pkg/apis/meta/v1/generated.proto.
 """
 
@@ -37,7 +37,7 @@ class Cause(NamedTuple):
 
 
 class StatusError(Exception):
-    """A request is refused with this Status; headers go out with it."""
+    """A request is refused with this Status; headers are sent with it."""
 
     def __init__(self, status: Status, headers: Iterable[tuple[str, str]] = ()) -> None:
         super().__init__(status["message"])
@@ -69,7 +69,7 @@ def failure(
     details: Mapping[str, Any] | None = None,
     metadata: Mapping[str, str] | None = None,
 ) -> Status:
-    """A Status of a failure."""
+    """The Status of a failure."""
     status: Status = {
         "kind": "Status",
         "apiVersion": "v1",
@@ -86,7 +86,7 @@ def failure(
 
 
 def success(details: Mapping[str, Any] | None = None, *, code: int = 0) -> Status:
-    """A Status of success: the answer to a DELETE."""
+    """The Status of a success: the answer to a DELETE."""
     status: Status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
     if details:
         status["details"] = dict(details)
@@ -105,13 +105,13 @@ def _about(resource: ServedResource, name: str) -> dict[str, Any]:
 
 
 def not_found(resource: ServedResource, name: str) -> StatusError:
-    """404: no such object."""
+    """404: the object does not exist."""
     message = f'{resource.qualified} "{name}" not found'
     return StatusError(failure(404, "NotFound", message, details=_about(resource, name)))
 
 
 def resource_not_found() -> StatusError:
-    """404: no such resource in a version that is served."""
+    """404: no served version has such a resource."""
     return StatusError(
         failure(404, "NotFound", "the server could not find the requested resource", details={})
     )
@@ -130,12 +130,12 @@ def conflict(resource: ServedResource, name: str, message: str = OBJECT_MODIFIED
 
 
 def bad_request(message: str) -> StatusError:
-    """400: the request makes no sense."""
+    """400: the request is malformed or contradictory."""
     return StatusError(failure(400, "BadRequest", message))
 
 
 def unauthorized() -> StatusError:
-    """401: no or wrong credentials."""
+    """401: missing or wrong credentials."""
     return StatusError(failure(401, "Unauthorized", "Unauthorized"))
 
 
@@ -170,19 +170,19 @@ def wrong_method() -> StatusError:
 
 
 def expired(message: str, *, continue_token: str = "") -> StatusError:
-    """410: a resource version or continue token from too long ago."""
+    """410: a resource version or continue token is too old."""
     metadata = {"continue": continue_token} if continue_token else {}
     return StatusError(failure(410, "Expired", message, metadata=metadata))
 
 
 def not_acceptable(accepted: Sequence[str]) -> StatusError:
-    """406: none of the media types asked for can be produced."""
+    """406: none of the requested media types can be produced."""
     text = "only the following media types are accepted: " + ", ".join(accepted)
     return StatusError(failure(406, "NotAcceptable", text))
 
 
 def unsupported_media_type(accepted: Sequence[str]) -> StatusError:
-    """415: the body is in a format this resource does not take."""
+    """415: the body is in a format that this resource does not accept."""
     text = "the body of the request was in an unknown format - accepted media types include: "
     return StatusError(failure(415, "UnsupportedMediaType", text + ", ".join(accepted)))
 
@@ -194,12 +194,12 @@ def request_entity_too_large(limit: int) -> StatusError:
 
 
 def internal_error(message: str) -> StatusError:
-    """500 as the server answers for an error it did not classify."""
+    """500: an error that the server does not classify."""
     return StatusError(failure(500, "", message))
 
 
 def internal_failure(text: str) -> StatusError:
-    """500 as the server answers for a fault that it names itself."""
+    """500: an error that the server reports with its own text."""
     details = {"causes": [{"message": text}]}
     return StatusError(failure(500, "InternalError", f"Internal error occurred: {text}", details=details))
 
@@ -212,12 +212,12 @@ def initializing(why: str) -> StatusError:
 
 
 def not_implemented(message: str) -> StatusError:
-    """501: what a stand-in cannot do."""
+    """501: a feature that a stand-in cannot have."""
     return StatusError(failure(501, "NotImplemented", message))
 
 
 def too_large_resource_version(asked: int, current: int) -> StatusError:
-    """504: a resource version that does not exist yet; a client tries again after a second."""
+    """504: a resource version that does not exist yet; a client retries after a second."""
     cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
     message = f"Timeout: Too large resource version: {asked}, current: {current}"
     details = {"causes": [cause], "retryAfterSeconds": 1}
@@ -226,13 +226,13 @@ def too_large_resource_version(asked: int, current: int) -> StatusError:
 
 def invalid(resource: ServedResource, name: str, causes: Sequence[Cause]) -> StatusError:
     """422: the object breaks rules of its kind."""
-    # Events of either group are stored, and complained about, as core ones
+    # Events of both groups are stored and validated as core ones
     group = "" if resource.group == "events.k8s.io" else resource.group
     return invalid_kind(group, resource.kind, name, causes)
 
 
 def invalid_kind(group: str, kind: str, name: str, causes: Sequence[Cause]) -> StatusError:
-    """422 about a kind by name: options, a wrong kind, a patch."""
+    """422 for a kind that is given by name: options, a wrong kind, a patch."""
     details = _details(group, kind, name)
     details["causes"] = [_cause(cause) for cause in causes]
     qualified = f"{kind}.{group}" if group else kind

@@ -1,5 +1,5 @@
 """
-Bearer tokens of service accounts: signed, and either short-lived or as lasting as the Secret that holds one.
+Bearer tokens of service accounts: signed, and valid for a time, or as long as the Secret that holds one.
 
 Follows: kubernetes pkg/serviceaccount (claims). Differs: signed with HS256, where a real server uses RS256.
 """
@@ -54,7 +54,7 @@ def bound_claims(
     """
     The claims of a token that is valid from now for a number of seconds.
 
-    Args: bound are the objects that it ends with: `pod`, `node`, `secret`.
+    Args: bound are the objects whose deletion ends the token: `pod`, `node`, `secret`.
     """
     objects = {kind: reference._asdict() for kind, reference in sorted(bound.items())}
     return {
@@ -70,7 +70,7 @@ def bound_claims(
 
 
 def lasting_claims(namespace: str, account: Reference, secret: str) -> dict[str, Any]:
-    """The claims of a token that lasts as long as its Secret."""
+    """The claims of a token that is valid until its Secret is deleted."""
     return {
         "iss": LASTING_ISSUER,
         f"{_LASTING}/namespace": namespace,
@@ -82,7 +82,7 @@ def lasting_claims(namespace: str, account: Reference, secret: str) -> dict[str,
 
 
 def lasting_secret(claims: Mapping[str, Any]) -> str:
-    """The Secret that holds a long-lived token; "" for another token."""
+    """The name of the Secret that holds a long-lived token; "" for other tokens."""
     secret: str = claims.get(f"{_LASTING}/secret.name", "")
     return secret
 
@@ -98,13 +98,13 @@ def account_of(claims: Mapping[str, Any]) -> tuple[str, Reference]:
 
 
 def bound_to(claims: Mapping[str, Any]) -> dict[str, Reference]:
-    """The objects that a token ends with, by kind: `pod`, `node`, `secret`."""
+    """The objects whose deletion ends a token, by kind: `pod`, `node`, `secret`."""
     about = claims.get("kubernetes.io") or {}
     return {kind: Reference(**about[kind]) for kind in ("node", "pod", "secret") if kind in about}
 
 
 def verify(key: bytes, token: str, now: float) -> dict[str, Any] | None:
-    """The claims of a token; None when this sandbox has not signed it or it has expired."""
+    """The claims of a token; None if this sandbox has not signed it, or if it has expired."""
     parts = token.split(".")
     if len(parts) != _PARTS or not token.isascii():
         return None

@@ -1,5 +1,5 @@
 """
-How a webhook is reached, and which reviews it understands.
+The rules of a webhook's client configuration and of its review versions.
 
 Follows: apiserver pkg/util/webhook/validation.go, kubernetes pkg/apis/admissionregistration/validation.
 """
@@ -20,7 +20,7 @@ _FORM: Final = "desired format: https://host[/path]"
 
 
 def client(path: str, given: Object) -> list[Cause]:
-    """A URL or a service."""
+    """The complaints about a clientConfig, which has either a URL or a service."""
     address, named = given.get("url"), given.get("service")
     if (address is None) == (named is None):
         return [required(path, "exactly one of url or service is required")]
@@ -28,7 +28,7 @@ def client(path: str, given: Object) -> list[Cause]:
 
 
 def reviews(path: str, versions: Sequence[Any], missing: str = "") -> list[Cause]:
-    """The versions of reviews; missing: what is said of none."""
+    """The complaints about the review versions; missing is the complaint if there are none."""
     if not versions:
         return [required(path, missing)]
     causes: list[Cause] = []
@@ -45,7 +45,7 @@ def reviews(path: str, versions: Sequence[Any], missing: str = "") -> list[Cause
 
 
 def port_causes(path: str, port: Any) -> list[Cause]:
-    """The port of a service."""
+    """The complaints about a service's port."""
     fits = 1 <= port <= MAX_PORT
     return [] if fits else [invalid_value(path, port, f"port is not valid: {PORT_RANGE}")]
 
@@ -68,7 +68,7 @@ def _url(at: str, text: str) -> list[Cause]:
 
 
 def _service(at: str, service: Any) -> list[Cause]:
-    # upstream takes the name for the namespace, and the namespace for the name
+    # upstream mixes up the name and the namespace here
     causes = [
         required(f"{at}.{told}")
         for name, told in (("namespace", "name"), ("name", "namespace"))
