@@ -1,10 +1,9 @@
 """
 The certificate of one sandbox. It lasts a day, and its authority is the only one that the kubeconfig trusts.
 
-The authority signs only this certificate; its key is discarded at once. Authority and server have separate
-certificates, because rustls refuses a server that presents an authority's. The `cryptography` package makes
-both, and is imported only then: a sandbox without TLS does not need it. The server's key is deleted from disk
-before the call returns.
+The authority signs only this certificate; its key is discarded at once. The server does not present the
+authority's certificate as its own, because rustls refuses that. The `cryptography` package makes both, and is
+imported only then: a sandbox without TLS does not need it. The server's key is on disk only during the call.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """
-The macros of CEL: calls that stand for loops, and has().
+The macros of CEL: calls that are expanded to loops, and has().
 
 Follows: cel-go 0.26.0 parser/macro.go, cel/library.go (optMap), ext/comprehensions.go, ext/lists.go (sortBy).
 """

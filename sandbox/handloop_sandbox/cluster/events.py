@@ -184,7 +184,7 @@ class EventExpiry:
         self._leases: dict[tuple[str, str], float] = {}
 
     def committed(self, changes: Sequence[Change], now: float) -> None:
-        """Give each written Event its lease now: the next step may come later."""
+        """Start the lease of each written Event now, since the next step may be later."""
         for change in changes:
             if change.group_resource == EVENTS:
                 self._leases.pop((change.namespace, change.name), None)

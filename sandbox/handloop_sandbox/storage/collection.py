@@ -128,7 +128,7 @@ class Collection:
         return _in_namespace(self.keys, namespace)
 
     def as_of(self, rv: int, namespace: str) -> tuple[list[str], dict[str, Stored]]:
-        """The keys and objects as they were at rv, which must not be older than the history's floor."""
+        """The keys and objects at rv, which must not be older than the history's floor."""
         before: dict[str, Stored | None] = {}
         for change in self.history.newer_than(rv):
             before[change.key] = change.old

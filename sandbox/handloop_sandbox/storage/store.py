@@ -118,7 +118,7 @@ class Store(State):
             self._floor = self._resource_version
 
     def snapshot(self) -> Snapshot:
-        """Every object as it is."""
+        """The present version of every object."""
         return {name: dict(collection.objects) for name, collection in self._collections.items()}
 
     def changes_to(self, start: Snapshot) -> builtins.list[Change]:

@@ -161,7 +161,7 @@ CELLS: Mapping[tuple[str, str], Cells] = {
 
 
 _SCALES = GroupResource("autoscaling", "scales")
-"""The resource of answers about /scale, of which no list exists."""
+"""The resource of a /scale answer, which has no lists."""
 
 
 def columns_of(resource: ServedResource) -> Sequence[Column]:

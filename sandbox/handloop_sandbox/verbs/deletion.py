@@ -130,7 +130,7 @@ def _began(metadata: Object) -> float:
 
 
 def _keeps(metadata: Object, finalizers: list[str], grace: int) -> bool:
-    """Whether an object that is being deleted stays as it is: grace periods only get shorter."""
+    """Whether a further DELETE changes nothing in an object being deleted: grace periods only get shorter."""
     same = finalizers == (metadata.get("finalizers") or [])
     return same and grace >= (metadata.get("deletionGracePeriodSeconds") or 0)
 

@@ -45,7 +45,7 @@ def allocated(call: Call, service: Object) -> Object:
 
 def changed(call: Call, service: Object, old: Object) -> Object:
     """
-    A changed Service with the addresses and ports it had, and those that it needs now.
+    A changed Service with its old addresses and ports, and the ones that it needs now.
 
     Raises: StatusError 422.
     """

@@ -1,7 +1,7 @@
 """
 Continue tokens: where a paged list continues, and at which resource version.
 
-rv -1 stands for the newest version: an inconsistent continuation.
+rv -1 means the newest version: an inconsistent continuation.
 Follows: apiserver pkg/storage/continue.go.
 """
 
