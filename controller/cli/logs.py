@@ -212,7 +212,7 @@ class RepeatFilter:
 
     Trouble is a warning, an error, or an info line that has an `err` or `failures`; not a line that `-v`
     asked for, nor one that its writer marks with `once=True`. A subject is the facts of a line that
-    do not vary from moment to moment. Of subjects with the same trouble, MAX_TOLD are logged within a minute; the
+    do not vary from moment to moment. Of subjects in the same trouble, MAX_TOLD are logged in a minute; the
     first line after it counts the others.
 
     State, under _lock: _seen, trouble and subject -> (last written at, left out since); _crowds, of each

@@ -66,7 +66,7 @@ class Program:
         self._namespaces = options.namespaces
         self._labels = options.namespace_labels
         operator = options.operator
-        # a missing CRD may be installed later: its absence is logged, and the controller starts when it appears
+        # a missing CRD is logged, and the controller starts once the CRD is installed
         self.manager = Manager(
             client,
             namespaces=self._labels or self._namespaces,
@@ -132,7 +132,7 @@ class Program:
         if not self._namespaces:
             return None
         try:
-            # checked first, so that the server refuses nothing to a program with roles in only some namespaces
+            # checked first, so that a program with roles in only some namespaces gets no 403
             kinds = [kind for setup in idle for kind in setup.kinds]
             for kind in kinds:
                 if not check_access(self._client, Permission("list", kind.resource)).allowed:
@@ -207,7 +207,7 @@ def nothing_to_do(
     """
     E15: the program runs, and has no object to work on.
 
-    Args: idle are the controllers without an object; namespaces () = all; elsewhere counts the objects in other
+    Args: idle are controllers without an object; namespaces () = all; elsewhere counts the objects in other
     namespaces, None = unknown; labels select the watched namespaces, "" = any.
     """
     kinds = [kind.resource for setup in idle for kind in setup.kinds]

@@ -104,8 +104,8 @@ class Project:
     """
     The folder of one operator.
 
-    Invariant: it writes new files only. A file that exists is not changed, except for the lines that add_api adds to
-    controllers.py, and the class line that add_version changes. Each method yields a line for people for each file
+    Invariant: it writes new files only. It changes no existing file, except that add_api adds lines to
+    controllers.py, and add_version changes the class line. Each method yields a line of text for each file
     that it wrote, or kept with other content.
     """
 
@@ -159,7 +159,7 @@ class Project:
         return self.name.replace("-", "_")
 
     def write(self) -> Iterator[str]:
-        """Write what every operator has. Raises: OSError; NotInstalledError if its tests' packages are missing."""
+        """Write what every operator has. Raises: OSError; NotInstalledError if its tests lack a package."""
         own = own_wheel()
         wheels = {"": own, **neighbour_wheels()}
         yield from self.write_scaffold({neighbour: name for neighbour, (name, _) in wheels.items()})
@@ -185,7 +185,7 @@ class Project:
             yield from _write(self.folder / "manifests" / place, text.encode())
 
     def _other_build(self, wheels: Mapping[str, bytes]) -> str:
-        """The wheels of handloop that the project names and that are not in wheels, "" = none."""
+        """The wheels of handloop that the project names and that are from another build, "" = none."""
         files = sorted(self.folder.glob("requirements*.in"))
         text = "".join(path.read_text(encoding="utf-8") for path in files)
         named = dict.fromkeys(re.findall(r"^\./wheels/(handloop[-_][^\[\s]*\.whl)", text, re.MULTILINE))
@@ -276,7 +276,7 @@ class Project:
             yield from _write(self.folder / "tests" / f"test_{module}_versions.py", test.encode())
 
     def _joined(self, text: str, added: str, kind: str, module: str, old: str) -> str:
-        """The text of the types' module, with the two functions at the end of the class. Args: added is an import."""
+        """The text of the types' module, with the two functions in the class. Args: added is an import."""
         begin = text.index("\n", text.index(f"class {kind}(Kind, "))
         end = re.search(r"^\S", text[begin:], re.MULTILINE)
         at = len(text) if end is None else begin + end.start()

@@ -84,7 +84,7 @@ def _wheels(folder: Path) -> dict[str, str]:
 
 
 def _refuse_uncommitted(folder: Path) -> None:
-    """Refuse uncommitted changes: git must be able to show and undo the merge. A folder without git is accepted."""
+    """Raises: ProjectError for uncommitted changes: git could not undo the merge alone. Accepts no repository."""
     if shutil.which("git") is None:
         raise ProjectError("git is not installed, and it does the merge")
     status = _git(folder, "status", "--porcelain", "--", ".")
@@ -164,7 +164,7 @@ def _refuse_link(folder: Path, path: Path) -> None:
 
 
 def _merged(place: str, own: bytes, older: bytes, newer: bytes) -> _Step:
-    """The file that both changed, or only handloop. The same change in both is not a conflict. Raises: ProjectError."""
+    """Merge a file. The same change on both sides is not a conflict. Raises: ProjectError."""
     sides = {"yours": own, "before": older, "handloop": newer}
     if b"\r\n" in own:  # git's choice for the whole checkout
         sides = {label: re.sub(rb"\r?\n", b"\r\n", content) for label, content in sides.items()}

@@ -30,7 +30,7 @@ from handloop.controller.runtime.serving.listening import ListenError, listen_er
 
 CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _ANSWER_SECONDS: Final = 2.0
-"""The seconds in which a server on this machine answers."""
+"""The time in which a server on this machine answers."""
 
 
 @contextmanager

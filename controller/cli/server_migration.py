@@ -29,7 +29,7 @@ _TURN_SECONDS: Final = 1.0
 _BEGIN_SECONDS: Final = 30.0
 """If the status does not change for this long, the controller does not run."""
 _TIDY_SECONDS: Final = 30.0
-"""The controller shortens storedVersions after it has reported success or failure."""
+"""How long to wait for storedVersions: the controller shortens them after it has reported an end."""
 _HEADERS: Final = {"Content-Type": "application/json"}
 
 

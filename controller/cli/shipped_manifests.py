@@ -17,7 +17,7 @@ from handloop.apis.grammar.yaml_text import scalar
 _FOLDER: Final = Path(__file__).parent / "templates/manifests"
 """The folder is a link in a checkout."""
 _NAME: Final = re.compile(r"\bhandloop\b(?!\.dev)")
-"""Does not match handloop_hot_loops_total and other metrics, nor handloop.dev/shards: all operators have those."""
+"""Not in handloop_hot_loops_total and other metrics, nor handloop.dev/shards: all operators have those."""
 _WHOLE: Final = re.compile(r"(?<=[:-] )handloop$", re.MULTILINE)
 _MADE: Final = "# made by "
 _OF_OURS: Final = ("bundle", "charts", "samples", "install.yaml")

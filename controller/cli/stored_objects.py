@@ -2,7 +2,7 @@
 What a new definition does to the objects that a cluster has now.
 
 Each object is sent to a sandbox that has the new definition: would it accept the object, and what would it
-keep? Since Kubernetes 1.33 a server tolerates invalid parts that a write does not change: an object that is refused
+keep? Since Kubernetes 1.33 a server ignores invalid parts that a write does not change: an object refused
 here is refused there when somebody changes that part.
 """
 

@@ -20,7 +20,7 @@ from handloop.controller.cli.operator import Operator
 
 DISTRIBUTION: Final = "handloop"
 _GIVEN: Final = "HANDLOOP_LOCAL_VERSION"
-"""The variable that tells a release, or the build of an image (without git), the local version."""
+"""The variable that gives the local version to a release, and to an image's build, which has no git."""
 _NOT_SHIPPED: Final = ("__pycache__", "bundle", "charts")
 """Python's compiled files, and the folders of generated manifests."""
 

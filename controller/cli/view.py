@@ -195,7 +195,7 @@ class _Module:
         return "JSON", "JSON()"
 
     def _item(self, owner: str, name: str, tree: _Tree, schema: Schema) -> str:
-        """The annotation of a list's item or a map's value: never absent, and null only if the schema allows it."""
+        """The annotation of a list's item or map's value: never absent; null only if the schema says so."""
         if name == "conditions" and set(schema.get("properties") or ()) >= _OF_CONDITIONS:
             self.imported.add("ForeignCondition")
             return "ForeignCondition"

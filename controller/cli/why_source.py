@@ -1,8 +1,8 @@
 """
 Where `why` asks: a process at an address, or in a cluster the process that works on a name, by its Leases.
 
-A request to a pod goes through the API server's proxy, which serves any user who may read `pods/proxy`, and keeps
-the header Authorization to itself. So the pod gets a token of its own service account in another header, valid for
+A request to a pod goes through the API server's proxy, which serves any user who may read `pods/proxy`, and
+removes the header Authorization. So another header has a token of the pod's own service account, valid for
 ten minutes. As for any request, the pod asks the API server whether that account may read `/why`.
 """
 
