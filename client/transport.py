@@ -2,7 +2,7 @@
 The seam between the client and the network: requests in, bytes out.
 
 HTTPTransport speaks HTTP/1.1 to one server; the sandbox offers another Transport that never leaves the
-process. This module knows no kinds and no JSON, never waits at a server's request, and follows no redirect.
+process. This module knows no kinds and no JSON, obeys no Retry-After, and follows no redirect.
 """
 
 from __future__ import annotations

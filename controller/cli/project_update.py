@@ -84,7 +84,7 @@ def _wheels(folder: Path) -> dict[str, str]:
 
 
 def _refuse_uncommitted(folder: Path) -> None:
-    """Raises: ProjectError for uncommitted changes: git could not undo the merge alone. Accepts no repository."""
+    """Raises: ProjectError for uncommitted changes: git could not undo the merge alone. Outside git: none."""
     if shutil.which("git") is None:
         raise ProjectError("git is not installed, and it does the merge")
     status = _git(folder, "status", "--porcelain", "--", ".")
