@@ -249,7 +249,7 @@ def _annotations(namespace: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _send_defaults_with_content(namespace: dict[str, Any]) -> None:
-    """Mark the defaults that factories make, so that they are never left out."""
+    """Make defaults with content by a factory: msgspec never leaves those out."""
     for name, annotation in _annotations(namespace).items():
         if "ClassVar" in str(annotation):
             continue

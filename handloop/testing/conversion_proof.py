@@ -234,7 +234,7 @@ def _has(obj: Any, path: str) -> bool:
 
 @cache
 def _judge() -> Callable[[Schema, Document], bool]:
-    """A function that says whether a server accepts an object. Without the sandbox, CEL rules are not checked."""
+    """Returns a check whether a server accepts an object. Without the sandbox it skips CEL rules."""
     try:
         from handloop_sandbox.custom import cel_rules, correlation, schema  # noqa: PLC0415 - an extra
     except ImportError:

@@ -156,7 +156,7 @@ class RunningOperator:
         return [obj for obj in found if hasattr(getattr(obj, "status", None), "observed_generation")]
 
     def _reconcile_again(self) -> None:
-        """Reconcile all again: a running reconcile may have read the time before the move, and wait after it."""
+        """Reconcile again: a running reconcile may have read the time before the move, and wait after it."""
         for controller in self._controllers():
             controller.reconcile_again("the clock was moved")
 

@@ -40,7 +40,7 @@ class RunningSandbox:
     """
     A running sandbox for tests.
 
-    Fields: explanations are called when a wait fails, for a note or ""; defined are the names of the CRDs that
+    Fields: explanations are called when a wait fails, for a note or ""; defined are the names of CRDs that
     operators have applied themselves; conversions has the converting functions, by these names.
     Threads: the test's; any thread may use the clock and the faults, and read the requests.
     """

@@ -172,7 +172,7 @@ class Sharing:
             self._holders[int(slot)] = replica if lease["spec"].get("holderIdentity") else ""
 
     def _slot_of(self, namespace: str, answer: bytes) -> int | None:
-        """An object's slot. By UID it is that of its label, of its owner, or its own; an answer may lack the UID."""
+        """An object's slot: by UID that of its label, of its owner, or its own; an answer may lack it."""
         if self.shards.by == "namespace":
             return slot_of_namespace(namespace, self.shards.count)
         metadata = json.loads(answer).get("metadata") or {}
