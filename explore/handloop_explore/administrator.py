@@ -29,7 +29,7 @@ class Administrator(ABC):
     """
 
     def __init__(self, transport: Transport, namespace: str = "") -> None:
-        """Args: namespace = the namespace of all objects, whatever they state; "" = the one that each states."""
+        """Args: namespace = that of all objects, whatever they state; "" = the one that each states."""
         self._admin = transport
         self._namespace = namespace
         self._paths: dict[tuple[str, str], tuple[str, bool]] = {}

@@ -7,7 +7,7 @@ Every crash point of a controller, explored.
 The workload runs once undisturbed, which shows where it writes. Then it runs repeatedly, from its
 beginning, each time with a plan: a crash, lost reply, refusal, rival or stale view at one of its writes.
 Then follow pairs, triples, and other orders of threads. Each run is judged without its author's help; see
-oracles.py. Virtual time passes, and one thread runs at a time: the same plan gives the same run. Forks play the
+oracles.py. Time is virtual, and one thread runs at a time: the same plan gives the same run. Forks play the
 plans on all processors; see forks.py.
 """
 

@@ -135,7 +135,7 @@ class _Trunk:
     """
     The process that plays the undisturbed run; its forks are the children.
 
-    State: _waiting, the plans that have not begun, by index; _children, the index and pid of running children,
+    State: _waiting, the plans not yet begun, by index; _children, the index and pid of running children,
     by the pipe on which each will send; _index, in a child, the index of its plan.
     """
 

@@ -3,7 +3,7 @@ What an operator remembers outside of its set-up: it is lost with a process, as 
 
     MADE: set[str] = set()      # in a module, a class, a closure, a default, an object, a function's cache
 
-All processes of a run are played in one real process, which would keep that state. So it is searched once, from
+All processes of a run are played in one real process, which would keep it. So it is searched once, from
 set_up on, as far as code mentions it, and each process gets it as it was then.
 """
 

@@ -272,7 +272,7 @@ class _Run:
         self._states.append(State(objects, left))
 
     def _rest(self, good: Mapping[str, Any] | None = None) -> Mapping[str, dict[str, Any]]:
-        """Wait until nothing happens any more, longer if the state is not the good one. Returns: the state."""
+        """Wait until nothing happens any more, longer if the state differs from good. Returns: the state."""
         state: Mapping[str, dict[str, Any]]
         state, changed_at = self._cluster.state(), time.monotonic()
         until, writes = time.monotonic() + _LIMIT_SECONDS, len(self.journal.writes)
