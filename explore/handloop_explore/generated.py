@@ -4,7 +4,7 @@ Random steps of a workload, from the schema of a kind, which end in an object th
     explore(Workload(set_up, generated(Site, SITE, seed=7))).check()
 
 An object is created, changed, changed back, deleted and created again. A change may ask for what the operator
-cannot do, if the server accepts it. At the end it equals the sample. The plan `0:late` shows whether the cluster
+cannot do, if the server accepts it. At the end it equals the sample. The plan `0:late` shows if the cluster
 is then as if only the sample had ever been created.
 """
 
