@@ -53,7 +53,7 @@ def end_state(
     The objects of some kinds, by `Kind namespace/name`, without what differs between good runs.
 
     Args: reconciled = the kinds whose status the operator writes; that of others is left out. more =
-    objects of further kinds. made_by_cluster = the uids of objects that the cluster's controllers made: those are
+    objects of further kinds. made_by_cluster = the uids of objects from the cluster's controllers: they are
     kept for their names, with MADE_BY_CLUSTER in their metadata. gone = the keys of deleted objects,
     by uid. ignore = what an author leaves out.
     """
