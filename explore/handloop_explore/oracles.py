@@ -146,7 +146,7 @@ def ends_by_what_users_want(undisturbed: Played, played: Played) -> Iterator[str
     """
     The history does not matter: an operator that saw only the end would end in the same state.
 
-    It starts after the users, or a new process starts with the present state. This judges the undisturbed run.
+    It starts after the users, or a new process starts with the present state. The undisturbed run is judged.
     """
     if not _undisturbed_is_judged(played.plan):
         return
@@ -234,7 +234,7 @@ def leaves_foreign_objects_alone(_: Played, played: Played) -> Iterator[str]:
         if rival.made["metadata"].get("uid") in given_up:
             continue
         if left is None:
-            # deleted with its namespace or by a client, not by the operator, nor for an owner that the operator set
+            # deleted with its namespace or by a client; not by the operator, nor with an owner that it set
             ends = [act for act in played.acts if act.uid == rival.made["metadata"].get("uid") and act.ends]
             if not ends or ends[0].who == OPERATOR or ends[0].owners:
                 yield f"the foreign object {rival.target} was deleted"

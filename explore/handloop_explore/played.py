@@ -78,7 +78,7 @@ class Write(NamedTuple):
 
 class Rival(NamedTuple):
     """
-    What a rival did to an object: target is the object's path; made is what the rival made there, None = nothing.
+    What a rival did to an object: target is the object's path, made the rival's object there, None = none.
 
     rested_at = the time, if all was at rest and the operator had made the object, else 0.
     """

@@ -100,7 +100,7 @@ class Plays:
 
 
 def _without_one(plan: Plan) -> list[Plan]:
-    """The plans with one strike less, except for a plan without any: the undisturbed run need not be played."""
+    """The plans with one strike less, but none without strikes: the undisturbed run is known."""
     if len(plan.strikes) <= 1:
         return []
     return [
