@@ -101,7 +101,7 @@ def _terminated_by_interrupt() -> Iterator[None]:
 
 
 def _played(workload: Workload, given: argparse.Namespace) -> tuple[str, Report]:
-    """Play the plans. Returns: the text for people, and the report. Raises: as run_plans and run_on_server."""
+    """Play the plans. Returns: a text for people, and the report. Raises: as run_plans, run_on_server."""
     try:
         with _terminated_by_interrupt():
             report = _report(workload, given)

@@ -140,7 +140,7 @@ class Report:
 
     @property
     def has_ended(self) -> bool:
-        """Whether the undisturbed run failed; else the report has no other failure to show."""
+        """Whether the undisturbed run has ended; else it has no state to show."""
         return bool(self.undisturbed.states)
 
     @property

@@ -184,7 +184,7 @@ def _of_another(act: Act) -> Told:
 
 
 def _told(obj: Object) -> Object:
-    """An object without the fields that every change changes; without a status that holds nothing else."""
+    """An object without the fields that every change changes, and without a status that is then empty."""
     told: Object = _without_counts(obj)
     return told if told.get("status") else {key: one for key, one in told.items() if key != "status"}
 

@@ -141,7 +141,7 @@ class _Run:
         yield f'<g class="{cls}"><title>{escape(told.words)}</title>{shape}{number}</g>'
 
     def _strike(self, nth: int, told: Told, x: float, top: float) -> Iterator[str]:
-        """The mark of a strike, above the run."""
+        """A strike's line to the server, and its fault."""
         y, server = top + self.lane("plan"), top + self.lane("server")
         yield _line(x, y, x, server, "struck")
         # two that are close to each other are told apart by the position of their labels

@@ -151,7 +151,7 @@ class VirtualNames:
 
 
 def _imported(places: Mapping[_Place, Any]) -> Iterator[tuple[_Place, _Place]]:
-    """Where modules outside the standard library have imported the names' values, and which names those are."""
+    """The places in modules outside the standard library that imported values of names, and these names."""
     values = {id(value): place for place, value in places.items() if callable(value)}
 
     def origin(one: Any) -> _Place | None:

@@ -32,7 +32,7 @@ class Step:
     """
     One step: its description, and how it is done. None = nothing is done, but time passes.
 
-    expect = what must hold then, if time passes. refused = `Kind name` of an object whose deletion may be refused.
+    expect = what must hold then, if time passes. refused = `Kind name` of an object that may stay undeleted.
     """
 
     words: str

@@ -36,7 +36,7 @@ def makes_none_twice(undisturbed: Played, played: Played) -> Iterator[str]:
     """
     An owner never has more objects of a kind at once than in the undisturbed run.
 
-    The next process learns late of a write that was under way when its process ended: for a while there may be
+    A write may be under way when its process ends, and the next learns of it late: for a while there can be
     one too many.
     """
     unknown = _under_way(played)
@@ -139,7 +139,7 @@ def writes_as_often_as_undisturbed(undisturbed: Played, played: Played) -> Itera
     """
     Nothing is deleted or made more often than in the undisturbed run, unless somebody else is involved.
 
-    A client that makes an object of a reconciled kind again is involved in all of them, as is one that controls it for
+    A client that recreates an object of a reconciled kind is involved in them all. So is one that controls it for
     a while: dependent objects may have to be deleted.
     """
     usual, now = _summary(undisturbed), _summary(played)
