@@ -139,8 +139,8 @@ def writes_as_often_as_undisturbed(undisturbed: Played, played: Played) -> Itera
     """
     Nothing is deleted or made more often than in the undisturbed run, unless somebody else is involved.
 
-    A client that recreates an object of a reconciled kind is involved in them all. So is one that controls it for
-    a while: dependent objects may have to be deleted.
+    A client is involved in all of them if it recreates an object of a reconciled kind, or controls one for a
+    while: dependent objects may have to be deleted.
     """
     usual, now = _summary(undisturbed), _summary(played)
     lives = (
