@@ -345,7 +345,7 @@ def _refuse_partial(obj: Object, verb: str) -> None:
 
 
 def _named(name: str) -> str:
-    """A name that addresses one object: an empty one would address the collection, even in a delete."""
+    """A name that addresses one object: an empty one would address the whole collection, also in a delete."""
     if not name:
         raise ValueError("an object's name must not be empty")
     return name
