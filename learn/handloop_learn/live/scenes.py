@@ -87,7 +87,7 @@ SCENES: Final = (
         Without(
             "the lock around a DeltaFIFO's process: a relist at the wrong moment finds the object neither "
             "in line nor in the cache, and makes no tombstone. Then the object is stored, and stays there "
-            "for ever",
+            "forever",
             "test_without_the_lock_around_process_a_missed_deletion_is_never_found",
         ),
         kind="foos",
@@ -110,7 +110,7 @@ SCENES: Final = (
         "The cache comes first. A worker that hears of the Foo later can be sure to find it there.",
         Without(
             "store before dispatch: a handler hears of a Foo that the cache does not have yet. A fast "
-            "worker looks, finds nothing, and believes that the Foo was deleted. That is no error, so "
+            "worker looks, finds nothing, and believes that the Foo was deleted. That is not an error, so "
             "there is no retry",
             "test_without_store_before_dispatch_a_worker_finds_no_foo",
         ),
