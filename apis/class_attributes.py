@@ -1,7 +1,7 @@
 """
-The class attributes by which a type adds to its definition: a name that means nothing is refused.
+Checks the class attributes by which a type adds to its definition: an unknown name is refused.
 
-Otherwise it would be left out of the definition without a word.
+Otherwise it would silently be missing from the definition.
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ OF_KINDS: Final = (
     "kept_fields",
 )
 _MADE: Final = ("resource", "partial", "previous", "api_version", "keeps_last_applied")
-"""What the class keywords make, and what a view may say."""
+"""The attributes that class keywords make, or that a view may set."""
 _NEAR: Final = 0.8
 _OUR_OWN: Final = ("handloop.apis.", "handloop.kinds.", "msgspec")
-"""The modules whose classes have what they need."""
+"""The modules whose classes are not checked."""
 _ONE_VERSION: Final = "a class is one version, and previous=... in its class line names the one before"
 _WHY: Final = dict.fromkeys(("versions", "conversion", "served", "storage"), _ONE_VERSION)
 _OR_YOURS: Final = "a constant of your own is in capitals, or a ClassVar"
 
 
 def has_status_subresource(cls: type[msgspec.Struct]) -> bool:
-    """Whether a kind's status is written apart from the rest: it has one, and does not say otherwise."""
+    """Whether a kind has the status subresource: it has a status, and does not opt out."""
     return "status" in cls.__struct_fields__ and bool(getattr(cls, "status_subresource", True))
 
 
 def check_attributes(cls: type[msgspec.Struct]) -> None:
     """
-    Look at the attributes of a struct or a kind, and of its bases except for ours.
+    Check the attributes of a struct or a kind, and of its bases except for ours.
 
-    Raises: TypeError for one that has no meaning.
+    Raises: TypeError for an attribute without a meaning.
     """
     known = OF_KINDS if hasattr(cls, "resource") else OF_STRUCTS
     for base in cls.__mro__:

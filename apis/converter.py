@@ -6,10 +6,10 @@ Converts objects of a kind between its versions.
         def from_previous(cls, old: SiteV1Beta1) -> Site: ...
         def to_previous(self) -> SiteV1Beta1: ...
 
-Two pure functions join a version and the one before it. A version without them has every field of the one
-before, and objects pass as they are. From one version to a distant one the way leads through all between.
+Two pure functions join a version and its previous one. A version without them has every field of the
+previous one, and objects pass unchanged. A conversion to a distant version goes through all versions between.
 Follows: controller-runtime pkg/conversion, differs: neighbours are joined, not all with one hub, so a version
-that leaves takes its functions along and no other changes.
+that is removed takes its functions along, and no other version changes.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from handloop.apis.versions import has_functions, is_converted, versions_of
 from handloop.apis.zero_values import completed
 
 _MAY_CHANGE: Final = ("labels", "annotations")
-"""The server takes no other change of metadata from a conversion."""
+"""The server accepts no other change of metadata from a conversion."""
 
 
 class ConversionError(ValueError):
-    """An object is not converted. The message names it, and the place of what does not fit."""
+    """An object cannot be converted. The message names it, and the field that does not fit."""
 
 
 class Converter:
@@ -71,7 +71,7 @@ class Converter:
         return obj
 
     def convert_all(self, objects: Sequence[Document], api_version: str) -> list[Document]:
-        """Several. Raises: ConversionError for the first that is not converted."""
+        """Convert several objects. Raises: ConversionError for the first that fails."""
         return [self.convert(obj, api_version) for obj in objects]
 
     def _place(self, api_version: Any) -> int:
@@ -84,7 +84,7 @@ class Converter:
 
 
 def _words(error: BaseException) -> str:
-    """What an author's error says, if it does."""
+    """The text of an author's error, if it has one."""
     try:
         return f"{type(error).__name__}: {error}"
     except Exception:  # noqa: BLE001 - of a class that we do not know
@@ -111,7 +111,7 @@ def _name(obj: Document) -> str:
 
 
 def _converted(obj: Document, source: type[Kind], target: type[Kind]) -> Document:
-    """An object as a neighbour has it."""
+    """An object in a neighbouring version."""
     newer = target if target.previous is source else source
     if not has_functions(newer):
         return {**obj, "apiVersion": target.resource.api_version}
@@ -184,9 +184,9 @@ def _decoded(kind: type[Kind], obj: Document) -> Kind:
 
 def _called(before: Kind, newer: type[Kind], target: type[Kind]) -> Kind:
     """
-    What the function gives.
+    The result of an author's function.
 
-    Raises: ConversionError if it fails, gives something else, or changes what the server holds for itself.
+    Raises: ConversionError if it fails, returns another type, or changes what only the server may change.
     """
     name = "from_previous" if target is newer else "to_previous"
     try:
@@ -223,7 +223,7 @@ def _metadata(
 
 
 def _with_kept(kind: type[Kind], document: Document, text: str) -> Document:
-    """With every field that is kept for a version, except for those that do not fit."""
+    """The object with every field that is kept for a version, except for those that do not fit."""
     for path, entry in kept_values(kind, text):
         fuller = brought_back(document, path, entry)
         if fuller is not None and _fits(kind, fuller):

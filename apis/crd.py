@@ -71,7 +71,7 @@ class WebhookService:
     """For a program outside of the cluster: `https://HOST:PORT`."""
 
     def client_config(self) -> dict[str, Any]:
-        """As a definition has it, without an authority."""
+        """The webhook's clientConfig in a definition, without a CA."""
         if self.url:
             return {"url": f"{self.url.rstrip('/')}{CONVERT_PATH}"}
         return {
@@ -85,7 +85,7 @@ def custom_resource_definition(kind: type[Kind], webhook: WebhookService | None 
 
     Args: webhook is where versions are converted, if functions join any.
     Raises: TypeError with the path of the part that no schema can express, and the fix; TypeError for a
-    class attribute of which no use is made.
+    class attribute that is not used.
     """
     resource = kind.resource
     names: dict[str, Any] = {

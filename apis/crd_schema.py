@@ -35,7 +35,7 @@ from handloop.apis.schema_annotations import (
 
 _INT32: Final = (-(2**31), 2**31 - 1)
 _EXACT: Final = 2**53
-"""Bounds are float64 in a schema: below this, whole numbers are exact."""
+"""Bounds are float64 in a schema: whole numbers below this are exact."""
 
 _NULL: Final = inspect.NoneType()
 _WAYS_OUT: Final[Mapping[type[inspect.Type], str]] = {
@@ -51,7 +51,7 @@ _WAYS_OUT: Final[Mapping[type[inspect.Type], str]] = {
     inspect.DecimalType: "write str with a pattern, or an int in a smaller unit",
 }
 UNOBSERVED: Final = {"observedGeneration": -1}
-"""The status of an object that no controller has seen: kstatus takes one without any for done."""
+"""The status of an object that no controller has seen: to kstatus an object without any is done."""
 _NAMES: Final[Mapping[type, str]] = {bool: "boolean", int: "integer", str: "string"}
 
 
@@ -134,8 +134,8 @@ def _tag(info: inspect.StructType) -> dict[str, Any]:
 
 def _field(field: inspect.Field, annotation: Any, struct: _Place, *, demanded: bool) -> dict[str, Any]:
     """
-    A field that may be null is nullable only if null differs from leaving it out: without a default, or
-    with one that is not None.
+    The schema of a field. One that may be null is nullable only if null differs from leaving it out: without
+    a default, or with one that is not None.
     """
     is_top = len(struct.outer) == 1
     place = replace(
@@ -162,14 +162,14 @@ def _field(field: inspect.Field, annotation: Any, struct: _Place, *, demanded: b
 
 
 def default_of(field: inspect.Field) -> Any:
-    """The default of a field, also one that a factory makes; NODEFAULT without any."""
+    """The default of a field, also one made by a factory; NODEFAULT without any."""
     if field.default_factory is not msgspec.NODEFAULT:
         return field.default_factory()
     return field.default
 
 
 def _says_something(default: Any) -> bool:
-    """The server need not fill in an empty text, list or map, false, null, or a struct."""
+    """Whether the server must fill in a default: not an empty text, list or map, false, null, or a struct."""
     if isinstance(default, (bool, str, tuple, Mapping)) and not isinstance(default, Enum):
         return bool(default)
     return isinstance(default, (int, float, Enum, JSON))
@@ -193,7 +193,7 @@ def _check_has_default(default: Any, place: _Place, *, demanded: bool) -> None:
 
 
 def _without_inner(default: Any, schema: Mapping[str, Any]) -> Any:
-    """A struct's default without what the server fills in by the defaults inside it."""
+    """A struct's default without the parts that the server fills in from the defaults inside it."""
     parts = schema.get("properties")
     if not isinstance(default, dict) or parts is None:
         return default
@@ -227,19 +227,19 @@ def _takes_null(info: inspect.Type) -> bool:
 
 
 def _is_map(info: inspect.Type) -> bool:
-    """A map of strings decodes null as an empty map, as Go does."""
+    """Whether a type is a map of strings, which decodes null as an empty map, as Go does."""
     bare = _bare(info)
     return isinstance(bare, inspect.CustomType) and bare.cls is FrozenMap
 
 
 def _element(info: inspect.Type, place: _Place) -> dict[str, Any]:
-    """An item of a list or a value of a map, where null is not the same as absence."""
+    """The schema of a list's item or a map's value, where null differs from absence."""
     schema = _schema(info, place)
     return _nullable(schema, place) if _takes_null(info) else schema
 
 
 def _nullable(schema: dict[str, Any], place: _Place) -> dict[str, Any]:
-    """The server accepts null for no enum, even if the enum lists it."""
+    """The schema with null allowed. The server accepts null for no enum, even if the enum lists it."""
     if "enum" in schema:
         raise place.refusal("an enum cannot be null: write the default None, or a value that stands for it")
     return schema | {"nullable": True}
@@ -306,7 +306,7 @@ def _annotated(info: inspect.Metadata, place: _Place) -> dict[str, Any]:
 def _with_extra(
     schema: dict[str, Any], extra: dict[str, Any], bare: inspect.Type, place: _Place
 ) -> dict[str, Any]:
-    """A schema and what an annotation adds: rules come to rules; a format fits the type, "" takes it away."""
+    """A schema with an annotation's additions: rules are appended; a format must fit, "" removes it."""
     kind = schema.get("type")
     if "x-kubernetes-map-type" in extra and kind != "object":
         raise place.refusal("MAP_ATOMIC is for a map or a struct: write LIST_ATOMIC for a list")
@@ -318,7 +318,7 @@ def _with_extra(
     if name in NUMBER_FORMATS and kind not in ("integer", "number"):
         raise place.refusal(f"the format {name} is for numbers")
     if "format" in extra and isinstance(bare, inspect.IntType):
-        schema |= _bounds(bare)  # the format that goes may have stood for bounds
+        schema |= _bounds(bare)  # the removed format may have replaced bounds
     rules = [*schema.get(VALIDATIONS, ()), *extra.get(VALIDATIONS, ())]
     whole = schema | extra | ({VALIDATIONS: rules} if rules else {})
     return {key: value for key, value in whole.items() if (key, value) != ("format", "")}
@@ -333,7 +333,7 @@ def _check_key(key: str, items: Mapping[str, Any], place: _Place) -> None:
 
 
 def _union(info: inspect.UnionType, place: _Place) -> dict[str, Any]:
-    """`T | None` is a field that may be left out; a schema's only other union is a number or a string."""
+    """The schema of a union: `T | None` may be left out; the only other union is a number or a string."""
     some = [part for part in info.types if part != _NULL]
     if len(some) == 1:
         return _schema(some[0], place)
@@ -375,7 +375,7 @@ def _scalar(info: inspect.Type, place: _Place) -> dict[str, Any]:
 
 
 def _integer(info: inspect.IntType) -> dict[str, Any]:
-    """Bounds within int32 make the format int32, which replaces bounds equal to int32's own."""
+    """The schema of an int: bounds within int32 make the format int32, which replaces int32's own bounds."""
     bounds = _bounds(info)
     low, high = bounds.get("minimum", -_EXACT), bounds.get("maximum", _EXACT)
     is_small = low >= _INT32[0] and high <= _INT32[1]
@@ -388,7 +388,7 @@ def _bounds(info: inspect.IntType | inspect.FloatType) -> dict[str, Any]:
     """
     The limits of a number, and rules for limits that the server would not compute exactly.
 
-    It takes 2147483647.0 for a multiple of 5, for instance.
+    For instance, it takes 2147483647.0 for a multiple of 5.
     """
     schema: dict[str, Any] = {}
     rules = []

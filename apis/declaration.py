@@ -4,7 +4,7 @@ How a type is declared: class keywords give a kind's names once, and the rest fo
     class Greeting(Kind, group="example.org", version="v1"):     tag, apiVersion, URL, CRD names
         spec: GreetingSpec
 
-Two metaclasses of msgspec's own do it while the class is made, so a contradiction is an error at import. They
+Two metaclasses, derived from msgspec's, do so when the class is made: a contradiction fails at import. They
 cost nothing when objects are decoded. Constructors check the types of their arguments under pytest and with
 `python -X dev`, and nowhere else.
 Decision: A kind is declared once, in class keywords.
@@ -199,7 +199,7 @@ def fields_of(kind: type[msgspec.Struct]) -> dict[str, msgspec.structs.FieldInfo
 
 
 def no_field(fields: Mapping[str, msgspec.structs.FieldInfo], name: str) -> str:
-    """A message that a type has no field of that name, and which one may be meant."""
+    """A message that a type has no field of that name, with the nearest name."""
     by_wire = {field.encode_name: field.name for field in fields.values()}
     near = [by_wire[name]] if name in by_wire else get_close_matches(name, fields, 1)
     hint = f": did you mean {near[0]}?" if near else ""
@@ -249,7 +249,7 @@ def _annotations(namespace: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _send_defaults_with_content(namespace: dict[str, Any]) -> None:
-    """A default made by a factory is never left out."""
+    """Make defaults with content by a factory: msgspec never leaves those out."""
     for name, annotation in _annotations(namespace).items():
         if "ClassVar" in str(annotation):
             continue
@@ -271,7 +271,7 @@ def _has_content(default: Any) -> bool:
 
 
 def _check_previous(name: str, resource: Resource, previous: Any) -> None:
-    """Raises: TypeError for a version before this one that is of another kind, or none at all."""
+    """Raises: TypeError for a previous version that is of another kind, or not a kind."""
     if previous is None:
         return
     if not hasattr(previous, "resource"):
@@ -350,13 +350,13 @@ def _check(type_name: str, field: msgspec.structs.FieldInfo, value: Any) -> None
 
 
 def _in_words(value: Any) -> str:
-    """A value for an error: not the values of a map, such as a Secret's data."""
+    """A value for an error message, without the values of a map, such as a Secret's data."""
     return "" if isinstance(value, dict) else f": {value!r}"
 
 
 def checked(path: str, kind: Any, value: Any) -> Any:
     """
-    The value as it would be read, for the field at a path.
+    A value for the field at a path, as it would be decoded.
 
     Raises: TypeError with the path for a value that does not fit, and for a dict where a struct belongs.
     """
@@ -376,7 +376,7 @@ def _expected(kind: type, value: Any) -> str:
 
 
 def _refuse_dicts(path: str, value: Any, same: Any) -> None:
-    """A dict is read as a struct, and a struct is taken as it is."""
+    """Raises: TypeError for a dict in place of a struct: msgspec would accept it."""
     if isinstance(same, msgspec.Struct) and same is not value:
         raise TypeError(f"{path}: {_expected(type(same), value)}")
     if isinstance(same, dict):

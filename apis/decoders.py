@@ -18,7 +18,7 @@ import msgspec
 T = TypeVar("T")
 Hook = Callable[[type, Any], Any]
 
-# of one thread several times: the names of an annotation are looked up under it, which may load a module
+# reentrant: a name in an annotation is looked up under this lock, which may load a module
 _MAKING: Final = threading.RLock()
 
 
@@ -32,7 +32,7 @@ def decoder_of(
 ) -> msgspec.json.Decoder[Any]: ...
 def decoder_of(of: Any, dec_hook: Hook | None = None, *, strict: bool = True) -> msgspec.json.Decoder[Any]:
     """
-    A decoder of JSON; one for all callers, as it holds no state.
+    A decoder of JSON, shared by all callers, as it holds no state.
 
     Raises: TypeError for a type that msgspec refuses. Threads: any.
     """

@@ -12,7 +12,7 @@ from typing import Final
 
 _ASCII: Final = "(?a)"
 _MOST: Final = 1000
-"""Go repeats no part more often."""
+"""The most repetitions of a part that Go allows."""
 
 _TOKEN: Final = re.compile(
     r"""

@@ -35,7 +35,7 @@ _PLAIN: Final = (
 )
 
 
-@cache  # each informer asks, and a Pod has many parts
+@cache  # each informer calls it, and a Pod has many parts
 def mutable_parts(kind: type[msgspec.Struct]) -> tuple[str, ...]:
     """
     The parts of a struct type that could be changed, as paths: `spec.tags` for a list there.
@@ -43,7 +43,7 @@ def mutable_parts(kind: type[msgspec.Struct]) -> tuple[str, ...]:
     Returns: () when they cannot: structs all the way are frozen, lists are tuples, maps are `FrozenMap` or
     `MapOf`, parts without a shape are `JSON`.
     """
-    # read once for the whole tree: a read of each struct in it would read what is below again
+    # one call for the whole tree: a call for each struct would read the parts below again
     return tuple(_parts(inspect.type_info(kind), "", frozenset()))
 
 

@@ -1,10 +1,10 @@
 """
-Fields that do not survive the way through another version: an annotation keeps them there.
+Keeps fields that another version lacks: an annotation holds them there.
 
-A class names them: `kept_fields: ClassVar = ("spec.hosts",)`, spelled as on the wire. On the way out, a value
+A class names them: `kept_fields: ClassVar = ("spec.hosts",)`, spelled as on the wire. On the way, a value
 that the functions would not bring back goes into the annotation `GROUP/kept-VERSION`; on the way back it
-returns, unless what the functions make is not what it was: then somebody has changed, in the other version,
-the field from which it is made, and that change counts. A client may write the annotation, too: what does not
+returns, unless the functions now make something else: then somebody has changed, in the other version,
+the field from which it is made, and that change wins. A client may write the annotation, too: what does not
 fit is left out, as if it did not exist.
 Follows: cluster-api util/conversion (MarshalData), differs: a change that was made meanwhile wins.
 """
@@ -37,7 +37,7 @@ def kept_fields(kind: type[Kind]) -> tuple[str, ...]:
 
 def put_away(kind: type[Kind], obj: Document, returned: Document) -> str:
     """
-    What the annotation holds for an object of a version; "" if nothing has to be kept.
+    The annotation's value for an object of a version; "" if nothing has to be kept.
 
     Args: returned = the object after the way to the other version and back, without help.
     """
@@ -50,7 +50,7 @@ def put_away(kind: type[Kind], obj: Document, returned: Document) -> str:
 
 
 def kept_values(kind: type[Kind], text: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The paths that an annotation has something for, and what it has."""
+    """The paths that an annotation has, each with its entry."""
     try:
         kept = json.loads(text)
     except (ValueError, RecursionError):
@@ -62,7 +62,7 @@ def kept_values(kind: type[Kind], text: str) -> Iterator[tuple[str, dict[str, An
 
 
 def brought_back(obj: Document, path: str, entry: dict[str, Any]) -> Document | None:
-    """An object with what is kept for a path; None if what the functions make there is not what it was."""
+    """An object with the kept value of a path; None if the functions now make something else there."""
     if entry.get(_MADE) != _digest(_at(obj, path)):
         return None
     return _with(obj, path.split("."), entry.get(_IS, _ABSENT))

@@ -1,4 +1,4 @@
-"""The selector in a field of an object, such as `spec.selector`, and its meaning."""
+"""A selector in a field of an object, such as `spec.selector`, and its meaning."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A function whose results are compared by identity, so each argument keeps one result forever."""
+"""Caches a function whose results are compared by identity: each argument has one result forever."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def made_once(make: F) -> F:
     """
-    Like functools.cache, which gives two threads that ask at the same time two results. Threads: any.
+    Like functools.cache, which may give two concurrent threads different results. Threads: any.
 
     make may be called twice anyway. Its arguments are positional, and hashable.
     """
@@ -19,7 +19,7 @@ def made_once(make: F) -> F:
 
     @wraps(make)
     def get(*key: Hashable) -> Any:
-        # setdefault is atomic: everybody gets the first result
+        # setdefault is atomic: all threads get the first result
         return made[key] if key in made else made.setdefault(key, make(*key))
 
     return cast("F", get)

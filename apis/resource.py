@@ -12,7 +12,7 @@ _SHOWN: Final = 100
 
 def path_segment_errors(text: str) -> str:
     """
-    Why a string is not a name of an object, a namespace or a subresource in a path; "" for one that may be.
+    Why a string cannot name an object, a namespace or a subresource in a path; "" = it can.
 
     A gateway resolves `..`, and a server decodes `a%2Fb`: both would address another object.
     Follows: apimachinery pkg/api/validation/path/name.go.
@@ -22,7 +22,7 @@ def path_segment_errors(text: str) -> str:
     return next((f"may not contain '{mark}'" for mark in "/%" if mark in text), "")
 
 
-# the names of objects recur: at least three requests for each
+# the names of objects recur: each is in at least three requests
 @lru_cache(maxsize=4096)
 def _segment(text: str) -> str:
     """Raises: ValueError."""
@@ -31,12 +31,12 @@ def _segment(text: str) -> str:
     return quote(text, safe="", errors="surrogatepass")
 
 
-# the subresources of a Namespace are not in it
+# the subresources of a Namespace are not in the namespace
 _IN_A_NAMESPACE: Final = re.compile(r"/(?:api|apis/[^/]+)/[^/]+/namespaces/([^/]+)/(?!(?:status|finalize)$).")
 
 
 def namespace_in(path: str) -> str:
-    """The namespace in which an object of a URL path is; "" for all namespaces, and for what is in none."""
+    """The namespace of the object at a URL path; "" for all namespaces, or a cluster-scoped object."""
     found = _IN_A_NAMESPACE.match(path)
     return found[1] if found else ""
 

@@ -57,7 +57,7 @@ class Unstructured(Kind, abstract=True):
 
     @staticmethod
     def of_resource(resource: Resource) -> type[Unstructured]:
-        """The type of a kind whose names are known."""
+        """The type of a resource."""
         scope: Scope = "Namespaced" if resource.namespaced else "Cluster"
         return _type_of(resource.api_version, resource.kind, resource.plural, scope)
 
@@ -105,7 +105,7 @@ class Unstructured(Kind, abstract=True):
 
 
 def json_of(obj: Kind) -> bytes:
-    """An object as it is to be sent. Raises: as to_json."""
+    """An object as it will be sent. Raises: as to_json."""
     if isinstance(obj, Unstructured):
         return obj.to_json()
     metadata = obj.metadata

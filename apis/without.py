@@ -1,4 +1,4 @@
-"""A kind without some of its fields, for those who hold thousands of its objects, and which these are."""
+"""Makes a kind without some of its fields, for holders of thousands of its objects."""
 
 from __future__ import annotations
 

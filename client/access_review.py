@@ -36,7 +36,7 @@ class Permission(NamedTuple):
 
 
 class AccessAnswer(msgspec.Struct, frozen=True, rename="camel"):
-    """The server's decision; denied is stronger than not allowed, reason may explain it."""
+    """The server's decision. denied is stronger than not allowed; reason may explain the decision."""
 
     allowed: bool = False
     denied: bool = False
@@ -97,7 +97,7 @@ def check_access(rest: RESTClient, permission: Permission) -> AccessAnswer:
 
 def who_am_i(rest: RESTClient) -> Identity | None:
     """
-    Our own identity; None if the server does not answer it (before 1.28, or forbidden).
+    Our own identity; None if the server does not report it (before 1.28, or forbidden).
 
     Raises: APIError, TransportError, DecodeError.
     """

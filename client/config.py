@@ -1,5 +1,5 @@
 """
-From flags, environment and files to one configuration.
+Makes one configuration from flags, environment and files.
 
 Order: --kubeconfig, else $KUBECONFIG (a list, merged), else ~/.kube/config; when those hold nothing, the
 service account of the pod we run in. --master and --context override the result.
@@ -49,10 +49,10 @@ log = get_logger("client")
 @dataclass(frozen=True, slots=True)
 class ClientConfig:
     """
-    How to reach an API server, and as whom.
+    How to reach an API server, and as which user.
 
-    host is `scheme://host:port` with an optional path; source names in words the origin of the configuration.
-    disable_compression asks for answers in full: without gzip, and with managedFields that nobody reads.
+    host is `scheme://host:port` with an optional path; source describes the configuration's origin.
+    disable_compression requests full answers: without gzip, and with unused managedFields.
     The repr holds no secrets.
     """
 
@@ -84,8 +84,8 @@ def load_config(
     Find the configuration.
 
     Args: kubeconfig is one path; master a server URL; context a name in the kubeconfig; "" counts as None.
-    home and service_account are where the default files are. stop, that of the program, ends the wait for a
-    kubeconfig that is a pipe, and later a login program that runs.
+    home and service_account are the folders of the default files. stop, the program's, ends the wait for a
+    kubeconfig that is a pipe, and later a running login program.
     Raises: ConfigError, with the facts for the message catalogue.
     Blocks: for a kubeconfig that is a pipe, a minute at most.
     """

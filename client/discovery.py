@@ -80,9 +80,9 @@ class _Groups(msgspec.Struct, frozen=True):
 
 class Discovery:
     """
-    Asks a server about itself. Threads: any. Nothing is cached: a server's resources change with its CRDs.
+    Asks a server about itself. Threads: any. It caches nothing: a server's resources change with its CRDs.
 
-    Every method raises APIError, TransportError, and DecodeError for an answer that makes no sense.
+    Every method raises APIError, TransportError, and DecodeError for an invalid answer.
     """
 
     def __init__(self, rest: RESTClient) -> None:
@@ -111,10 +111,10 @@ class Discovery:
 
     def nearest(self, resource: Resource) -> str:
         """
-        `things.m.example.com/v1`: a served resource that is like one that is not served.
+        `things.m.example.com/v1`: the served resource with the most similar name.
 
-        It has the name in a group that is spelt alike, or is spelt alike in the same group and version.
-        "" = there is none, or the server does not answer.
+        It has the same name in a similar group, or a similar name in the same group and version.
+        "" = none exists, or the server does not answer.
         """
         try:
             return self._nearest(resource)
@@ -137,7 +137,7 @@ class Discovery:
 
     def kind(self, api_version: str, kind: str) -> type[Unstructured]:
         """
-        The untyped form of a kind, with the plural and the scope from the server.
+        The untyped form of a kind, with the plural and scope from the server.
 
         Raises: LookupError when the server has no such kind.
         """
@@ -150,7 +150,7 @@ class Discovery:
         raise LookupError(f"the server has no kind {kind} in {api_version}")
 
     def withholds(self, resource: Resource) -> bool:
-        """Whether the CRD has the version with served: false; False for those who may not read CRDs."""
+        """Whether the CRD has the version with served: false; False without the right to read CRDs."""
         versions = self._definition(resource).get("spec", {}).get("versions", ())
         return any(one["name"] == resource.version and not one["served"] for one in versions)
 
@@ -197,6 +197,6 @@ class Discovery:
 
 
 def storage_hash(resource: Resource) -> str:
-    """What discovery says about a resource whose objects are stored in this version."""
+    """The hash in discovery of a resource whose objects are stored in this version."""
     text = f"{resource.group}/{resource.version}/{resource.kind}"
     return base64.b64encode(hashlib.sha256(text.encode()).digest()[:8]).decode()

@@ -32,7 +32,7 @@ class ListOptions(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """Of the page before."""
 
     allow_watch_bookmarks: bool = False
-    """Whether the server may send events that only tell how far it is."""
+    """Whether the server may send bookmarks: events that only report its progress."""
 
     send_initial_events: bool = False
     """Whether a watch begins with the existing objects."""
@@ -47,7 +47,7 @@ class ListOptions(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """
 
     sieve: Sieve | None = None
-    """Not sent: drops foreign objects as they are decoded."""
+    """Not sent: drops foreign objects during decoding."""
 
     abridged: Abridged[Any] | None = None
     """Not sent: decodes most objects in part."""

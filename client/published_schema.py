@@ -1,8 +1,8 @@
 """
-What a server publishes of a kind in OpenAPI v3: its schema, and the subresources that it serves.
+Reads what a server publishes about a kind in OpenAPI v3: its schema, and the served subresources.
 
 Every account may read it (system:discovery). A document is one group and version: that of the core group has
-1 MB and more, so only what is asked for is decoded, and nothing of it is kept.
+1 MB and more, so only the requested part is decoded, and the document is not kept.
 Follows: kube-openapi pkg/handler3; the server answers for a definition as soon as it has published it, a
 moment after the definition was changed.
 """
@@ -30,7 +30,7 @@ _KIND: Final = "x-kubernetes-group-version-kind"
 
 
 class PublishedKind(NamedTuple):
-    """A kind as the server has it; the schema is resolved as far as the one that it is held against."""
+    """A kind as the server has it; its schema is resolved as deep as the one that it is compared with."""
 
     schema: Schema
     subresources: frozenset[str]
@@ -62,7 +62,7 @@ class PublishedSchemas:
     @classmethod
     def fetch(cls, client: Client, group: str, version: str) -> PublishedSchemas:
         """
-        Ask for a group and version.
+        Request a group and version.
 
         Raises: APIError, NoKindMatch where nothing is published; TransportError; DecodeError. Blocks: for
         a request.
@@ -72,9 +72,9 @@ class PublishedSchemas:
 
     def find(self, resource: Resource, like: Schema) -> PublishedKind | None:
         """
-        A kind, None where the document has none.
+        A kind, None if the document lacks it.
 
-        Args: like is a schema: fields that it lacks are named, and not resolved.
+        Args: like is a schema: fields that like lacks are named, and not resolved.
         """
         for name in self._raw:
             if name.rpartition(".")[2] == resource.kind and self._is(self._schema(name), resource):
@@ -100,15 +100,15 @@ class PublishedSchemas:
 
     def _resolved(self, schema: Schema, like: Schema, above: tuple[str, ...]) -> Schema:
         """
-        A schema as a definition has it: with what it refers to, and without what the server adds.
+        A schema in the form of a definition: with references resolved, and without the server's additions.
 
-        Args: above are the schemas that this one is in: one that holds itself is open from there on.
+        Args: above are the schemas around this one: a recursive schema becomes an open one there.
         """
         whole = {key: value for key, value in schema.items() if key != "$ref"}
         if name := _reference(schema):
             whole.pop("allOf", None)
             referred = self._schema(name)
-            # what a built-in kind has without a shape, such as a RawExtension, holds anything
+            # a part of a built-in kind without a schema, such as a RawExtension, holds anything
             is_open = name in above or (
                 referred.get("type", "object") == "object" and not _has_shape(referred)
             )
@@ -132,7 +132,7 @@ class PublishedSchemas:
 
 
 def _reference(schema: Schema) -> str:
-    """The name that a schema refers to, by itself or as the only one of allOf; "" = none."""
+    """The name that a schema refers to, directly or as the only item of allOf; "" = none."""
     parts: Sequence[Schema] = schema.get("allOf") or ()
     only = parts[0] if len(parts) == 1 else {}
     return str(schema.get("$ref") or only.get("$ref", "")).removeprefix(_COMPONENTS)

@@ -1,7 +1,7 @@
 """
 Reports on requests, to the log and to metrics.
 
-The log: -v 6 the line, 7 headers, 8 bodies cut, 9 bodies whole. Credentials are never in it. The level is
+The log: -v 6 shows a line, 7 headers, 8 cut bodies, 9 whole bodies; credentials never. The level is
 checked before a line is made, so that unwanted lines cost nothing. The names of the metrics are
 controller-runtime's `rest_client_*` series; `method` and `verb` are both the HTTP method, as there.
 """
@@ -104,13 +104,13 @@ class ServerWarnings:
 
 
 class RequestMetrics:
-    """A listener that hears nothing. Threads: called from any, outside locks; must be quick."""
+    """A listener that ignores all reports. Threads: called from any, outside locks; must be quick."""
 
     def request_total(self, *, code: str, method: str, host: str) -> None:
         """An attempt ended: code is the HTTP status, or `<error>` when there was no answer."""
 
     def request_duration(self, *, verb: str, host: str, seconds: float) -> None:
-        """How long an attempt took, to the end of the answer, or of its head for a watch."""
+        """The seconds from an attempt's start to the end of the answer, or of its head for a watch."""
 
     def request_size(self, *, verb: str, host: str, size: int) -> None:
         """Bytes of a request's body."""

@@ -32,7 +32,7 @@ from handloop.client.errors import InvalidName
 from handloop.client.options import ListOptions
 from handloop.client.rest_client import Call, RESTClient
 
-# JSON allows them in strings; in YAML some are an error, and others end a line
+# JSON allows these characters in strings; in YAML some are errors, and others end a line
 _NOT_YAML: Final = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 
 T = TypeVar("T", bound=Object)
@@ -43,7 +43,7 @@ _OwnKind: TypeAlias = Literal["", "status"]
 
 
 class _Type(msgspec.Struct, frozen=True, rename="camel"):
-    """What a server's answer says that it is."""
+    """The kind and version that a server's answer states."""
 
     api_version: str = ""
     kind: str = ""
@@ -216,8 +216,8 @@ class ResourceClient(Generic[T]):
         """
         Change parts of an object. A subresource of another kind is an Unstructured: of `scale` a Scale.
 
-        Args: patch is anything JSON (a dict, or a list for JSON), or bytes that are sent as they are; force
-        takes fields over from other managers (APPLY only, which also needs a field_manager).
+        Args: patch is any JSON value (a dict, or a list for JSON), or bytes that are sent unchanged; force
+        takes over other managers' fields (APPLY only, which also needs a field_manager).
         """
         query = _write_query(field_manager, dry_run=dry_run)
         if force is not None:
@@ -240,7 +240,7 @@ class ResourceClient(Generic[T]):
         dry_run: bool = False,
     ) -> None:
         """
-        Delete an object; with finalizers it only begins.
+        Delete an object; with finalizers the deletion only begins.
 
         Args: uid and resource_version are preconditions: a Conflict when the object has others.
         propagation_policy is Background, Foreground or Orphan.
@@ -255,7 +255,7 @@ class ResourceClient(Generic[T]):
         }
         given = {key: value for key, value in options.items() if value is not None}
         body = msgspec.json.encode({"kind": "DeleteOptions", "apiVersion": "v1", **given}) if given else None
-        # for a server, which reads only the body, it is in the body; for Call.writes here
+        # a server reads it only from the body; Call.writes reads it here
         query = _write_query(None, dry_run=dry_run)
         self._rest.send(self._call("delete", "DELETE", namespace, _named(name), query=query, body=body))
 
@@ -277,7 +277,7 @@ class ResourceClient(Generic[T]):
         return self._codec.decode(self._rest.send(call).body)
 
     def _answer(self, call: Call) -> T | Unstructured:
-        """The object, or what the server answers about a subresource: the write was done, whatever it is."""
+        """The object, or the server's answer about a subresource. The write was done, whatever that is."""
         body = self._rest.send(call).body
         if call.subresource in ("", "status"):
             return self._codec.decode(body)
@@ -319,7 +319,7 @@ class ResourceClient(Generic[T]):
             namespace=namespace if resource.namespaced else "",
             name=name,
             timeout_seconds=self._timeout_seconds,
-            # the answer to a write also shows who else writes (HotLoops)
+            # the answer to a write also shows which others write (HotLoops)
             drop_managed_fields=method == "GET" and not self._codec.keeps_managed_fields,
         )
 
@@ -357,7 +357,7 @@ class Codec(Generic[T]):
 
     Args: encode makes an object's JSON, item reads it. page reads a whole list page at once, block whole
     lines of a watch; without them each object is read by itself. keeps_managed_fields: its objects have them.
-    wire has the names of the objects themselves, and is asked for, None = those of the resource.
+    wire has the names of the objects themselves, which are requested; None = those of the resource.
     Threads: any; decoders of msgspec keep no state. A decoder of events is for one watch.
     """
 
@@ -402,7 +402,7 @@ class Codec(Generic[T]):
 
 
 def codec_of(kind: type[K]) -> Codec[K]:
-    """For a typed view; for an Unstructured every object keeps its own bytes."""
+    """The codec of a typed view; or of an Unstructured, whose objects each keep their own bytes."""
     if issubclass(kind, Unstructured):
         untyped: Codec[Any] = Codec(kind.resource, json_of, kind.from_json, keeps_managed_fields=True)
         return untyped

@@ -1,9 +1,9 @@
 """
 A request to the API server from end to end: rate limit, attempt, waiting as the server asks, error, metrics.
 
-It knows the API's manners but no kinds. Each request also reports whether the server answers. Several
-components may wait for a server that is gone, each backing off by itself for up to half a minute: the first
-answered request ends the outage for all of them. Threads: any.
+It knows the API's rules, but no kinds. Each request also records whether the server answers. Several
+components may wait for an unreachable server, each backing off by itself for up to half a minute: the first
+answered request ends the wait of all of them. Threads: any.
 """
 
 from __future__ import annotations
@@ -66,10 +66,10 @@ _HOLDER: Final = re.compile(rb'"holderIdentity":"([^"]*)"')
 
 class Call(NamedTuple):
     """
-    One request, and the names for messages about it.
+    One request, and the names for messages about the request.
 
     path is percent-encoded; verb, resource (`plural.group`), kind, namespace and name are for messages.
-    drop_managed_fields = nobody reads them in the answer, so the server may leave them out (KEP-5958).
+    drop_managed_fields = nobody reads these in the answer, so the server may leave them out (KEP-5958).
     """
 
     verb: str
@@ -113,7 +113,7 @@ class RESTClient:
     Args: qps and burst limit our own requests, 0 = no limit; opening a watch is not counted. stop cancels
     waits (a Retry-After, the rate limit): pass the event that stops the program. A component that must
     outlive it uses `client.until(its_own_event)`. reachability counts answered and lost requests; clients of
-    one server may share it. drop_managed_fields=False: managedFields come also to those who read none.
+    one server may share it. drop_managed_fields=False requests managedFields even if nobody reads them.
 
     State: _whole_objects is set for good once a server has refused to leave managedFields out.
     """
@@ -158,10 +158,10 @@ class RESTClient:
         self, stop: threading.Event | Callable[[], threading.Event], *, patience_seconds: float | None = None
     ) -> Self:
         """
-        The same client, with the same rate limit, whose waits end when this stop is set.
+        The same client, with the same rate limit, whose waits end when stop is set.
 
-        Args: stop may be a function, which says for each wait, on its thread, what ends it. patience_seconds
-        limits all waits of a request together: if the server asks for more, its answer is raised. None = as
+        Args: stop may be a function that returns the event for each wait, on its thread. patience_seconds
+        limits the total wait of a request: if the server asks for more, its answer is raised. None = as
         before.
         """
         client = copy(self)
@@ -196,9 +196,9 @@ class RESTClient:
 
     def send(self, call: Call) -> Response:
         """
-        The server's answer, when it is not a failure.
+        Send a call and return the server's answer, if that is not a failure.
 
-        Raises: APIError, TransportError, after the repetitions that the server asked for.
+        Raises: APIError, TransportError, after the retries that the server asked for.
         Blocks: for the attempts, the waits between them and the rate limit; stop ends the waits.
         """
         return self._as_served(call, self._send)
@@ -215,7 +215,7 @@ class RESTClient:
                     raise
                 patience -= wait
                 code = str(error.code) if isinstance(error, APIError) else _NO_ANSWER
-                # logged from a lower level on: the server did not ask for this wait, of up to ten seconds
+                # logged at a lower level: the server did not ask for this wait, which takes up to ten seconds
                 level = 2 if isinstance(error, TransportError) else 4
                 log.debug("Waiting before a retry", v=level, request=call.path, seconds=wait, err=str(error))
                 if self.clock.sleep(wait, self._stop()):
@@ -231,14 +231,14 @@ class RESTClient:
         """
         An open stream whose status is not a failure.
 
-        This call does not wait: its caller has its own back-off, and can be stopped during it.
+        This call does not wait: its caller has its own back-off, and can be stopped during that.
 
         Raises: APIError, TransportError.
         """
         return self._as_served(call, self._open)
 
     def _as_served(self, call: Call, send: Callable[[Call], A]) -> A:
-        """Send a call; after a 406, which may be about the parameter, once more and for good without it."""
+        """Send a call; after a 406, which may be about drop_managed_fields, retry and continue without it."""
         if self._whole_objects.is_set():
             call = call._replace(drop_managed_fields=False)
         try:
@@ -273,7 +273,7 @@ class RESTClient:
         return response
 
     def _traced(self, call: Call, headers: dict[str, str]) -> Response:
-        """An attempt with a span of its own, if its thread is in one: lists for caches are in none."""
+        """An attempt, with a span of its own if its thread is in a span: lists for caches are in none."""
         server = urlsplit(str(getattr(self._transport, "host", "")))
         facts: dict[str, str | int] = {
             "http.request.method": call.method,
@@ -363,7 +363,7 @@ def wait_before_retry(error: APIError | TransportError, *, read: bool, uniform: 
     """
     Seconds to wait before sending the request again, None to give up.
 
-    Args: read = the request changes nothing; uniform in [0, 1) spreads clients that got the same answer.
+    Args: read = the request changes nothing; uniform, in [0, 1), spreads clients that got the same answer.
     """
     if isinstance(error, TransportError):
         return _LOST_SECONDS if read and isinstance(error, ConnectionBroken) else None
@@ -376,7 +376,7 @@ def wait_before_retry(error: APIError | TransportError, *, read: bool, uniform: 
 
 
 def _facts_of(call: Call) -> dict[str, str]:
-    """What the live page says about a request: the kind, and the holder that a write of a lease names."""
+    """The facts of a request for the live page: the kind, and the holder in a write of a lease."""
     holder = _HOLDER.search(call.body or b"") if call.kind == "Lease" else None
     return {"kind": call.kind} | ({"holder": holder[1].decode()} if holder else {})
 
@@ -389,7 +389,7 @@ def default_user_agent() -> str:
 
 
 def _version() -> str:
-    # imported here because it costs more than everything else in this module, and once is enough
+    # imported here because this import costs more than everything else in the module
     from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415
 
     try:
@@ -413,13 +413,13 @@ class Reachability:
         self._returns = 0
 
     def lost(self) -> int:
-        """A request had no answer. Returns: how often the server had come back by then."""
+        """Record a request without an answer. Returns: how often the server had come back by then."""
         with self._changed:
             self._lost = True
             return self._returns
 
     def answered(self) -> None:
-        """A request had an answer."""
+        """Record an answered request."""
         with self._changed:
             if self._lost:
                 self._lost = False
@@ -430,8 +430,8 @@ class Reachability:
         """
         Wait for the next return of the server.
 
-        Args: seen = what lost returned for the request that failed: a return since then counts. None = only
-        one that is still to come does.
+        Args: seen = the result of lost() for the failed request: a return since then counts. None = only
+        a future one counts.
         Returns: False when the time has passed or stop is set.
         Blocks: until then; after setting stop, call wake().
         """
@@ -444,6 +444,6 @@ class Reachability:
             return not stop.is_set()
 
     def wake(self) -> None:
-        """Let waiters look at their stop events."""
+        """Let waiters check their stop events."""
         with self._changed:
             self._changed.notify_all()

@@ -45,7 +45,7 @@ def server_url(server: str, tls: TLSOptions) -> str:
 
 def shown_server(url: str) -> str:
     """
-    A URL for messages, a usable one or not: `scheme://host:port`, with `...` for parts in doubt.
+    A URL for messages, whether usable or not: `scheme://host:port`, with `...` for doubtful parts.
 
     All other parts may be secrets: user name, password, query, and the path, as the sandbox's.
     """
@@ -123,7 +123,7 @@ def _excludes(entry: str, host: str, ip: _Address | None, port: str) -> bool:
 
 
 def _address(text: str) -> _Address | None:
-    """An address of either version; one of version 4 is that also in the words of version 6."""
+    """An IPv4 or IPv6 address; an IPv4-mapped IPv6 address counts as IPv4."""
     try:
         ip = ipaddress.ip_address(text)
     except ValueError:
@@ -133,7 +133,7 @@ def _address(text: str) -> _Address | None:
 
 def _network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
     address, _, bits = text.partition("/")
-    # 10.0.0.0/255.0.0.0 is none there
+    # Go does not accept 10.0.0.0/255.0.0.0 as a network
     if (found := _address(address)) is None or not bits.isdecimal():
         return None
     mapped = ":" in address and isinstance(found, ipaddress.IPv4Address)

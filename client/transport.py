@@ -2,7 +2,7 @@
 The seam between the client and the network: requests in, bytes out.
 
 HTTPTransport speaks HTTP/1.1 to one server; the sandbox offers another Transport that never leaves the
-process. Nothing here knows kinds or JSON, waits because a server asks, or follows a redirect.
+process. This module knows no kinds and no JSON, obeys no Retry-After, and follows no redirect.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Transport(Protocol):
         """
         Send a request and return once the head of its answer has arrived, with any status.
 
-        Args: read_timeout_seconds is how long the answer may be silent, None = default.
+        Args: read_timeout_seconds limits the silence within the answer, None = default.
         Raises: TransportError.
         """
 
@@ -90,11 +90,11 @@ class ForwardingTransport:
         return str(getattr(self._transport, "host", ""))
 
     def _before_request(self, method: str, path: str, send_seconds: float) -> float:  # noqa: ARG002
-        """Look at a request. Returns: its send_seconds. Raises: to send nothing."""
+        """Called before a request. Returns: its send_seconds. Raises: to send nothing."""
         return send_seconds
 
     def _before_stream(self) -> None:
-        """Look at a stream."""
+        """Called before a stream is opened."""
 
     def request(self, method: str, path: str, *, send_seconds: float = math.inf, **options: Any) -> Response:
         """Send a request; see Transport."""
@@ -112,8 +112,8 @@ class _Request(NamedTuple):
     One request as it goes out, without credentials.
 
     path is for messages: the target's without the path of the configured server, which may be a secret.
-    deadline is when the answer has to be complete (monotonic); send_by when the request has to have left, as
-    the transport's clock counts, infinity where only the deadline matters.
+    deadline is when the answer must be complete (monotonic); send_by when the request must be sent, by
+    the transport's clock; infinity = only the deadline matters.
     """
 
     method: str
@@ -156,7 +156,7 @@ class HTTPTransport:
         """
         Prepare; nothing is sent.
 
-        Args: sockets keep real time; the clock of seams is for the age of credentials, and for send_seconds.
+        Args: sockets use real time; the clock of seams is for the age of credentials, and for send_seconds.
         Raises: ConfigError when certificates do not load.
         """
         url = urlsplit(config.host)
@@ -177,7 +177,7 @@ class HTTPTransport:
             log.warning("TLS verification is off: insecure-skip-tls-verify is set", host=self.host)
 
     def within(self, request_seconds: float) -> HTTPTransport:
-        """The same connections, for requests that by default have so long."""
+        """A copy with the same connections, and request_seconds as the requests' default timeout."""
         other = copy(self)
         other._request_seconds = request_seconds  # noqa: SLF001 - our own copy
         return other
@@ -200,7 +200,7 @@ class HTTPTransport:
         """
         Send a request and read its whole answer; see Transport.
 
-        Raises: DeadlineExceeded, too, for a request that has not left completely within send_seconds.
+        Raises: DeadlineExceeded, too, for a request that was not sent completely within send_seconds.
         """
         seconds = self._request_seconds if timeout_seconds is None else timeout_seconds
         send_by = self._clock.now() + send_seconds
@@ -264,7 +264,7 @@ class HTTPTransport:
         return request._replace(headers=[*request.headers, ("Authorization", authorization)])
 
     def _exchange(self, request: _Request) -> tuple[Connection, Answer]:
-        """On an idle connection if there is one; a read that finds it dead is repeated on a new one."""
+        """Use an idle connection if one exists; a read that finds it dead is repeated on a new one."""
         try:
             connection = self._connections.take_idle(self._key_pair(request))
         except ConfigError as error:

@@ -1,5 +1,5 @@
 """
-Two definitions of one kind: what the newer one does to clients of the older one, and to what is stored.
+Compares two definitions of a kind: what the newer one does to the older one's clients and stored objects.
 
 Follows: crdify's validators of definitions, of one version and of served versions; and the server, which
 decodes in the version of a request, stores in one version, and with the strategy None copies no field over.
@@ -103,7 +103,7 @@ def _about_versions(
             text = f"objects are stored in {name}: the server refuses the definition until they are migrated"
             yield Finding("stored-version", BREAKS, "", name, None, text, version=name)
     for name in were.keys() - are.keys() - {*stored}:
-        if not status.get("storedVersions"):  # a file does not say it
+        if not status.get("storedVersions"):  # a file does not have it
             text = f"{name} is gone: the server refuses the definition while status.storedVersions names it"
             yield Finding("stored-version", WARNS, "", name, None, text, version=name)
     for name, version in were.items():
@@ -130,7 +130,7 @@ def _strategy(spec: Mapping[str, Any]) -> str:
 
 
 def _about_version(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Finding]:
-    """What a version has beside its schema."""
+    """Findings about a version's fields other than its schema."""
     before, after = old.get("subresources") or {}, new.get("subresources") or {}
     if "status" in before and "status" not in after:
         text = "no subresource status: writes of it get 404"
@@ -161,7 +161,7 @@ def _is_part(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 
 
 def _between(spec: Mapping[str, Any]) -> Iterator[Finding]:
-    """What the served versions of one definition do to each other."""
+    """Findings about the served versions of one definition, compared with each other."""
     if _strategy(spec) != "None":
         return
     served: Sequence[Mapping[str, Any]] = [each for each in spec["versions"] if each.get("served")]

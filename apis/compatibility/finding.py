@@ -8,9 +8,9 @@ from typing import Any, Final, Literal
 Severity = Literal["breaks", "warns"]
 
 BREAKS: Final = "breaks"
-"""A client that was right is refused, or an object that is stored loses something or may not be written."""
+"""A correct client is refused, or a stored object loses something or cannot be written."""
 WARNS: Final = "warns"
-"""Somebody may have counted on it."""
+"""Somebody may have relied on it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """
-The rules about one field: its schema before and after, without what is below it.
+The rules about one field: its schema before and after, without the fields below it.
 
-Stored objects are judged by a new schema at their next write. Since Kubernetes 1.33 a server forgives a value
-that a write leaves as it was; a client that sends a new one is refused anyway.
+A new schema applies to stored objects at their next write. Since Kubernetes 1.33 a server tolerates a value
+that a write does not change; a client that sends a new one is still refused.
 Follows: the rules of crdify, and the API conventions (changing the API).
 """
 
@@ -27,11 +27,11 @@ _ABSENT: Final = object()
 _READ: Final = re.compile(r"\bself\.(\w+)")
 """The fields that a rule reads."""
 _CHECKED_FORMATS: Final = {"int32": ("int64",), "float": ("double",), "": ("int64", "double")}
-"""What a format may become without refusing anything; "" = none, which takes what fits into 64 bits."""
+"""What a format may become without refusing a value; "" = no format, which accepts any 64-bit number."""
 
 
 def changes(path: str, old: Schema, new: Schema) -> Iterator[Finding]:
-    """What is different in the schema of one field. Args: path of the field, "" for the object."""
+    """The differences in the schema of one field. Args: path of the field, "" for the object."""
     seen = {*_HANDLED_BELOW}
     for keys, rule in _RULES:
         seen.update(keys)

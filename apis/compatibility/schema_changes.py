@@ -13,7 +13,7 @@ _ENVELOPE: Final = ("apiVersion", "kind", "metadata")
 
 
 def schema_changes(old: Schema, new: Schema, path: str = "") -> Iterator[Finding]:
-    """What a new schema does, from the outside in."""
+    """The findings about a new schema, from the outside in."""
     yield from property_rules.changes(path, old, new)
     before, after = _fields(old, path), _fields(new, path)
     yield from _about_shape(old, new, path)
@@ -40,7 +40,7 @@ def lost_paths(schema: Schema, other: Schema, path: str = "") -> Iterator[str]:
 
 
 def _inside(schema: Schema, other: Schema) -> Iterator[tuple[str, Schema, Schema]]:
-    """The items of two lists, or the values of two maps, with what stands for them in a path."""
+    """The schemas of two lists' items or two maps' values, with their notation in a path."""
     for key, step in (("items", "[]"), ("additionalProperties", "{}")):
         inner, there = schema.get(key), other.get(key)
         if isinstance(inner, Mapping) and isinstance(there, Mapping):
@@ -57,7 +57,7 @@ def _below(path: str, name: str) -> str:
 
 
 def _about_shape(old: Schema, new: Schema, path: str) -> Iterator[Finding]:
-    """Fields that are gone, a struct that becomes a map, or a map that becomes a struct."""
+    """Findings about removed fields, a struct that becomes a map, or a map that becomes a struct."""
     before, after = _fields(old, path), _fields(new, path)
     if before and kind_of(new) == "map":
         yield Finding("shape", BREAKS, path, "object", "map", "was a struct and is a map")

@@ -79,7 +79,7 @@ def parse_fields(text: str) -> tuple[FieldTerm, ...]:
 
 
 def built_in_fields(group_resource: str) -> tuple[str, ...]:
-    """What the server offers for a built-in kind, besides name and namespace."""
+    """The fields that the server offers for a built-in kind, besides name and namespace."""
     return _OFFERED.get(group_resource, ())
 
 
@@ -115,7 +115,7 @@ def offered_fields(own: Sequence[str], *, namespaced: bool, custom: bool) -> tup
 def matcher(
     terms: Iterable[FieldTerm], *, custom: bool = False
 ) -> Callable[[Mapping[str, Any]], bool] | None:
-    """A function of objects as JSON; None when everything is selected. Args: custom = a custom kind."""
+    """A predicate of objects as JSON; None when everything is selected. Args: custom = a custom kind."""
     aliases = {} if custom else _ALIASES
     compiled = [(tuple(aliases.get(t.field, t.field).split(".")), t) for t in terms]
     if not compiled:

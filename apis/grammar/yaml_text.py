@@ -1,9 +1,9 @@
 """
-YAML that kubectl reads as it was meant, and manifests read as kubectl reads them.
+Writes YAML that kubectl reads as intended, and reads manifests as kubectl does.
 
 kubectl reads YAML with go-yaml v2, other programs with v3 or with readers of YAML 1.2. They take strings such
 as `y`, `1e3` or `0o17` for booleans and numbers, and PyYAML writes these without quotes. Here each string
-that any of them takes for something else is quoted.
+that any of them would misread is quoted.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Final
 import yaml
 
 _TEXT: Final = "tag:yaml.org,2002:str"
-# more than what readers take for a number, a time, or a base-60 number: quotes do no harm
+# matches more than numbers, times and base-60 numbers: quotes do no harm
 _LIKE_A_NUMBER: Final = re.compile(r"[-+]?\.?[0-9][0-9a-fA-FxXoObB_.:+TtZz-]*", re.ASCII)
 # in any mix of upper and lower case; a number that begins with a dot may have a sign
 _WORDS: Final = frozenset(

@@ -20,7 +20,7 @@ _LOOK_SECONDS: Final = 0.1
 
 def read_file(path: str) -> bytes:
     """
-    A regular file, also through symbolic links.
+    The content of a regular file, also through symbolic links.
 
     Raises: OSError, also for anything else, such as a pipe, and for more than FILE_BYTES.
     """
@@ -32,11 +32,11 @@ def read_file(path: str) -> bytes:
 
 def read_bounded(path: str, *, seconds: float, stop: threading.Event) -> bytes:
     """
-    A file of any kind, to its end: a pipe (`<(...)`, `/dev/stdin`), too.
+    The content of a file of any kind, also of a pipe (`<(...)`, `/dev/stdin`).
 
     Args: seconds limits the time for anything but a regular file.
     Raises: OSError, such as TimeoutError, InterruptedError once stop is set, and for more than FILE_BYTES.
-    Blocks: until then; stop is looked at every 0.1 s.
+    Blocks: until the end of the file; checks stop every 0.1 s.
     """
     with _opened(path) as file:
         content = file.read(FILE_BYTES + 1) if _is_regular(file) else _read_pipe(file, seconds, stop)
@@ -44,7 +44,7 @@ def read_bounded(path: str, *, seconds: float, stop: threading.Event) -> bytes:
 
 
 def _opened(path: str) -> BinaryIO:
-    """Open at once: without O_NONBLOCK the open of a pipe blocks until it has a writer."""
+    """Open without blocking: without O_NONBLOCK, opening a pipe blocks until it has a writer."""
     return open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))
 
 

@@ -1,7 +1,7 @@
 """
-Credentials: a token that never changes, one that is read again from its file, or one that is fetched.
+Credentials: a token that never changes, a token file that is read again, or a token that is fetched.
 
-Threads: any may ask at any time. Tokens are in no log, message or repr.
+Threads: any. Tokens never appear in a log, message or repr.
 Follows: client-go transport/token_source.go and plugin/pkg/client/auth/exec, differs: a 401 also repeats the
 request once (by the transport).
 Decision: A login program belongs to the process.
@@ -35,20 +35,20 @@ class Credentials:
         """
         The Authorization header, "" for none.
 
-        Raises: ConfigError when it cannot be had.
+        Raises: ConfigError when no header is available.
         Blocks: while a file is read, or a program runs: at most timeout_seconds, and FETCH_SECONDS.
         """
         return ""
 
     def key_pair(self, timeout_seconds: float = FETCH_SECONDS) -> KeyPair | None:  # noqa: ARG002 - it is here
-        """The client certificate that comes with the header, None = the configured one; may block."""
+        """The client certificate that belongs to the header, None = the configured one; may block."""
         return None
 
     def rejected(self, started_at: float) -> bool:  # noqa: ARG002 - nothing to forget
         """
-        A request that started then (monotonic) was answered with 401: forget credentials obtained earlier.
+        A request begun at started_at (monotonic) was answered with 401: forget credentials obtained earlier.
 
-        Returns: whether a repetition can carry newer ones.
+        Returns: whether a retry can carry newer ones.
         """
         return False
 
@@ -132,7 +132,7 @@ def read_token(path: str) -> str:
 
 
 class Fetched(NamedTuple):
-    """The answer of a program or a login service; expires_at is Unix time, None = never."""
+    """The answer of a program or login service; expires_at is Unix time, None = never."""
 
     authorization: str = ""
     key_pair: KeyPair | None = None
@@ -147,7 +147,7 @@ class FetchedCredentials(Credentials):
     Credentials from a program or a login service: fetched when first needed, on expiry, after a 401.
 
     At most one fetch runs at a time, in a thread of its own. Every caller that needs its result waits within
-    its own timeout. Later callers wait for a fetch that still runs, and start no second one: fetch itself
+    its own timeout. Later callers wait for a running fetch, and start no second one: fetch itself
     must come to an end.
     State: _outcome of the last fetch that ended, and when; _usable until a 401; _running during a fetch.
     """
@@ -165,11 +165,11 @@ class FetchedCredentials(Credentials):
         self._running = False
 
     def authorization(self, timeout_seconds: float = FETCH_SECONDS) -> str:
-        """The header, fetched if need be."""
+        """The header, fetched if necessary."""
         return self._current(timeout_seconds).authorization
 
     def key_pair(self, timeout_seconds: float = FETCH_SECONDS) -> KeyPair | None:
-        """The key pair, fetched if need be."""
+        """The key pair, fetched if necessary."""
         return self._current(timeout_seconds).key_pair
 
     def rejected(self, started_at: float) -> bool:

@@ -1,10 +1,10 @@
 """
 Credentials of an exec plugin: a program that answers with an ExecCredential.
 
-A plugin has a deadline, and its output has a limit. At its deadline, at a stop and at the end of this process
-we end it together with all processes that it started: they are a process group of their own. Only a plugin
+A plugin has a deadline, and its output a limit. At the deadline, at a stop and at the end of this process
+we end it with all processes that it started, as they are a process group of their own. Only a plugin
 that may ask on a terminal stays in our group, because no other group may read from the terminal. Then an
-interrupt reaches plugin and program, and a deadline ends only the plugin.
+interrupt reaches the plugin and the program, and a deadline ends only the plugin itself.
 Follows: client-go plugin/pkg/client/auth/exec/exec.go, differs: deadline, limit and stop; the program runs in
 the kubeconfig's folder, and gets the cluster as the kubeconfig has it.
 """
@@ -37,7 +37,7 @@ from handloop.seams.locks import new_lock
 _OUTPUT_BYTES: Final = 1 << 20
 _COMPLAINT_CHARACTERS: Final = 2000
 _LOOK_SECONDS: Final = 0.05
-# for requests still to be sent after a stop; less than the time that a process has after a lost lease
+# for requests that are sent after a stop; shorter than the time that a process has after a lost lease
 _STOP_SECONDS: Final = 0.5
 _STOPS: Final = "ended, as the program stops"
 _STDIN: Final = 0
@@ -89,7 +89,7 @@ def fetch_from_plugin(
     Run an exec plugin once.
 
     Args: section is the user's `exec`; cluster is the cluster's entry, {} for a plugin that did not ask for
-    it; relative paths start from folder; stop leaves a running plugin half a second.
+    it; relative paths start from folder; after stop a running plugin has half a second.
     Raises: ConfigError naming the program, with the kubeconfig's install hint when it does not exist.
     Blocks: until the program has ended, at most this many seconds.
     """
@@ -185,7 +185,7 @@ class _PluginProcess:
 
         Raises: _PluginError after `end`.
         """
-        # An end that comes meanwhile waits until there is a process to end.
+        # A call of end() meanwhile waits until a process exists.
         with self._lock:
             if self._is_over:
                 raise _PluginError(_STOPS)
@@ -230,7 +230,7 @@ def _written(
             if stream is not None:
                 selector.register(stream, selectors.EVENT_READ, text)
         while True:
-            # checked before reading: once it has ended, all of its output can be read
+            # checked before reading: once the plugin has ended, all of its output can be read
             has_ended = process.poll() is not None
             ready = selector.select(0 if has_ended else _LOOK_SECONDS)
             for key, _ in ready:
@@ -248,7 +248,7 @@ def _written(
 
 
 def _read_block(descriptor: int, text: bytearray) -> bool:
-    """Add the available bytes. Returns: whether more may come."""
+    """Add the available bytes. Returns: whether more may follow."""
     block = os.read(descriptor, _OUTPUT_BYTES)
     text += block
     if len(text) > _OUTPUT_BYTES:
@@ -285,5 +285,5 @@ def _expiry(timestamp: str | None) -> float | None:
         expires_at = parse_time(timestamp)
     except ValueError as error:
         raise _PluginError(f'answered with a bad expirationTimestamp: "{timestamp}"') from error
-    # what a Go program writes for no value
+    # how a Go program writes a missing value
     return None if expires_at == _GO_ZERO else expires_at

@@ -30,7 +30,7 @@ def in_cluster_possible(environ: Mapping[str, str], folder: str) -> bool:
 
 def in_cluster_server(environ: Mapping[str, str]) -> str:
     """
-    The API server's URL, where in_cluster_possible.
+    The API server's URL, if in_cluster_possible.
 
     Raises: ConfigError for an invalid port.
     """
@@ -52,7 +52,7 @@ def in_cluster_token(folder: str, clock: Clock) -> TokenFile:
 
 
 def in_cluster_ca(folder: str) -> str:
-    """The CA file; "" with a log line when it is not usable, which leaves the system's trust store."""
+    """The CA file; "", after a log line, if it is unusable: then the system's trust store counts."""
     path = str(Path(folder, "ca.crt"))
     try:
         build_context(TLSOptions(ca_file=path))

@@ -24,7 +24,7 @@ from handloop.client.auth.bounded_file import read_bounded
 from handloop.client.errors import ConfigError, ConfigProblem
 
 PIPE_SECONDS: Final = 60.0
-"""The program in `<(...)` may wait for a person to log in."""
+"""Long, as the program in `<(...)` may wait for a person to log in."""
 _DEPTH_LIMIT: Final = 50
 _PATHS: Final = ("certificate_authority", "client_certificate", "client_key", "token_file")
 _RESOLVED_TAGS: Final = ("tag:yaml.org,2002:null", "tag:yaml.org,2002:merge")
@@ -139,7 +139,7 @@ def raw_cluster(text: str, name: str) -> Any:
 
 
 def merge(configs: Iterable[Kubeconfig]) -> Kubeconfig:
-    """The files as one; of several values the first wins."""
+    """The files merged; of several values the first wins."""
     merged = Kubeconfig()
     for config in configs:
         merged = Kubeconfig(

@@ -28,11 +28,11 @@ from handloop.client.errors import ConfigError, ConfigProblem
 from handloop.seams.clock import Clock
 from handloop.seams.seams import Seams
 
-# how often we ask a provider for a newer token; it keeps its own token until that expires
+# how often we ask a provider for a newer token; the provider keeps its token until that expires
 _PROVIDER_SECONDS: Final = 60.0
 _PACKAGE_FIX: Final = "pip install kubernetes; or an exec plugin (gke-gcloud-auth-plugin, kubelogin)"
 _OF_HEADER_NAMES: Final = "!#$&'*+-.^_`|~"
-"""Beside letters and digits. The percent sign is not among them: it begins an encoded character."""
+"""Allowed besides letters and digits. The percent sign is not: it begins an encoded character."""
 
 
 def credentials_for(
@@ -45,7 +45,7 @@ def credentials_for(
     clock: Clock,
 ) -> Credentials:
     """
-    The credentials of requests. What the file holds wins over a program that could be asked.
+    The credentials of requests. Those in the file win over a program.
 
     Args: file is the kubeconfig that defines the user; plugin_cluster returns the cluster's entry, for an
     exec plugin that asks for it; stop ends a running plugin.
@@ -172,7 +172,7 @@ def impersonation_headers(user: User, name: str = "") -> tuple[tuple[str, str], 
         if not value.isprintable():
             what = f'{header} of user "{name}" does not fit in a header'
             raise ConfigError(ConfigProblem.MALFORMED, what, cause="it holds a line break or the like")
-    # bytes of UTF-8, as Go sends them: the transport writes a character for a byte
+    # bytes of UTF-8, as Go sends them: the transport writes one byte per character
     return tuple((header, value.encode().decode("latin-1")) for header, value in headers)
 
 
@@ -205,7 +205,7 @@ def fetch_from_provider(provider: Mapping[str, Any], folder: str, now: float) ->
 
 
 def _document(provider: Mapping[str, Any]) -> dict[str, Any]:
-    """A kubeconfig around the provider, as its package reads only whole ones."""
+    """A kubeconfig that contains the provider, as its package reads only whole kubeconfigs."""
     return {
         "current-context": "login",
         "contexts": [{"name": "login", "context": {"cluster": "login", "user": "login"}}],

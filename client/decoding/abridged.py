@@ -1,8 +1,8 @@
 """
-Kinds of which most objects are decoded in part: a cache of thousands seldom needs all fields of each.
+Decodes most objects of a kind in part: a cache of thousands seldom needs all fields of each.
 
-First every object is decoded into a smaller type: skipping a field costs a fraction of making its value. The
-fields that it has tell whether the whole object is needed; then it is decoded again. So what becomes of an
+First every object is decoded into a smaller type: skipping a field is much cheaper than decoding it. The
+smaller object's fields show whether the whole one is needed; then it is decoded again. So the result for an
 object depends only on its JSON, not on the page or block in which it came.
 """
 
@@ -24,9 +24,9 @@ K = TypeVar("K", bound=Kind)
 
 class AbridgedDecoder(Generic[K]):
     """
-    Decodes single objects, pages and blocks; see the head of this file.
+    Decodes single objects, pages and blocks; see the module's docstring.
 
-    Each method raises what a decoder of msgspec raises. Threads: any.
+    Each method raises as a decoder of msgspec. Threads: any.
     """
 
     def __init__(self, abridged: Abridged[K], hook: Callable[[type, Any], Any]) -> None:

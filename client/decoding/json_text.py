@@ -19,7 +19,7 @@ _VALUES: Final = re.compile(rf'"(?:data|stringData|{re.escape(LAST_APPLIED)})"')
 _DEPTH: Final = 200
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
 _OPENING: Final = b"[{"
-# msgspec's words: a field that was null, and the path to it
+# msgspec's message: a field that was null, and the path to it
 _NULL_AT: Final = re.compile(r"got `null` - at `\$([^`]*)`$")
 _STEP: Final = re.compile(r"\.([^.\[]+)|\[(\d+)\]")
 
@@ -46,7 +46,7 @@ def shown(data: bytes) -> str:
     """
     The first 200 characters in ASCII, control characters escaped: fit for one line of a log.
 
-    It ends where the values of a Secret may begin: the kind may come later, and items of lists have none.
+    Cut before the possible values of a Secret: the kind may come later, and a list's items have none.
     """
     text = data[: _SHOWN_CHARS * 4].decode("utf-8", "backslashreplace")[:_SHOWN_CHARS]
     if values := _VALUES.search(text):

@@ -1,7 +1,7 @@
 """
-List pages: in one pass, and item by item when that fails.
+Decodes list pages: in one pass, and item by item when that fails.
 
-The page is decoded as a whole into typed objects; nothing of its bytes stays alive in them. A page is decoded
+A page is decoded as a whole into typed objects, which keep none of its bytes alive. A page is decoded
 a second time only if an object does not fit, to find that object.
 """
 
@@ -29,9 +29,9 @@ RAW_LIMIT = 65_536
 
 class Undecodable(NamedTuple):
     """
-    An object that does not fit its type: stored under an older schema, or edited by hand.
+    An object that does not fit its type, because it was stored under an older schema, or edited by hand.
 
-    raw is a copy of at most 64 kB of its JSON: it keeps no page alive.
+    raw is a copy of at most 64 kB of its JSON, which keeps no page alive.
     """
 
     key_namespace: str
@@ -48,7 +48,7 @@ class Undecodable(NamedTuple):
 
 def undecodable(raw: bytes, error: Exception) -> Undecodable:
     """
-    The quarantine entry for an object that does not fit its type.
+    The entry for an object that does not fit its type.
 
     Raises: DecodeError when the object has no name or resource version, and so cannot be reported.
     """
@@ -70,7 +70,7 @@ class ListPage(Generic[I]):
     """
     One page of a list.
 
-    resource_version is the list's own, the point a watch continues from; continue_token is None on the last
+    resource_version is the list's own, from which a watch continues; continue_token is None on the last
     page; remaining_item_count is None if the server sends none (last page, or with selectors). narrowed = the
     server says that it has obeyed the shard selector (metadata.shardInfo): False proves nothing.
     """

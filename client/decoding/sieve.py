@@ -1,4 +1,4 @@
-"""Objects that are dropped before more than the names in their metadata is decoded."""
+"""Drops objects after only the names in their metadata have been decoded."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from handloop.client.decoding.json_text import MALFORMED, pruning
 
 
 class Sieve(Protocol):
-    """Which objects of a list or a watch are wanted; the others are foreign. Threads: the reader's."""
+    """Decides which objects of a list or watch are wanted; the others are foreign. Threads: the reader's."""
 
     metadata_first: bool
-    """Whether each object is checked before it is decoded, and not only one that does not fit its type."""
+    """Whether each object is checked before it is decoded; else only those that do not fit their type."""
 
     def keeps(self, namespace: str, uid: str) -> bool:
         """Whether the object is wanted."""
 
 
 class Foreign(NamedTuple):
-    """An object that was dropped: everything up to its resource version has been sent."""
+    """A dropped object: everything up to its resource version has been sent."""
 
     resource_version: str
 
 
 class Names(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """What a sieve and a watch need of the metadata."""
+    """The metadata that a sieve and a watch need."""
 
     namespace: str = ""
     uid: str = ""
@@ -35,7 +35,7 @@ class Names(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 
 
 class Named(msgspec.Struct, frozen=True, gc=False):
-    """An object without all else."""
+    """An object without its other fields."""
 
     metadata: Names = Names()
 
@@ -44,7 +44,7 @@ _decode = pruning(decoder_of(Named).decode)
 
 
 def foreign(raw: bytes, sieve: Sieve | None) -> Foreign | None:
-    """One object's JSON as a dropped object; None if it is wanted, or that cannot be decided."""
+    """One object's JSON as a dropped object; None if the object is wanted, or that cannot be decided."""
     if sieve is None:
         return None
     try:

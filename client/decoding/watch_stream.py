@@ -1,11 +1,11 @@
 """
-A watch: raw blocks in, whole events out.
+Reads a watch: raw blocks in, whole events out.
 
-The bytes are split into lines here: a reader that sees less than the raw bytes cannot tell an end from a cut.
+This module splits the bytes into lines: only a reader of the raw bytes can tell an end from a cut.
 So a line that has no newline when the stream ends is an error, even after a clean end of the transport, and
 is not decoded. All lines of a block are decoded in one pass, straight into typed objects. An ERROR's Status,
 another kind, an object that does not fit, or an unknown event type makes that pass fail; then the block is
-decoded again, line by line. Once a sieve asks for it, a pass over the names in the metadata comes first, and
+decoded again, line by line. If a sieve asks for it, a pass over the names in the metadata comes first, and
 the lines of foreign objects are left out.
 Decision: Whole blocks, not single objects.
 """
@@ -131,7 +131,7 @@ class EventDecoder(Generic[T]):
         return self._decode_block(lines)
 
     def _decode_wanted(self, lines: bytes, sieve: Sieve) -> Decoded[T]:
-        """The events about wanted objects; and the last of the others, if it comes last."""
+        """The events about wanted objects, and the last event if that is about a foreign one."""
         try:
             require_utf8(lines)
             named = _named(lines)
@@ -153,7 +153,7 @@ class EventDecoder(Generic[T]):
             decoded = self._block(lines)
         except (*MALFORMED, DecodeError):
             return self._decode_lines(lines)
-        # if all of a block have name and version, no line is checked by itself: no call per event
+        # if all lines of a block have name and version, none is checked by itself: no call per event
         events = [
             WatchEvent(event.type, event.object)
             for event in decoded
@@ -224,7 +224,7 @@ class EventDecoder(Generic[T]):
 
 
 def lines_of(block: bytes) -> list[bytes]:
-    """The lines of a block that are not empty: one for each event."""
+    """The non-empty lines of a block: one for each event."""
     return [line for line in block.split(b"\n") if line and not line.isspace()]
 
 
@@ -235,7 +235,7 @@ _named = decoder_of(WireEvent[Named]).decode_lines
 
 
 def _is_wanted(event: WireEvent[Named], sieve: Sieve) -> bool:
-    """Whether an event is about a wanted object, or about none."""
+    """Whether an event is about a wanted object, or about no object."""
     if event.type is _BOOKMARK or event.type is _ERROR:
         return True
     names = event.object.metadata
@@ -271,15 +271,15 @@ class WatchStream(Generic[T]):
 
     @property
     def unknown_events(self) -> int:
-        """How many events of a type we do not know were left out."""
+        """How many events of unknown types were left out."""
         return self._decoder.unknown_events
 
     def read(self) -> list[WatchEvent[T]]:
         """
-        The next events, at least one; [] when the server ended the stream as it should.
+        The next events, at least one; [] when the server ended the stream cleanly.
 
-        Raises: TransportError; DecodeError for a line that is not an event, also one cut off by the end.
-        Earlier events have been returned, later ones never are; the stream is closed.
+        Raises: TransportError; DecodeError for a line that is not an event, or was cut off by the end.
+        Earlier events have been returned, later ones are not; the stream is closed.
         Blocks: until events arrive; close() ends it with StreamClosed.
         """
         try:

@@ -1,6 +1,6 @@
 # ruff: noqa: N818 - a class is named after what happened, or after the reason as the server spells it
 """
-Everything that can go wrong between us and the server, as one tree.
+All errors between us and the server, as one tree.
 
     ClientError
         DecodeError             the answer is not what it claims to be
@@ -27,11 +27,11 @@ class ClientError(Exception):
 
 
 class InvalidName(ClientError, ValueError):
-    """A string that no object can have as its name, such as `..` or `a/b`: nothing was sent."""
+    """A string that cannot be an object's name, such as `..` or `a/b`: nothing was sent."""
 
 
 class DecodeError(ClientError):
-    """The server sent bytes that are not the JSON they should be. The client took nothing from them."""
+    """The server sent bytes that are not the expected JSON. The client used none of them."""
 
 
 class ConfigProblem(StrEnum):
@@ -81,7 +81,7 @@ class ConfigError(ClientError):
     """The credential program."""
 
     install_hint: str = ""
-    """The kubeconfig's words on installing it."""
+    """The kubeconfig's hint on installing it."""
 
     def __post_init__(self) -> None:
         super().__init__(self.message)
@@ -105,10 +105,10 @@ class TransportError(ClientError):
     """`METHOD /path`, "" when unknown."""
 
     outcome_unknown: bool = False
-    """A write whose request may have reached the server: look again before repeating it."""
+    """A write that may have reached the server: read the object before repeating it."""
 
     returns_seen: int | None = None
-    """How often the server had come back before, see Reachability; None = unknown."""
+    """How often the server had come back before; see Reachability. None = unknown."""
 
     def __post_init__(self) -> None:
         super().__init__(self.reason)
@@ -129,7 +129,7 @@ class ConnectionBroken(TransportError):
 
 
 class DeadlineExceeded(TransportError):
-    """The answer took longer than the request may take, or a watch was silent for too long."""
+    """The answer took longer than the request's deadline, or a watch was silent for too long."""
 
 
 class NameResolutionError(TransportError):
@@ -141,7 +141,7 @@ class ProxyError(TransportError):
 
 
 class BadAnswer(TransportError):
-    """Not an answer we accept: no HTTP, a redirect, broken gzip or none asked for, a body above the limit."""
+    """Not an answer we accept: not HTTP, a redirect, broken or unrequested gzip, a body above the limit."""
 
 
 class DecompressionBomb(BadAnswer):
@@ -149,7 +149,7 @@ class DecompressionBomb(BadAnswer):
 
 
 class StreamClosed(TransportError):
-    """The stream was closed from this side while, or before, it was read."""
+    """The stream was closed on this side before or during a read."""
 
 
 class Cancelled(TransportError):
@@ -173,7 +173,7 @@ class TLSError(TransportError):
     The server's certificate was not accepted, or ours was not; nothing was sent.
 
     Fields: problem; issuer = who signed the server's certificate; names = what it is for (DNS names and
-    addresses); not_after = its end. "" and () when the certificate could not be had.
+    addresses); not_after = its end. "" and () when the certificate is not available.
     """
 
     _: KW_ONLY
@@ -217,7 +217,7 @@ class APIError(ClientError):
     """Of the object."""
 
     retry_after_seconds: float | None = None
-    """The server's wish; None when it had none."""
+    """The server's Retry-After in seconds; None without one."""
 
     def __init_subclass__(cls, reasons: tuple[str, ...] = (), **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
@@ -288,7 +288,7 @@ class Gone(APIError, reasons=("Gone",)):
 
 
 class Expired(Gone, reasons=("Expired",)):
-    """410 in its other spelling; also an expired continue token."""
+    """410 under its other reason; also an expired continue token."""
 
 
 class RequestEntityTooLarge(APIError, reasons=("RequestEntityTooLarge",)):
@@ -362,7 +362,7 @@ def is_too_large_resource_version(error: Exception) -> bool:
     """
     Whether the server has not yet seen the resource version we asked for.
 
-    A cause shows it; older servers write it into a cause's message, or only into the message of a Timeout.
+    A cause says so; older servers write it into a cause's message, or only into the message of a Timeout.
     """
     if not isinstance(error, APIError):
         return False
@@ -374,6 +374,6 @@ def is_too_large_resource_version(error: Exception) -> bool:
 
 
 def seconds_asked_for(error: BaseException) -> float:
-    """The wait that the server asks for before a new attempt: two minutes at most, 0 for none."""
+    """The wait that the server requests before a new attempt: two minutes at most, 0 for none."""
     wait = error.retry_after_seconds if isinstance(error, APIError) else None
     return min(wait or 0.0, MAX_WAIT_SECONDS)

@@ -10,7 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 _MESSAGE_LIMIT = 2048
-# what a server quotes of an object that does not fit: the value as Go prints it, or the body around it
+# a server quotes an object that does not fit: the value as Go prints it, or the body around it
 _QUOTED = re.compile(
     r'(?<=Invalid value: )"(?:\{|map\[)(?:[^"\\]|\\.)*"|(?<=, got )&.*|(?<=byte of )\.\.\..*', re.DOTALL
 )
@@ -46,7 +46,7 @@ class Status(msgspec.Struct, frozen=True, gc=False):
 
 
 def without_values(status: Status) -> Status:
-    """The answer about a Secret: what a server quotes of it contains values."""
+    """An answer about a Secret without the server's quotations, which contain its values."""
     causes = tuple(replace(each, message=_QUOTED.sub("***", each.message)) for each in status.details.causes)
     message, details = _QUOTED.sub("***", status.message), replace(status.details, causes=causes)
     return replace(status, message=message, details=details)

@@ -1,8 +1,8 @@
 """
 The few facts of an X.509 certificate that a message about it needs.
 
-The standard library shows a certificate only after it has been verified. So the `cryptography` package reads
-one that was refused. Nothing here decides about trust.
+The standard library shows only verified certificates. So the `cryptography` package reads
+a refused one. Nothing here decides about trust.
 """
 
 from __future__ import annotations

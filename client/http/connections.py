@@ -1,8 +1,8 @@
 """
 Connections to one server, with TLS and the proxy's tunnel; idle ones wait for a request.
 
-They are only sockets. urllib3's connections bring a pool and a reader of answers, which cost more per
-watch event than decoding it, and a tenth of the CPU time of a start to load.
+They are only sockets. urllib3's connections have a pool and a reader of answers, which cost more per
+watch event than decoding, and loading them takes a tenth of the CPU time of a start.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Connection:
         self.host_header = host_header
 
     def is_silent(self) -> bool:
-        """Whether nothing has arrived, such as the end of the connection."""
+        """Whether nothing has arrived, not even the end of the connection."""
         with _Selector() as selector:
             selector.register(self.sock, selectors.EVENT_READ)
             return not selector.select(0)
@@ -134,7 +134,7 @@ def _connected(route: Route, deadline: float) -> DeadlineSocket:
 
 def _tunnelled(sock: Any, route: Route, proxy: SplitResult, context: ssl.SSLContext) -> Any:
     """
-    The socket, once the proxy passes all on to the server. TLS with the proxy itself trusts the system's CAs.
+    The socket, once the proxy forwards to the server. TLS with the proxy itself trusts the system's CAs.
 
     Raises: OSError with the words `Tunnel connection failed` when the proxy refuses; HTTPException.
     """
@@ -193,8 +193,8 @@ class Connections:
     """
     Lends connections: each belongs to one thread at a time.
 
-    State: _idle, most recently used last, so that the few that are needed stay warm and the others expire;
-    _closed ends the keeping. Threads: any; nothing is closed or opened under the lock.
+    State: _idle, the most recently used last, so that the few needed ones stay warm and the others expire;
+    once _closed, none is kept. Threads: any; nothing is closed or opened under the lock.
     """
 
     def __init__(self, route: Route, contexts: TLSContexts | None) -> None:
@@ -208,7 +208,7 @@ class Connections:
         weakref.finalize(self, _close_all, self._idle)
 
     def take_idle(self, key_pair: KeyPair | None) -> Connection | None:
-        """A used connection that is still open, or None."""
+        """An idle connection that is still open, or None."""
         _, generation = self._context(key_pair)
         while True:
             with self._lock:

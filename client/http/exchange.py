@@ -2,8 +2,8 @@
 One request and its answer on an open connection: head, body block by block, and the end of a stream.
 
 httptools (llhttp, the parser of Node.js) separates heads, chunks and bodies, as strictly as RFC 9112. The
-readers of urllib3 and http.client take a body that is cut in its last bytes and some malformed chunks for
-whole answers, know no deadline over a request, and cost more per watch event than decoding it.
+readers of urllib3 and http.client accept a body that is cut in its last bytes and some malformed chunks as
+whole answers, have no deadline for a whole request, and cost more per watch event than decoding it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from handloop.client.http.sockets import arm
 from handloop.seams.locks import new_lock
 
 BLOCK_BYTES: Final = 65_536
-# all bytes that are not body: a head, chunk sizes with extensions, trailers
+# the limit on all bytes other than the body: head, chunk sizes with extensions, trailers
 _LIMIT_WITHOUT_BODY: Final = 262_144
 _SHORT_BYTES: Final = 4 << 20
 _LOCK_RANK: Final = 98
@@ -52,7 +52,7 @@ def exchange(
     """
     Send a request and read the head of its answer; the caller has armed the socket.
 
-    Args: answer_deadline replaces the deadline of the sending once the request has left, None = no change.
+    Args: answer_deadline replaces the sending deadline once the request is sent, None = no change.
     Raises: OSError, ConnectionBroken, BadAnswer; ValueError for a target or header that breaks its line.
     """
     sock = connection.sock
@@ -134,7 +134,7 @@ class Answer:
         return piece
 
     def inflate(self) -> None:
-        """Take the body for gzip; what the headers say about its encoding and length is no longer true."""
+        """Read the body as gzip; the headers about its encoding and length are no longer true."""
         self._inflater = Inflater()
         for name in ("Content-Encoding", "Content-Length"):
             self.headers.pop(name, None)
@@ -224,7 +224,7 @@ def read_whole(source: Answer | HTTPStream, limit: int) -> bytes:
 
     Raises: BadAnswer for more than limit bytes; as read_block.
     """
-    # it grows in place and gives its own bytes away: twice the body would make malloc return memory each time
+    # it grows in place and hands over its own bytes: a copy would make malloc return memory each time
     body = BytesIO()
     while block := source.read_block():
         if body.tell() + len(block) > limit:
@@ -240,7 +240,7 @@ class HTTPStream:
     State: under _lock, _reading is true while the reader is in a read, and _over once nothing is read any
     more; _ended, the reader's own, is true once the body was read to its clean end. The reader closes the
     connection with its last read. close() does so only between reads: closing the connection under a thread
-    that sits in a receive could hand its file descriptor to another connection.
+    that is in a receive could give its file descriptor to another connection.
     Threads: one reads; any closes, by shutting the socket down, which wakes the reader.
     """
 
@@ -287,7 +287,7 @@ class HTTPStream:
             raise self._explain(error) from error.__cause__
 
     def close(self) -> None:
-        """Give the connection up, from any thread, any number of times."""
+        """Close the stream, from any thread, any number of times."""
         with self._lock:
             if self._over:
                 return
@@ -300,7 +300,7 @@ class HTTPStream:
             self._let_go()
 
     def _leave(self, *, over: bool) -> bool:
-        """The reader has left its read; returns whether close() was called meanwhile."""
+        """Record that the reader has left its read. Returns: whether close() was called meanwhile."""
         with self._lock:
             self._reading = False
             closed = self._over

@@ -86,7 +86,7 @@ def explain(error: Exception, attempt: Attempt) -> TransportError:
 
 
 def cause_of(error: Exception) -> BaseException | None:
-    """What to raise the explained error from. An error that was its own cause would keep its frames alive."""
+    """The cause of the explained error. An error that is its own cause would keep its frames alive."""
     return error.__cause__ if isinstance(error, TransportError) else error
 
 
@@ -130,7 +130,7 @@ def _tls_error(error: ssl.SSLError, attempt: Attempt) -> TLSError:
     """The TLSError for a failed handshake; the probe is asked only about a refused certificate."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return _refused_certificate(error, attempt.verified_name, attempt.probe())
-    # an error that OpenSSL did not make has no reason
+    # an error that OpenSSL did not raise has no reason
     reason = getattr(error, "reason", None) or ""
     spelled = reason.replace("_", " ").lower()
     if any(alert in reason for alert in _CLIENT_ALERTS):

@@ -13,7 +13,7 @@ from typing import Final
 from handloop.client.errors import BadAnswer, ConnectionBroken, DecompressionBomb
 
 _PIECE_BYTES: Final = 1 << 20
-# lists of like objects shrink 10 to 30 times; padding of one character 650 times, so some of it is free
+# lists of similar objects shrink 10 to 30 times, padding of one character 650 times: so some is allowed
 _MOST_TIMES: Final = 100
 _FREE_BYTES: Final = 64 << 20
 _GZIP: Final = 16 + zlib.MAX_WBITS
@@ -23,8 +23,8 @@ class Inflater:
     """
     Deflated bytes in, inflated pieces out.
 
-    A member may inflate to 64 MiB, beyond that to 100 times its size. What all members make together is for
-    the reader to limit, as of a plain body.
+    A member may inflate to 64 MiB, or to 100 times its size if that is more. The reader limits the total of
+    all members, as it does for a plain body.
     State: _input = bytes that are not inflated yet; _taken and _given = bytes of the member so far, deflated
     and inflated. Threads: the reader's.
     """
@@ -40,7 +40,7 @@ class Inflater:
 
     def take(self) -> bytes:
         """
-        All that the input inflates to, at most 1 MiB at once; b"" when it needs more input.
+        The inflated input, at most 1 MiB at once; b"" when more input is needed.
 
         Raises: DecompressionBomb; BadAnswer for bytes that are not gzip.
         """
@@ -55,7 +55,7 @@ class Inflater:
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def finish(self) -> None:
-        """The body has ended. Raises: ConnectionBroken inside a member."""
+        """Check that the body ended cleanly. Raises: ConnectionBroken inside a member."""
         if self._taken and not self._member.eof:
             raise ConnectionBroken("the answer was cut off inside its gzip")
 

@@ -14,7 +14,7 @@ class Headers(MutableMapping[str, str]):
         self.update(fields or {})
 
     def add(self, name: str, value: str) -> None:
-        """One more field."""
+        """Add a field."""
         before = self._fields.get(name.lower())
         self._fields[name.lower()] = (name, value) if before is None else (before[0], f"{before[1]}, {value}")
 
@@ -58,7 +58,7 @@ class Stream(Protocol):
         The next bytes as they came, b"" at the clean end.
 
         Raises: ConnectionBroken when the connection ends first, DeadlineExceeded after silence, StreamClosed
-        when close() came first or meanwhile; other TransportErrors.
+        when close() was called before or meanwhile; other TransportErrors.
         Blocks: for at least one byte.
         """
 

@@ -2,7 +2,7 @@
 Sockets that are connected, and used, within a deadline.
 
 A timeout on a socket starts over with every receive, so a server that drips one byte a second is never too
-slow for it. These sockets look at a point in time before each receive and send, also beneath TLS. The
+slow for it. These sockets check a deadline before each receive and send, also beneath TLS. The
 system's resolver has no deadline of its own either, so a thread asks it.
 """
 
@@ -27,7 +27,7 @@ class _Deadline:
     idle_seconds: float | None = None
 
     def arm(self, *, deadline: float | None, idle_seconds: float | None = None) -> None:
-        """Set both; they hold from the next receive or send."""
+        """Set both limits, from the next receive or send on."""
         self.deadline = deadline
         self.idle_seconds = idle_seconds
         if deadline is None:
@@ -81,7 +81,7 @@ class DeadlineSSLSocket(ssl.SSLSocket, _Deadline):
 
 
 def with_deadline(plain: socket.socket) -> DeadlineSocket:
-    """Take a connected socket over; plain is detached."""
+    """Take over a connected socket; plain is detached."""
     timeout = plain.gettimeout()
     sock = DeadlineSocket(plain.family, plain.type, plain.proto, fileno=plain.detach())
     sock.settimeout(timeout)
@@ -122,7 +122,7 @@ class Address(NamedTuple):
 
 def resolve(host: str, port: int, *, deadline: float, spawn: Spawn = spawn_thread) -> list[Address]:
     """
-    The addresses of host; a literal address needs no resolver.
+    The addresses of host; a literal IP address needs no resolver.
 
     Args: deadline in monotonic time.
     Raises: socket.gaierror; TimeoutError at the deadline (the asking thread lives until its answer comes).
@@ -176,7 +176,7 @@ def connect(addresses: list[Address], *, deadline: float) -> socket.socket:
     try:
         raise error
     finally:
-        del error  # else the error would keep this frame, and the frame the error
+        del error  # else the error and this frame would keep each other alive
 
 
 def _connect_one(address: Address, deadline: float) -> socket.socket:

@@ -49,16 +49,16 @@ _VERSION: Final = re.compile(
 )
 _BESIDE: Final = ("PodDisruptionBudget", "PrometheusRule", "Service", "ServiceMonitor")
 _OPTIONAL: Final = "monitoring.coreos.com"
-"""The API group of the Prometheus operator. A cluster without it must take the rest of the bundle."""
+"""The API group of the Prometheus operator. A cluster without it must accept the rest of the bundle."""
 _CHANNEL: Final = re.compile("[A-Za-z0-9][-._A-Za-z0-9]*", re.ASCII)
 _MAX_NAME: Final = 63
 
 
 def run_bundle(operator: Operator, arguments: Sequence[str]) -> int:
     """
-    Write the bundle of an operator, by the files of the working directory.
+    Write the bundle of an operator, from the files of the working directory.
 
-    Returns: the exit code. Raises: SystemExit of argparse, after its help or its words on bad arguments;
+    Returns: the exit code. Raises: SystemExit of argparse, after its help or a message about bad arguments;
     SetUpError.
     """
     given = _parser(operator).parse_args(arguments)
@@ -108,7 +108,7 @@ def _release(operator: Operator, given: argparse.Namespace) -> Release:
         _options(operator, deployment["spec"]["template"]["spec"]["containers"][0]),
         deployment["metadata"]["name"],
     )
-    # OLM refuses what the build of a checkout adds to it
+    # OLM refuses what the build of a checkout adds to the version
     version = given.version or operator.version().partition("+")[0] or project.version
     kinds = {(kind.resource.api_version, kind.resource.kind): kind for kind in declared_kinds(options)}
     return Release(
@@ -129,7 +129,7 @@ def _release(operator: Operator, given: argparse.Namespace) -> Release:
 
 
 def _options(operator: Operator, container: Mapping[str, Any]) -> Options:
-    """The options of the Deployment's container. Raises: UsageError for what keeps it from OLM's choice."""
+    """The options of the Deployment's container. Raises: UsageError for an option that OLM must choose."""
     options = container_options(operator, container)
     if options.namespace:
         raise UsageError(
@@ -147,9 +147,9 @@ def _options(operator: Operator, container: Mapping[str, Any]) -> Options:
 
 def _with_webhook_of_olm(options: Options, deployment: str) -> Options:
     """
-    The options of a program that converts, with what OLM brings: the Service and the certificate.
+    The options with OLM's Service and certificate, if the program converts; else unchanged.
 
-    Raises: UsageError where the Deployment says another place.
+    Raises: UsageError if the Deployment sets its own, or if the Service's name is too long.
     """
     if not any_is_converted(declared_kinds(options)):
         return options
@@ -169,7 +169,7 @@ def _with_webhook_of_olm(options: Options, deployment: str) -> Options:
 
 
 def _checked(name: str, flag: str, version: str) -> str:
-    """The version. Raises: UsageError for one that OLM does not take, or that makes too long a name."""
+    """The version. Raises: UsageError for one that OLM refuses, or that makes the name too long."""
     if not _VERSION.fullmatch(version):
         problem = f'"{version}" is not a semantic version' if version else "no version is known"
         raise UsageError(problem, fix=f"{flag} 1.2.3, or 1.2.3-rc.1")
@@ -187,7 +187,7 @@ def _replaced(name: str, replaces: str, version: str) -> str:
 
 
 def _files(release: Release, given: argparse.Namespace) -> dict[str, str]:
-    """The files of a bundle by path. Raises: UsageError, OSError, YAMLError for the base."""
+    """The files of a bundle by path. Raises: UsageError, OSError; YAMLError for the base."""
     manifest = cluster_service_version(release)
     if given.base:
         for document in read_documents(Path(given.base)):
@@ -226,7 +226,7 @@ def _files(release: Release, given: argparse.Namespace) -> dict[str, str]:
 
 
 def _beside(release: Release, folder: Path) -> Iterator[dict[str, Any]]:
-    """The objects that OLM installs with the Deployment, in its namespace; but for the webhook's Service."""
+    """The objects that OLM installs in the Deployment's namespace, except for the webhook's Service."""
     webhook = webhook_service(replace(release.options, webhook_service="")).name
     for path in sorted(folder.glob("*/*.yaml")):
         for document in read_documents(path):
@@ -237,7 +237,7 @@ def _beside(release: Release, folder: Path) -> Iterator[dict[str, Any]]:
                     raise UsageError(
                         f"{path} has a {document['kind']} without a name", "give it metadata.name"
                     )
-                # the job stays the same: it is the Service's name
+                # the metric's label `job` stays the same: it is the Service's name
                 namespace = release.deployment["metadata"].get("namespace", "")
                 text = json.dumps({**document, "metadata": metadata})
                 yield json.loads(text.replace(f'namespace=\\"{namespace}\\",', ""))
@@ -249,7 +249,7 @@ def _named(manifest: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _merged(made: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Fields of both, at any depth; given's win."""
+    """The fields of both, at any depth; where both have one, given's wins."""
     return {**made} | {
         name: _merged(made[name], value)
         if isinstance(value, Mapping) and isinstance(made.get(name), Mapping)
@@ -259,7 +259,7 @@ def _merged(made: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _refuse_links(folder: Path, files: Iterable[str]) -> None:
-    """Raises: UsageError where a file would be written outside, or over something else."""
+    """Raises: UsageError if a file would be written outside the folder, or over something else."""
     for path in (folder / name for name in files):
         for link in (path.parent, path):
             if link != folder and link.is_symlink():
@@ -267,7 +267,7 @@ def _refuse_links(folder: Path, files: Iterable[str]) -> None:
 
 
 def _outdated(folder: Path, name: str, files: Iterable[str]) -> list[Path]:
-    """The files of an earlier run for a kind or name that is gone: OLM would install them."""
+    """The files of an earlier run, for kinds or names that no longer exist: OLM would install them."""
     current = {folder / path for path in files}
     return [
         path

@@ -2,7 +2,7 @@
 `chart`: a Helm chart of an operator, and one of its CRDs, from the types, the declared access and the files
 of `manifests`. The same input gives the same bytes.
 
-Each choice of kustomize's overlays is a value, and a file below `manifests` becomes the template of its name.
+Each choice of kustomize's overlays is a value, and a file below `manifests` becomes a template of that name.
 
 Follows: charts of apiVersion v2. Helm installs what is in a folder crds/ and never upgrades it, so the
 definitions are templates of a chart of their own.
@@ -55,9 +55,9 @@ _PLAIN: Final = (".json", ".tpl", ".txt", "values.yaml")
 
 def run_chart(operator: Operator, arguments: Sequence[str]) -> int:
     """
-    Write the charts of an operator, by the files of the working directory.
+    Write the charts of an operator, from the files of the working directory.
 
-    Returns: the exit code. Raises: SystemExit of argparse, after its help or its words on bad arguments;
+    Returns: the exit code. Raises: SystemExit of argparse, after its help or a message about bad arguments;
     SetUpError.
     """
     given = _parser(operator).parse_args(arguments)
@@ -122,7 +122,7 @@ def _read(operator: Operator, given: argparse.Namespace) -> ChartSource:
 
 
 def _refuse_lease(options: Options) -> None:
-    """Raises: UsageError for a lease with another name or namespace than the release's."""
+    """Raises: UsageError for a lease whose name or namespace is not the release's."""
     for name, usual in (
         ("leader_elect_resource_name", options.operator.name),
         ("leader_elect_resource_namespace", SOMEWHERE),
@@ -151,7 +151,7 @@ def _refuse_nameless(place: str, documents: Sequence[Mapping[str, Any]]) -> None
 
 
 def _patch(path: Path) -> list[dict[str, Any]]:
-    """The operations of a JSON patch that add something; none without the file."""
+    """The operations of a JSON patch that add something; [] without the file."""
     found = from_yaml(path.read_text(encoding="utf-8"))[0] if path.exists() else []
     return [one for one in found if isinstance(one, dict) and one.get("op") == "add"]
 
@@ -186,7 +186,7 @@ def _values_files(chart: str, values: Mapping[str, Value], header: str) -> dict[
 
 
 def _values(source: ChartSource) -> dict[str, Value]:
-    """The values of the choices that this operator has."""
+    """The chart's values for the choices that this operator has."""
     options = source.options
     choices = {
         "podDisruptionBudget": any(
@@ -228,7 +228,7 @@ def _head(source: ChartSource, name: str, description: str) -> str:
         "type": "application",
         "version": source.version,
         "appVersion": source.version,
-        # also a server that calls itself v1.36.3-gke.100
+        # -0 also allows a server that calls itself v1.36.3-gke.100
         "kubeVersion": ">= {}.{}.0-0".format(*OLDEST),
         "keywords": list(project.keywords),
         "home": project.urls.get("Homepage", ""),
@@ -271,7 +271,7 @@ def _notes(source: ChartSource) -> str:
 
 
 def _outdated(folder: Path, name: str, files: Iterable[str]) -> list[Path]:
-    """The templates of an earlier run that are gone: helm would install them."""
+    """The templates of an earlier run that this one did not write: helm would install them."""
     current, header = {folder / path for path in files}, _HEADER.format(name=name)
     charts = (name, f"{name}-crds")
     return [

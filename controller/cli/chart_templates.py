@@ -1,7 +1,7 @@
 """
-The templates of an operator's chart: what `manifests` says, with its names, namespace and choices left open.
+The templates of an operator's chart: the content of `manifests`, with names, namespace and choices left open.
 
-An object is called as the release, or NAME-metrics as RELEASE-metrics. A release called as the operator gives
+Objects get the release's name; NAME-metrics becomes RELEASE-metrics. A release with the operator's name gives
 what kustomize gives.
 """
 
@@ -28,7 +28,7 @@ FOLDERS: Final = {
     "network-policy": "($.Values.networkPolicy).enabled",
     "prometheus": "($.Values.monitoring).enabled",
 }
-"""The folders of `manifests` with objects of the operator, and when they are included."""
+"""The folders of `manifests` with objects of the operator, and the condition under which each is included."""
 _APP: Final = "app.kubernetes.io/name"
 _MADE: Final = ("rbac/role.yaml", "rbac/user_roles.yaml")
 _OF_HELM: Final = ("Namespace", "Kustomization", "Component")
@@ -39,7 +39,7 @@ _SOME_NAMESPACE: Final = "each-namespace"
 _LABELS: Final = ("labels", "matchLabels", "selector")
 _NAMED: Final = ("metadata", "roleRef", "subjects", "configMap", "configMapRef", "secretRef")
 _NAMES: Final = ("serviceAccountName", "secretName", "resourceNames")
-"""Fields, and fields with a `name`, in which the operator's name is that of an object."""
+"""Fields, and fields with a `name`, in which the operator's name is the name of an object."""
 _MODES: Final = re.compile("--?(leader-elect|shards|namespace|all-namespaces)(=.*)?|-(n)(?!amespace)(.*)|-A")
 _OF_VALUES: Final = ("leader_elect", "shards", "namespace")
 """The options whose values the chart has: neither arguments nor variables may say otherwise."""
@@ -56,7 +56,7 @@ _WEBHOOK_CERTIFICATE_PATCH: Final = (
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChartSource:
     """
-    What the charts are made of.
+    The parts from which the charts are made.
 
     Args: options are those of the Deployment's container; objects are the documents of `manifests`, and
     patches what its JSON patches add,
@@ -74,7 +74,7 @@ class ChartSource:
 
     @property
     def name(self) -> str:
-        """The operator's."""
+        """The operator's name."""
         return self.options.operator.name
 
     @property
@@ -89,7 +89,7 @@ class ChartSource:
         return any_is_converted(declared_kinds(self.options))
 
     def template(self) -> HelmTemplate:
-        """For what this says."""
+        """A template for all of these documents."""
         kinds = [definition_of(kind, self.options) for kind in declared_kinds(self.options)]
         return HelmTemplate(json.dumps([kinds, self.deployment, self.objects, self.patches, self.dashboard]))
 
@@ -136,7 +136,7 @@ class _Templates:
         self._system = re.compile(rf"(?<![\w.-]){re.escape(source.name)}-system(?![\w-])")
 
     def files(self) -> Iterator[tuple[str, str]]:
-        """File name and text of each."""
+        """The file name and text of each."""
         source = self._source
         yield "deployment.yaml", self._rendered(self._deployment())
         yield "roles.yaml", self._roles()
@@ -155,7 +155,7 @@ class _Templates:
             yield "dashboard.yaml", where(FOLDERS["prometheus"], self._rendered(self._dashboard()))
 
     def _object(self, document: Mapping[str, Any]) -> str:
-        """One of the project's objects. Where namespaces are watched, the binding is in each."""
+        """One of the project's objects. With watched namespaces, each of them has the binding."""
         if document["kind"] == "PodDisruptionBudget":
             return where("($.Values.podDisruptionBudget).enabled", self._rendered(document))
         text = self._rendered(document)
@@ -167,12 +167,12 @@ class _Templates:
         return where(self._of_cluster(), text) + each
 
     def _of_cluster(self) -> str:
-        """When a cluster-wide role exists; "" = always: with namespaces, for cluster-scoped access."""
+        """The condition of the cluster-wide role; "" = always, as cluster-scoped access needs it."""
         made = [(one["kind"], one["metadata"]["name"]) for one in self._made(_SOME_NAMESPACE, shards=0)]
         return "" if ("ClusterRole", self._source.name) in made else "not $.Values.namespaces"
 
     def _roles(self) -> str:
-        """The roles for each choice of shards, which are for all namespaces, and of namespaces."""
+        """The roles for each choice of shards, which cover all namespaces, and of namespaces."""
         slots = self._source.options.shards or 1
         sharded = self._made("", shards=slots, leader_elect=False)
         some = self._made(_SOME_NAMESPACE, shards=0, leader_elect=True)
@@ -272,7 +272,7 @@ class _Templates:
 
     def _set_container(self, container: dict[str, Any]) -> None:
         template, image = self._template, "$.Values.image"
-        # a number from a values file is a float64, which would be printed as 2.0260101e+07
+        # Helm reads a number from a values file as a float64, and would print it as 2.0260101e+07
         number = f'kindIs "float64" {image}.tag'
         tag = f"ternary (int64 {image}.tag) ({image}.tag | default $.Chart.AppVersion) ({number})"
         version = f'ternary (printf ":%v" ({tag})) (printf "@%v" {image}.digest) (empty {image}.digest)'
@@ -288,7 +288,7 @@ class _Templates:
                 container[field] = one["value"]
 
     def _args(self, args: Sequence[str]) -> str:
-        """The container's, in their order; those of the mode, and of the namespaces, follow the values."""
+        """The container's arguments, in order; those for the mode and the namespaces follow the values."""
         mode = (
             "{{- if $.Values.shards }}\n- --shards={{ $.Values.shards | int64 }}\n"
             "{{- else if $.Values.leaderElection }}\n- --leader-elect\n{{- end }}\n"
@@ -323,7 +323,7 @@ class _Templates:
         )
 
     def _set_list(self, above: dict[str, Any], name: str) -> None:
-        """A list with the items of the choices, and with those of the value of its name, if there is one."""
+        """A list with the choices' items, and with the items of the value of the same name, if one exists."""
         items = above.pop(name, None) or []
         if name == "env":
             operator = self._source.options.operator
@@ -346,7 +346,7 @@ class _Templates:
             yield where(condition, self._template.item(value))
 
     def _patched(self, name: str) -> Iterator[tuple[str, Any]]:
-        """What patches add to a list, with the condition of each."""
+        """The items that patches add to a list, each with its condition."""
         for patch, condition in self._choices():
             for one in patch:
                 if str(one["path"]).endswith(f"{name}/-"):
@@ -367,6 +367,6 @@ class _Templates:
         return {**item, "secret": {"secretName": self._template.inline(f"{condition} | quote")}}
 
     def _with(self, value: str, expression: str, of: str = "") -> str:
-        """Fields of a value, left out when it is empty. Args: of comes before it."""
+        """The fields of a value; none when it is empty. Args: of comes before the value in `with`."""
         shown = self._template.nindent(f"{expression} | toYaml")
         return f"{{{{- with {of}$.Values.{value} }}}}\n{shown}\n{{{{- end }}}}"

@@ -1,4 +1,4 @@
-"""The values of an operator's chart: each with its default, what people read about it, and what it may be."""
+"""The values of an operator's chart: each with its default, its description and its schema."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class Value(NamedTuple):
 
 def values_of(pod: Mapping[str, Any], defaults: Mapping[str, Any], parts: Sequence[str]) -> dict[str, Value]:
     """
-    The values of a chart, their defaults as a Deployment has them.
+    The values of a chart, with a Deployment's settings as their defaults.
 
-    Args: pod is its pod's spec; defaults are those of replicas, leaderElection, shards, namespaces and
+    Args: pod is the spec of its pod; defaults are those of replicas, leaderElection, shards, namespaces and
     the image; parts are the choices that this operator has, of webhook, monitoring and others.
     """
     container = pod["containers"][0]
@@ -112,7 +112,7 @@ def values_file(values: Mapping[str, Value], header: str) -> str:
 
 
 def values_schema(values: Mapping[str, Value]) -> str:
-    """`values.schema.json`: an unknown value is an error, except for those of a chart around it."""
+    """`values.schema.json`: an unknown value is an error, except for a parent chart's."""
     schema = _schema(Value(None, "", {}, values))
     schema["properties"] |= {"global": _OBJECT, "enabled": _ENABLED}
     return json.dumps({"$schema": "http://json-schema.org/draft-07/schema#", **schema}, indent=2) + "\n"

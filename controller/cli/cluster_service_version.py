@@ -37,7 +37,7 @@ _SOME_NAMESPACES: Final = ("OwnNamespace", "SingleNamespace", "MultiNamespace")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Release:
     """
-    One version of an operator. Nothing here loads or runs it.
+    One version of an operator. Nothing here loads or runs the operator.
 
     Args: options are those of its Deployment's container; deployment is the manifest; version and replaces
     are semantic versions, replaces "" = none; samples are manifests of its kinds.
@@ -53,7 +53,7 @@ class Release:
 
     @property
     def name(self) -> str:
-        """The operator's name, which is the package's in a catalog."""
+        """The operator's name, which is the package's name in a catalog."""
         return self.options.operator.name
 
     @property
@@ -97,7 +97,7 @@ def cluster_service_version(release: Release) -> dict[str, Any]:
         "kind": "ClusterServiceVersion",
         "metadata": {
             "name": f"{release.name}.v{release.version}",
-            # OLM puts it where the operator is installed
+            # OLM sets the namespace: that in which the operator is installed
             "namespace": "placeholder",
             "annotations": {
                 "alm-examples": json.dumps(_examples(release.samples), indent=2),
@@ -116,7 +116,7 @@ def _description(release: Release, kinds: Sequence[type[Any]]) -> str:
 
 
 def _told(kind: type[Any]) -> str:
-    """The CRD's description of a kind."""
+    """The description of a kind in its CRD."""
     schema = custom_resource_definition(kind)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     text: str = schema.get("description", "") or f"A {kind.resource.kind}."
     return text
@@ -148,7 +148,7 @@ def _install(release: Release) -> dict[str, Any]:
     spec = _deployment_spec(release)
     account = spec["template"]["spec"].get("serviceAccountName", "default")
     access = declared_access(replace(release.options, leader_elect_resource_namespace=""))
-    # optional cluster-wide access is not asked for by an installation for one namespace
+    # an installation for one namespace does not request optional cluster-wide access
     made = roles([each for each in access if not each.optional], namespaces=("",), name=release.name)
 
     def rules(kind: str) -> list[dict[str, Any]]:
@@ -161,7 +161,7 @@ def _install(release: Release) -> dict[str, Any]:
 
 
 def _webhooks(release: Release, kinds: Sequence[type[Any]]) -> Iterator[dict[str, Any]]:
-    """The webhook that converts: OLM makes its Service and certificate, and puts both into definitions."""
+    """The conversion webhook: OLM makes its Service and certificate, and puts both into the definitions."""
     converted = sorted(kind.resource.group_resource for kind in kinds if is_converted(kind))
     if converted:
         yield {
@@ -178,7 +178,7 @@ def _webhooks(release: Release, kinds: Sequence[type[Any]]) -> Iterator[dict[str
 
 
 def _deployment_spec(release: Release) -> dict[str, Any]:
-    """The Deployment's, with the image of the release, and what OLM chooses: namespaces, Service, files."""
+    """The Deployment's spec, with the release's image and OLM's choices: namespaces, Service, files."""
     spec: dict[str, Any] = copy.deepcopy(release.deployment["spec"])
     container = spec["template"]["spec"]["containers"][0]
     container["image"] = release.image

@@ -82,7 +82,7 @@ def _no_context(error: ConfigError) -> Problem:
 
 
 def _one_line(words: str) -> str:
-    """A text in one line: the output of an exec plugin, or a kubeconfig's hint on it, may be a paragraph."""
+    """A text in one line: an exec plugin's output, or a kubeconfig's hint about it, may be a paragraph."""
     return " ".join(words.split()) if "\n" in words else words
 
 
@@ -218,7 +218,7 @@ class _Claims(msgspec.Struct):
 
 def expired_credentials(config: ClientConfig, now: float) -> str:
     """
-    `token expired 3 h ago` or `client certificate expired 12 d ago`; "" when not, or not known.
+    `token expired 3 h ago` or `client certificate expired 12 d ago`; "" if neither, or if that is unknown.
 
     Args: now in Unix seconds.
     """
@@ -246,7 +246,7 @@ def token_end(authorization: str) -> float | None:
 
 
 def certificate_end(pair: KeyPair) -> float | None:
-    """When a client certificate expires, in Unix seconds; None when there is none, or it cannot be read."""
+    """When a client certificate expires, in Unix seconds; None without one, or if it cannot be read."""
     try:
         pem = pair.certificate or (read_file(pair.certificate_file) if pair.certificate_file else b"")
         first, end, _ = pem.partition(_END)

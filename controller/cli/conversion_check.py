@@ -1,4 +1,4 @@
-"""What a server says about the versions of a kind: whether it converts objects, and who asks for old ones."""
+"""Asks a server about a kind's versions: whether it converts objects, and which old ones clients request."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LABEL: Final = re.compile(r'(\w+)="([^"]*)"')
 
 
 class Conversion(NamedTuple):
-    """What was found of a version; problem "" = it is converted, or there is no object to try."""
+    """The result for a version; problem "" = objects are converted, or none exists to try."""
 
     subject: str
     problem: str = ""
@@ -29,7 +29,7 @@ class Conversion(NamedTuple):
 
 def conversions(client: Client, kind: type[Kind], clock: Clock) -> Iterator[Conversion]:
     """
-    The definition of a kind, and one of its objects read in each older version.
+    Check the definition of a kind, and read one of its objects in each older version.
 
     A kind whose versions are not joined by functions has nothing to check. Blocks: for a request each.
     """
@@ -62,7 +62,7 @@ def conversions(client: Client, kind: type[Kind], clock: Clock) -> Iterator[Conv
 
 def asked_for(client: Client, kinds: Iterable[type[Kind]]) -> Iterator[str]:
     """
-    The older versions that somebody has asked the server for since it started: `sites.example.org/v1beta1`.
+    The older versions that clients have requested since the server started: `sites.example.org/v1beta1`.
 
     Nothing where the server does not show its metrics. Blocks: for a request.
     """

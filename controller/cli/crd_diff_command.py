@@ -137,7 +137,7 @@ def _progress(name: str) -> Callable[[int], None]:
 
 
 def _document(found: Mapping[str, Sequence[Finding]]) -> str:
-    """A list for programs; with several definitions each message begins with a name."""
+    """A JSON list; with several definitions each message begins with the definition's name."""
     many = len(found) > 1
     items = [
         (replace(each, message=f"{name}: {each.message}") if many else each).document()

@@ -19,7 +19,7 @@ def declared_kinds(options: Options) -> tuple[type[Any], ...]:
 
 
 def written_kinds(options: Options) -> tuple[type[Any], ...]:
-    """The types of other programs' kinds whose objects are made or changed."""
+    """The types of other programs' kinds whose objects are created or changed."""
     ours = {kind.resource for kind in declared_kinds(options)}
     changed = {one.resource for one in declared_access(options) if not _CHANGES.isdisjoint(one.verbs)}
     kinds = dict.fromkeys(kind for setup in options.setups() for kind in setup.written)
@@ -27,10 +27,10 @@ def written_kinds(options: Options) -> tuple[type[Any], ...]:
 
 
 def declared_access(options: Options) -> tuple[Access, ...]:
-    """All access that the program will use. Leases are in "" while their namespace is not known."""
+    """All access that the program will use. Leases are in "" if their namespace is not known."""
     namespace = options.leader_elect_resource_namespace
     lease = leader_election_access(options.leader_elect_resource_name, namespace)
-    # to leave out the namespaces of other replicas, it must know their names
+    # to leave out the namespaces of other replicas, the program must know their names
     whole = not options.namespaces
     others = (LISTING_NAMESPACES,) if options.shards_by == "namespace" else ()
     return (

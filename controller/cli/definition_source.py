@@ -17,12 +17,12 @@ from handloop.client.config import ClientConfig
 from handloop.client.transport import HTTPTransport
 
 Definitions = dict[str, Mapping[str, Any]]
-"""By their names: `sites.example.org`."""
+"""Definitions by their names, such as `sites.example.org`."""
 
 CLUSTER: Final = "cluster"
 _GIT: Final = "git:"
 _FOLDER: Final = "manifests/crd"
-"""Where a project has its definitions."""
+"""The path of a project's definitions."""
 DEFINITIONS_PATH: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _NOT_FOUND: Final = 404
 _OK: Final = 200
@@ -68,7 +68,7 @@ def of_cluster(config: ClientConfig, names: Iterable[str]) -> Definitions:
 
 
 def message_of(body: bytes) -> str:
-    """What a Status says, or the text."""
+    """The message of a Status, or the body as text."""
     try:
         return str(json.loads(body)["message"])
     except (ValueError, KeyError, TypeError):
@@ -85,7 +85,7 @@ def _of_path(path: Path) -> Iterator[str]:
 
 
 def _of_git(place: str) -> Iterator[str]:
-    """Raises: CalledProcessError, with git's words."""
+    """Raises: CalledProcessError, with git's message."""
     revision, _, path = place.partition(":")
     if not revision or revision.startswith("-"):
         raise ValueError("write git:REV, or git:REV:PATH, such as git:v1.0.0")
@@ -102,7 +102,7 @@ def _git(*words: str) -> str:
 
 
 def _in(text: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The definitions among the documents of a text; a List's items count."""
+    """The definitions among the documents of a text, including the items of a List."""
     documents: Sequence[Any] = from_yaml(text)
     for document in documents:
         items = document.get("items") if isinstance(document, dict) else None

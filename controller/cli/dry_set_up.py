@@ -1,5 +1,5 @@
 """
-A set-up on a manager that sends nothing: it shows which kinds and which access an operator needs.
+A set-up on a manager that sends nothing. It shows which kinds and which access an operator needs.
 
 So `crd`, `rbac`, `doctor` and the checks need no second list beside the author's set_up.
 """
@@ -21,9 +21,9 @@ from handloop.seams.logs import in_words
 
 class DrySetUp:
     """
-    An author's functions that set controllers up, and what they need.
+    An author's functions that set controllers up, and what the controllers need.
 
-    State: _found, None until it was asked for: the needs stay the same for a process. Threads: main's.
+    State: _found, None until first requested: the needs of a process do not change. Threads: main's.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class DrySetUp:
         self._found: tuple[Setup, ...] | None = None
 
     def names(self) -> tuple[str, ...]:
-        """The names to choose from: () for a single function. Raises: SetUpError."""
+        """The names to choose from; () for a single function. Raises: SetUpError."""
         return tuple(setup.name for setup in self.setups()) if len(self._functions) > 1 else ()
 
     def setups(self) -> tuple[Setup, ...]:
@@ -89,7 +89,7 @@ class DrySetUp:
 
 
 def has_own_definition(kind: type[Kind]) -> bool:
-    """Whether a type describes its CRD: a partial view and an Unstructured are of another program's."""
+    """Whether a type describes its CRD: a partial view or an Unstructured describes another program's."""
     return needs_definition(kind) and not kind.partial and not issubclass(kind, Unstructured)
 
 
@@ -106,7 +106,7 @@ def _call(function: Callable[[Manager], object], manager: Manager) -> None:
 
 
 def _hint(error: Exception) -> str:
-    """What to do about prometheus_client's refusal, which knows nothing of set-ups."""
+    """The fix for prometheus_client's error, whose message says nothing about set-ups."""
     is_metric = isinstance(error, ValueError) and "Duplicated timeseries" in str(error)
     why = "set_up is called more than once: give the metric registry=manager.registry"
     return f"; {why}" if is_metric else ""

@@ -15,7 +15,7 @@ STANDBY_SECONDS: Final = 60.0
 
 class StandbyReport:
     """
-    Says E11 after the first attempt in vain, and when that changes: the holder at once, an error of the tries
+    Reports E11 after the first failed attempt, and each change: a new holder at once, an attempt's error
     at most once a minute.
 
     State: _said_at, _holder, _failing, of the elector's thread alone, which calls it.
@@ -29,7 +29,7 @@ class StandbyReport:
         self._failing = False
 
     def __call__(self, seen: ElectionStatistics) -> None:
-        """An attempt to lead was in vain."""
+        """Report that an attempt to lead failed."""
         now, failing = self._clock.now(), bool(seen.last_error)
         if self._said_at is not None and seen.holder == self._holder:
             recently = now - self._said_at < STANDBY_SECONDS

@@ -1,7 +1,7 @@
 """
-Extensions: the commands and pages that the program has only where more than itself is installed.
+Extensions: the commands and pages that exist only where their packages are installed.
 
-Each is a module, which an entry point of the group `handloop_extensions` names: of a distribution that is
+Each is a module that an entry point of the group `handloop_extensions` names: of a distribution that is
 installed, or of the projects of the checkout that runs.
 """
 
@@ -20,15 +20,15 @@ from handloop.controller.cli.version import checkout
 
 GROUP: Final = "handloop_extensions"
 NEIGHBOURS: Final = {name: f"handloop_{name}" for name in ("sandbox", "explore", "learn")}
-"""The projects beside this one: their packages, by their folders, which are the extras, too."""
+"""The projects beside this one: their packages by folder. A folder has the name of its extra."""
 
 
 class _Extension(NamedTuple):
     title: str
     extra: str
-    """The extra of handloop that brings it."""
+    """The extra of handloop that installs it."""
     needs: tuple[str, ...]
-    """Modules of others that come with that extra."""
+    """Other projects' modules that come with that extra."""
 
 
 _EXTENSIONS: Final = {
@@ -50,7 +50,7 @@ class NotInstalledError(Exception):
 
 
 def install_command(name: str) -> str:
-    """What to type to get an extension."""
+    """The command that installs an extension."""
     return f'pip install "handloop[{_EXTENSIONS[name].extra}]"'
 
 
@@ -74,7 +74,7 @@ def extension(name: str) -> Any:
 
 @contextmanager
 def needing(name: str) -> Iterator[None]:
-    """Turn the lack of a library of an extension, which it may load late, into a NotInstalledError."""
+    """Turn a missing library of an extension, which may be loaded late, into a NotInstalledError."""
     try:
         yield
     except ModuleNotFoundError as error:

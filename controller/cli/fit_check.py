@@ -1,4 +1,4 @@
-"""Whether the definitions that a server serves fit a program's types: asked of its OpenAPI v3."""
+"""Whether the definitions that a server serves fit a program's types, by its OpenAPI v3."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from handloop.seams.clock import Clock
 from handloop.seams.logs import in_words as error_in_words
 
 SETTLE_SECONDS: Final = 1.0
-"""How long a server may publish what a definition was before it was changed: then it is asked again."""
+"""How long a server may publish a definition's previous form after a change. Then we ask again."""
 _MOST_SHOWN: Final = 5
 
 
@@ -32,7 +32,7 @@ class Fit:
     """
     How the served definition of a kind fits its type.
 
-    newer are fields that the type lacks, only of our kinds; unknown says why nobody knows, "" = it is known.
+    newer are fields that the type lacks, only of our kinds; unknown says why the fit is unknown, "" = known.
     """
 
     kind: type[Any]
@@ -49,13 +49,13 @@ class Fit:
 
     @property
     def places(self) -> str:
-        """Where it does not fit, for a line."""
+        """The fields that do not fit, on one line."""
         places = [each.path or each.rule for each in self.misfits]
         more = f", and {len(places) - _MOST_SHOWN} more" if len(places) > _MOST_SHOWN else ""
         return ", ".join(places[:_MOST_SHOWN]) + more
 
     def problem(self, operator: Operator) -> Problem | None:
-        """E20; None for one that fits, is not known, or only lacks its subresource status: that is E08."""
+        """E20; None for a kind that fits, is unknown, or only lacks its subresource status: that is E08."""
         if all(each.rule == "no-status" for each in self.misfits):
             return None
         return misfit(str(self.resource), [*in_words(self.misfits)], self._fixes(operator))
@@ -81,7 +81,7 @@ def looked_at(
     """
     How each kind fits, ours first. What does not fit is checked twice: see SETTLE_SECONDS.
 
-    Blocks: for a request per group and version, and then perhaps for that long. Raises: nothing.
+    Blocks: for a request per group and version, and possibly for SETTLE_SECONDS. Raises: nothing.
     """
     kinds = {**dict.fromkeys(others, False), **dict.fromkeys(ours, True)}
     found = _look(client, kinds)
@@ -103,7 +103,7 @@ def _place(kind: type[Any]) -> tuple[str, str]:
 
 
 def _look_in(place: tuple[str, str], client: Client, kinds: Mapping[type[Any], bool]) -> dict[type[Any], Fit]:
-    """Fits of one group and version; its document is freed before the next is requested."""
+    """The fits in one group and version; its document is freed before the next is requested."""
     try:
         published = PublishedSchemas.fetch(client, *place)
     except ClientError as error:

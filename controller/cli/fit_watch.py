@@ -1,4 +1,4 @@
-"""How the definitions fit while a program runs: warnings, a line of `/readyz`, a metric."""
+"""Checks how the definitions fit while a program runs: warnings, a line of `/readyz`, a metric."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from handloop.seams.threads import Joinable, outliving
 log = get_logger("controller")
 
 AGAIN_SECONDS: Final = 60.0
-"""The pause while something does not fit or is not known; then it is LATER_SECONDS."""
+"""The pause while something does not fit or is not known; afterwards it is LATER_SECONDS."""
 LATER_SECONDS: Final = 600.0
 _STOP_SECONDS: Final = 0.5
 
 
 class FitWatch:
     """
-    Looks at the served definitions in parallel with the start, which does not wait, and later on.
+    Checks the served definitions in parallel with the start, which does not wait, and again later.
 
     Our kinds are checked each time, as a definition may be changed; others' kinds until they fit.
 
-    State: _fits, the last look, None before the first; written by `definitions`, under _lock. _told, the
-    problems that were said, of that thread alone. Threads: `definitions`, inside the `with` block; any asks.
+    State: _fits, the last result, None before the first; written by `definitions`, under _lock. _told, the
+    problems already reported, of that thread alone. Threads: `definitions`, within the `with`; any reads.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class FitWatch:
         self._thread.join(_STOP_SECONDS)
 
     def check(self) -> Well | None:
-        """For `/readyz`: with what does not fit, a program works as well as it can, so it stays ready."""
+        """For `/readyz`: a program whose definitions do not fit works as well as it can and stays ready."""
         with self._lock:
             fits = self._fits
         if fits is None:

@@ -36,7 +36,7 @@ from handloop.controller.runtime.serving.bind_address import BindAddress
 
 
 class UsageError(Exception):
-    """The command line cannot be followed. The message has the reason; fix is what to type, "" = --help."""
+    """The command line makes no sense. The message has the reason; fix is what to type, "" = --help."""
 
     def __init__(self, message: str, fix: str = "") -> None:
         super().__init__(message)
@@ -66,7 +66,7 @@ _SWITCHES: Final = ("sandbox", "all-namespaces", "help")
 
 
 class _Parser(argparse.ArgumentParser):
-    """argparse that raises in place of exiting, and names the nearest flag."""
+    """An argparse parser that raises instead of exiting, and names the nearest flag."""
 
     def error(self, message: str) -> NoReturn:
         unknown = re.search(r"unrecognized arguments: (\S+)", message)
@@ -108,7 +108,7 @@ def _parser(command: str, operator: Operator) -> _Parser:
 
 
 def _flags(command: str, operator: Operator) -> dict[str, Flag]:
-    """The flags of a command. There is no choice of controllers without names."""
+    """The flags of a command. Without names, no flag chooses controllers."""
     found = {name: flag for name, flag in FLAGS.items() if command in flag.commands}
     if not operator.names:
         found.pop("controllers", None)
@@ -144,7 +144,7 @@ def _commands_text(command: str, operator: Operator) -> str:
 
 
 def _require_sandbox() -> None:
-    """Raises: UsageError where the sandbox, or a library that it needs, is not installed."""
+    """Raises: UsageError if the sandbox, or a library that it needs, is not installed."""
     if not is_installed("sandbox"):
         error = NotInstalledError("sandbox")
         raise UsageError(f"{error.title} is not installed", fix=error.fix)
@@ -207,7 +207,7 @@ def _given(
     environment: Mapping[str, str],
     operator: Operator,
 ) -> dict[str, Any]:
-    """The option and its value; {} if neither its flag nor its variable is set."""
+    """A mapping from the option to its value; {} if neither its flag nor its variable is set."""
     flag = FLAGS[name]
     source = spelling(name)
     # $KUBECONFIG is a list of files and is read where kubeconfigs are loaded
@@ -244,7 +244,7 @@ def _options_here(given: Mapping[str, Any], environment: Mapping[str, str], serv
     in_cluster = in_cluster_possible(environment, account)
     defaults: dict[str, Any] = {"in_cluster": in_cluster}
     if given["sandbox"]:
-        # a laptop: loopback only, and no clash with a server that listens on 8080 already
+        # a laptop: loopback only, and no clash with a server that already listens on 8080
         defaults |= {"metrics_bind_address": LOOPBACK, "health_probe_bind_address": LOOPBACK}
         defaults |= _live_page_defaults(given)
     elif in_cluster:
@@ -295,7 +295,7 @@ def _own_namespace(options: Options, environment: Mapping[str, str], service_acc
 
 
 def _live_page_defaults(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of the page with --sandbox: on where its extra is installed, on loopback with controls."""
+    """The page's options with --sandbox: on if its extra is installed, on loopback, with controls."""
     if not is_installed("live-page"):
         return {}
     address: BindAddress | None = given.get("debug_listen", LOOPBACK)

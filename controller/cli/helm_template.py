@@ -1,7 +1,7 @@
 """
 A manifest as a Helm template: YAML in which some values are expressions.
 
-A manifest's content is text, even where it looks like an expression: an alert's `{{ $labels.name }}`.
+A manifest's content is text, even if it looks like an expression: an alert's `{{ $labels.name }}`.
 
 Follows: helm.sh/helm/v4 pkg/engine, text/template.
 """
@@ -21,7 +21,7 @@ class HelmTemplate:
     """
     Makes templates. A mark stands for an expression until a document is rendered.
 
-    Args: text is all that the documents say, so that no mark occurs in it.
+    Args: text is the text of all documents; the mark is chosen so that it does not occur there.
     """
 
     def __init__(self, text: str) -> None:
@@ -39,13 +39,13 @@ class HelmTemplate:
         return self._marked("{{ " + expression + " }}")
 
     def lines(self, text: str) -> str:
-        """The value of a field, as lines below it."""
+        """The value of a field, as lines below the field."""
         mark = self._marked(text)
         self._values.add(mark)
         return mark
 
     def fields(self, text: str) -> dict[str, None]:
-        """Fields of a mapping as lines, or lines that make some."""
+        """Fields of a mapping, as lines that are or produce them."""
         return {self._marked(text): None}
 
     def rendered(self, document: Any) -> str:
@@ -70,7 +70,7 @@ class HelmTemplate:
         return mark
 
     def _expanded(self, line: str) -> Iterable[str]:
-        """A line with its expressions; several lines where a mark is all of a value or of a field."""
+        """A line with its expressions; several lines where a mark is a whole value or field."""
         whole = re.fullmatch(rf"( *(?:- )*)(?:([^\s].*): )?({self._found.pattern})(: null)?", line)
         if whole is None or not (whole[4] or whole[3] in self._values):
             return [self._found.sub(self._expression, line)]

@@ -1,4 +1,4 @@
-"""The live page of a run: served by the extension of that name, where it is on."""
+"""The live page of a run: served by the extension of that name, if the page is on."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from handloop.controller.cli.options import Options
 
 
 class Running(Protocol):
-    """What the page shows: a manager, and its controllers by name. A Program, which is loaded later."""
+    """What the page shows: a manager, and its controllers by name. Program is one, but is loaded later."""
 
     @property
     def manager(self) -> Any:
@@ -30,14 +30,14 @@ class LivePage(Protocol):
     """Its URL for the banner, or how to get it; "" = off."""
 
     def show(self, running: Running, config: ClientConfig) -> None:
-        """Show what runs from now on. Args: config is the server's, for the controls."""
+        """Show a program from now on. Args: config is the server's, for the controls."""
 
     def end(self, why: str) -> None:
         """Tell the viewers why the program ends. Returns at once."""
 
 
 class NoPage:
-    """A page that is off."""
+    """The page when it is off."""
 
     def __init__(self, shown: str) -> None:
         self.shown = shown

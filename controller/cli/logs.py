@@ -1,13 +1,13 @@
 """
-Logging: klog lines, lines for people, or JSON; always on stderr, through structlog, and stdlib logging below.
+Logging: klog lines, lines for people, or JSON; always on stderr, through structlog on top of stdlib logging.
 
-Levels are klog's: `log.info` is level 0; `log.debug(..., v=4)` shows from `-v 4` on, and so do all
-tracebacks; below that each place shows its first.
+Levels are klog's: `log.info` is level 0; `log.debug(..., v=4)` is shown from `-v 4` on, as are all
+tracebacks. Below that, each place in the code logs only its first traceback.
 A warning or error that repeats, and an info line with an error in it, such as a lost race, is written once in
 full for each object, then at most once a minute with the number of lines left out. If many objects have the
 same trouble, ten of them have lines within a minute, and the others are counted.
 
-A record is one line, except for its traceback: foreign text in it is escaped. A line that cannot be written
+A record is one line, plus any traceback: foreign text in it is escaped. A line that cannot be written
 is lost.
 """
 
@@ -68,7 +68,7 @@ def default_format(stream: TextIO, environment: Mapping[str, str] = os.environ) 
 
 
 def tell(problem: Problem, options: Options, stream: TextIO) -> int:
-    """Say a problem: as lines on stream, or as one log line where logs are JSON. Returns: its exit code."""
+    """Report a problem: as lines on stream, or as one log line if logs are JSON. Returns: its exit code."""
     if (options.log_format or default_format(stream)) == "json":
         # a collector of these logs expects one object per line
         write = {"error": log.error, "warning": log.warning, "info": log.info}[problem.severity]
@@ -80,7 +80,7 @@ def tell(problem: Problem, options: Options, stream: TextIO) -> int:
 
 def configure_logging(log_format: str, verbosity: int, *, stream: TextIO, quiet: bool = False) -> LogLevel:
     """
-    Set structlog up for this process; the last call wins. Returns: the level, which may be changed.
+    Set structlog up for this process; the last call wins. Returns: the level, which can be changed later.
 
     Args: quiet = at level 0 nothing but warnings and errors.
     """
@@ -104,12 +104,12 @@ def configure_logging(log_format: str, verbosity: int, *, stream: TextIO, quiet:
 
 
 def _write_to(stream: TextIO) -> None:
-    """Write the lines of handloop's stdlib loggers to a stream, and to no earlier one."""
+    """Write the lines of handloop's stdlib loggers to a stream, and no longer to an earlier one."""
     ours = logging.getLogger(ROOT)
     for handler in [known for known in ours.handlers if isinstance(known, _LineHandler)]:
         ours.removeHandler(handler)
     ours.addHandler(_LineHandler(stream))
-    # LogLevel has chosen before
+    # LogLevel has already dropped what is not wanted
     ours.setLevel(logging.DEBUG)
 
 
@@ -122,7 +122,7 @@ def _renderers(log_format: str, out: TextIO) -> list[Processor]:
 
 
 class _NoLock:
-    """Stands where `logging.Handler` wants a lock, and never waits."""
+    """A lock for `logging.Handler` that never waits."""
 
     def acquire(self) -> bool:
         """Hold nothing."""
@@ -142,7 +142,7 @@ class _LineHandler(logging.Handler):
     """
     Writes rendered lines. A full disk, or a reader that has gone, costs lines of the log and nothing else.
 
-    A thread that logs is in the middle of other work: it opens a watch again, or asks for a stop. Follows:
+    A thread that logs is in the middle of other work: it reopens a watch, or requests a stop. Follows:
     klog, which ignores what a write returns.
     """
 
@@ -174,7 +174,7 @@ class LogLevel:
         self._places = TracebackPlaces()
 
     def set(self, verbosity: int) -> None:
-        """Change it, for our own lines and for the client's requests."""
+        """Set the level, for our own lines and for the client's requests."""
         self.value = verbosity
         request_reports.set_verbosity(verbosity)
         # below level 1 a debug line costs nothing but its call
@@ -182,7 +182,7 @@ class LogLevel:
         structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(lowest))
 
     def cycle(self) -> int:
-        """One level up, from the last one back to 0; returns the new one."""
+        """Go one level up, or from the last level back to 0. Returns: the new level."""
         self.set((self.value + 1) % (MAX_VERBOSITY + 1))
         return self.value
 
@@ -199,7 +199,7 @@ class LogLevel:
 
 
 class _Crowd(NamedTuple):
-    """One trouble of many subjects: how many got a line since then, and which got none."""
+    """One trouble of many subjects: how many were logged since its minute began, and which were not."""
 
     since: float
     told: int
@@ -210,9 +210,9 @@ class RepeatFilter:
     """
     Lets the trouble of a subject through once a minute, and counts the lines that were left out.
 
-    Trouble is a warning, an error, or an info line that has an `err` or `failures`, but no line that `-v`
-    asked for, and none that its writer marks by `once=True`. A subject is known by all facts of a line that
-    are not of one moment. Of the subjects with the same trouble, MAX_TOLD are logged within a minute; the
+    Trouble is a warning, an error, or an info line that has an `err` or `failures`; not a line that `-v`
+    asked for, nor one that its writer marks with `once=True`. A subject is the facts of a line that
+    do not vary from moment to moment. Of subjects in the same trouble, MAX_TOLD are logged in a minute; the
     first line after it counts the others.
 
     State, under _lock: _seen, trouble and subject -> (last written at, left out since); _crowds, of each
@@ -249,7 +249,7 @@ class RepeatFilter:
         return left_out, now - written_at
 
     def _others_locked(self, trouble: _Subject, subject: _Subject, now: float) -> str:
-        """How many other subjects have this trouble without a line, if there is news of them."""
+        """How many other subjects have this trouble without a line, if that has changed."""
         before = self._crowds.get(trouble, _Crowd(now, 0, set()))
         lasted = now - before.since
         if lasted >= REPEAT_WINDOW_SECONDS:
@@ -265,7 +265,7 @@ class RepeatFilter:
 
 
 def _remember(memory: dict[_Subject, T], key: _Subject, value: T, limit: int) -> None:
-    """Put it last; the oldest one is dropped. Without cachetools, as every start would import it."""
+    """Put the key last, and drop the oldest. Without cachetools, as every start would import it."""
     memory.pop(key, None)
     if len(memory) >= limit:
         del memory[next(iter(memory))]
@@ -273,7 +273,7 @@ def _remember(memory: dict[_Subject, T], key: _Subject, value: T, limit: int) ->
 
 
 def _subject(event: EventDict) -> _Subject:
-    """The facts that are not of one moment, as numbers are."""
+    """The facts that do not vary from moment to moment, as numbers do."""
     return tuple(
         (name, in_words(value))
         for name, value in event.items()
@@ -304,7 +304,7 @@ def _in_quotes(text: str) -> str:
 
 def _take_head(event: MutableMapping[str, Any]) -> tuple[str, str, str]:
     """
-    Remove what every line has of its own; the rest are key=value pairs.
+    Remove the facts that every line has; the rest become key=value pairs.
 
     Returns: severity, message, and the stack as lines to follow, "" for none.
     """
@@ -312,7 +312,7 @@ def _take_head(event: MutableMapping[str, Any]) -> tuple[str, str, str]:
     stack = str(event.pop("stack", "")).rstrip()
     for name in ("v", "logger"):
         event.pop(name, None)
-    # indented, as an error that it quotes may have lines that look like ours
+    # indented, as an error in the traceback may have lines that look like ours
     lines = [f"\n    {printable(line)}" for line in stack.split("\n")] if stack else []
     return severity, message, "".join(lines)
 
@@ -331,8 +331,8 @@ def render_json(_logger: WrappedLogger, _method: str, event: EventDict) -> str:
     """
     `{"ts":"2026-11-21T07:20:21.123Z","level":"info","v":0,"logger":"foo","msg":"..."}`.
 
-    Errors carry `err` and no `v`. The fields are component-base's, and level and the time's form are
-    controller-runtime's: collectors know both. A fact of the same name gets an underscore behind it.
+    Errors carry `err` and no `v`. The fields are component-base's; the level and the time's format are
+    controller-runtime's: collectors know both. A fact of the same name gets an underscore after it.
     """
     severity, v, name = event.pop("severity"), event.pop("v"), event.pop("logger", "")
     at = dt.datetime.now(tz=dt.UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -40,12 +40,12 @@ def main(
     """
     Run an operator as a program: `python greeter.py --help` shows its commands and flags.
 
-    set_up(manager) puts the controllers together, and adds them to the Manager. It is called more than once,
+    set_up(manager) builds the controllers, and adds them to the Manager. It is called more than once,
     each time with another manager, and first with one that sends nothing, to learn what the controllers need:
     so it sends no requests, and registers metrics of its own with `manager.registry`. Several such functions
     can be chosen by `--controllers`, by the name of the first controller that each of them adds.
 
-    Args: name is that of the lease, the roles and the user agent; environment variables begin with it. kinds
+    Args: name is the name of the lease, roles and user agent; environment variables begin with it. kinds
     are those that need a CRD, None = the custom kinds that controllers reconcile. version is the operator's
     own. informer_options are an InformerOptions, None = the defaults; the command sets resync_seconds,
     progress_seconds and hints. sample is a manifest, or a folder of them, that hints name, as in
@@ -94,7 +94,7 @@ def run_command(operator: Operator, argv: Sequence[str] | None = None) -> int:
     except UsageError as error:
         show(f"error: {error}\n  fix: {error.fix or f'{operator.command} --help'}\n", sys.stderr)
         return EXIT_USAGE
-    # before most libraries are loaded: that makes many objects that stay
+    # before most libraries are loaded: loading makes many objects that stay
     relax_collector()
     try:
         return execute(options, sys.stdout, sys.stderr)
@@ -103,7 +103,7 @@ def run_command(operator: Operator, argv: Sequence[str] | None = None) -> int:
 
 
 def _words_of_this_process() -> list[str]:
-    """Under the name of a plugin of kubectl, `kubectl-greeter-why`, the program is its own command."""
+    """A program named as a kubectl plugin, such as `kubectl-greeter-why`, runs the command in its name."""
     plugin = re.fullmatch(r"kubectl-.+-(doctor|plan|why)", Path(sys.argv[0]).stem)
     return [plugin[1], *sys.argv[1:]] if plugin else sys.argv[1:]
 
@@ -112,7 +112,7 @@ _Command: TypeAlias = Callable[[Operator, Sequence[str]], int]
 
 
 def _with_arguments(words: list[str]) -> tuple[_Command | None, list[str]]:
-    """A command that reads arguments of its own, by argparse, and these; each is imported when it is run."""
+    """A command that reads its own arguments with argparse, and those arguments; imported when it is run."""
     match words:
         case ["bundle", *rest]:
             from handloop.controller.cli.bundle_command import run_bundle as run  # noqa: PLC0415
@@ -149,9 +149,9 @@ def execute(options: Options, out: TextIO, err: TextIO) -> int:
 
 def _execute_until_stopped(options: Options, out: TextIO, err: TextIO) -> int:
     """
-    Run a command that asks a server, or is one, to its end or until a signal. In the main thread only.
+    Run a command that talks to a server, or is one, to its end or until a signal. In the main thread only.
 
-    Logs an unexpected error: in one line, or from level 4 on with its traceback.
+    Logs an unexpected error in one line; from level 4 on with its traceback.
     """
     from handloop.controller.cli import logs  # noqa: PLC0415
     from handloop.controller.runtime.life.signals import SignalHandler  # noqa: PLC0415

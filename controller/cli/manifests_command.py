@@ -21,7 +21,7 @@ _LARGE: Final = 200_000
 
 
 def large_definitions(options: Options) -> Iterator[str]:
-    """A warning for each CRD that `kubectl apply`, which keeps its JSON in an annotation, soon refuses."""
+    """A warning for each CRD that is almost too large for `kubectl apply` to keep in an annotation."""
     for kind in declared_kinds(options) if options.what == "crd" else ():
         size = len(json.dumps(definition_of(kind, options), separators=(",", ":")))
         if size >= _LARGE:
@@ -32,7 +32,7 @@ def large_definitions(options: Options) -> Iterator[str]:
 
 def manifests(options: Options) -> str:
     """
-    YAML of the CRDs of the chosen controllers, of the roles that they or people need, or of the monitoring.
+    YAML of the chosen controllers' CRDs, of the roles that controllers or people need, or of the monitoring.
 
     With a namespace the controllers' roles are Roles in it, except for kinds without a namespace; else
     ClusterRoles.

@@ -23,12 +23,12 @@ from handloop.controller.cli.terminal import printable, show
 _EVERY_SECONDS: Final = 2.0
 _RATE: Final = 50.0
 _SHOWN: Final = 5
-"""So many of the objects that are refused are named."""
+"""How many refused objects are named."""
 
 
 def run_migrate_storage(operator: Operator, arguments: Sequence[str]) -> int:
     """
-    Migrate the kinds of an operator, or those that are named.
+    Migrate the kinds of an operator, or only the named ones.
 
     Returns: the exit code, 1 if something old is left. Raises: SystemExit of argparse; SetUpError.
     """
@@ -108,7 +108,7 @@ def _migrate(transport: Transport, name: str, rate: float | None) -> bool:
 
 
 def _by_server(transport: Transport, name: str) -> bool:
-    """Whether the server has migrated a kind; says why not, if it has what that needs."""
+    """Whether the server has migrated a kind; prints why not, if the server supports migrations."""
     try:
         ServerMigration(
             transport, name, tell=lambda text: show(f"{name}: {printable(text)}\n", sys.stderr)
@@ -122,7 +122,7 @@ def _by_server(transport: Transport, name: str) -> bool:
 
 
 def _teller(clock: Callable[[], float]) -> Callable[[Progress], None]:
-    """Reports every two seconds how far it is, and how long it will take."""
+    """A function that reports every two seconds the progress, and the time left."""
     began = last = clock()
 
     def tell(progress: Progress) -> None:

@@ -1,5 +1,5 @@
 """
-An operator, as the command line needs to know it: its names, its controllers and what they need.
+An operator, as the command line sees it: its names, its controllers and what they need.
 
 Decision: One main.
 """
@@ -17,23 +17,23 @@ from typing import Any, Final
 _LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _NAME: Final = re.compile(rf"(?=[a-z]){_LABEL}(\.{_LABEL})*")
 _MAX_NAME: Final = 42
-"""The longest name made of it is that of the role for the lease, beside a namespace of 63 characters."""
+"""The longest name made of it, of the lease's role, also holds a namespace of up to 63 characters."""
 _TAKEN: Final = "pod"
-"""The variables of an operator begin with its name, and $POD_NAMESPACE is the pod's own."""
+"""An operator's variables begin with its name, and $POD_NAMESPACE belongs to the pod."""
 
 
 class SetUpError(Exception):
-    """An author's set_up failed; an error in it is the cause."""
+    """An author's set_up failed. If it raised an error, that is the cause."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
     """
-    One controller, as far as it is known without running it.
+    One controller, as far as it can be described without running it.
 
     Args: kinds are the types of the custom kinds that it reconciles, which need CRDs; foreign are those whose
-    CRDs other programs have; written are the types with which it writes objects of other kinds; access is an
-    Access for each thing that it asks of the server; sample is the path of a manifest with an object of such
+    CRDs are other programs'; written are the types with which it writes objects of other kinds; access is an
+    Access for everything it requests from the server; sample is the path of a manifest with an object of such
     a kind; shown is what `kubectl get` should list, "" = the kinds.
     """
 
@@ -52,7 +52,7 @@ class Setup:
 
     def sample_fix(self, options: str = "") -> str:
         """
-        The command that makes an object to work on; without a sample also the one that explains its fields.
+        The command that creates an object to work on; without a sample, also one that explains its fields.
 
         Args: options of kubectl, after a space.
         """
@@ -68,12 +68,12 @@ class Operator:
     """
     One program of controllers. It loads no library until setups, set_up or informer_options is called.
 
-    name is that of the lease, the roles, the Events about the lease and the user agent. command is how people
-    start the program, and manifests the words after it that print manifests: hints are made of both.
+    name is the name of the lease, its Events, the roles and the user agent. command is how people
+    start the program, and manifests the words after it that print manifests: hints consist of both.
     set_up(manager, names) adds the chosen controllers to a Manager. setups() describes all of them.
     names are the choices of `--controllers`, () = no such flag. workers is the default of `--workers`.
-    own_commands are commands that no other operator has, with their help. version() is the operator's own,
-    "" = unknown. variables begins the names of environment variables, "" = the name does. informer_options()
+    own_commands are commands that only this operator has, with their help. version() is the operator's own,
+    "" = unknown. variables is the prefix of environment variables, "" = the name. informer_options()
     are the Manager's, None = the defaults. generator is named in the first line of printed manifests.
     """
 
@@ -91,19 +91,19 @@ class Operator:
     own_commands: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Raises: SetUpError for a name that no lease, bundle or environment takes."""
+        """Raises: SetUpError for a name that a lease, a bundle or an environment variable cannot have."""
         if not _NAME.fullmatch(self.name) or len(self.name) > _MAX_NAME or self.name == _TAKEN:
             raise SetUpError(
                 f'"{self.name}" is not a valid name for an operator: a name such as my-operator is'
             )
 
     def chosen(self, names: Sequence[str]) -> tuple[Setup, ...]:
-        """The controllers of these names; all of an operator whose controllers cannot be chosen."""
+        """The controllers with these names; all of them if the operator's controllers cannot be chosen."""
         return tuple(one for one in self.setups() if not self.names or one.name in names)
 
     @property
     def prefix(self) -> str:
-        """The beginning of its environment variables: `MY_OPERATOR` of my-operator."""
+        """The prefix of its environment variables: `MY_OPERATOR` for my-operator."""
         return self.variables or re.sub("[^A-Z0-9]", "_", self.name.upper())
 
     @property

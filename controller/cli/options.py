@@ -36,7 +36,7 @@ from handloop.controller.runtime.election.durations import (
 from handloop.controller.runtime.serving.bind_address import BindAddress, parse_bind_address
 
 ASKING: Final = ("run", "doctor", "plan")
-"""The commands that ask an API server."""
+"""The commands that talk to an API server."""
 _DECLARING: Final = ("run", "doctor", "manifests")
 """The commands that need the declared access."""
 _LOGGING: Final = ("run", "sandbox", "doctor", "plan")
@@ -85,8 +85,8 @@ class Options:
     """
     One command line, read and checked, for one operator.
 
-    in_cluster and own_namespace are not flags: they are those of a pod. Controllers, workers and the name of
-    the lease are the operator's where none are given.
+    in_cluster and own_namespace are not flags: a pod sets them. Controllers, workers and the name of
+    the lease default to the operator's.
     """
 
     operator: Operator
@@ -341,7 +341,7 @@ class Options:
             "leader_elect_resource_name": operator.name,
         }
         for name, value in defaults.items():
-            # frozen for everyone else
+            # the class is frozen for all other code
             object.__setattr__(self, name, getattr(self, name) or value)
 
     def slots(self) -> Any:

@@ -1,5 +1,5 @@
 """
-Commands of `handloop` itself, which users' programs lack: walkthrough, top, errors, init, create, update.
+Commands of `handloop` itself that users' programs lack: walkthrough, top, errors, init, create, update.
 
 They read their own arguments, and some are extensions: each is imported when it is run.
 """

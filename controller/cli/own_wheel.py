@@ -1,7 +1,7 @@
 """
-The handloop that runs and its neighbours, as wheels for a project: of a checkout or what is installed.
+The running handloop and its neighbours, as wheels for a project: from a checkout or an installation.
 
-They are made from the packages' files, without a package index or a build tool. The same
+The wheels are made from the packages' files, without a package index or a build tool. The same
 files give the same bytes. The `kubernetes` package is one of their extras: 75 MiB for auth providers of a
 kubeconfig, which no pod has.
 
@@ -28,17 +28,17 @@ _TAG: Final = "py3-none-any"
 _WHEEL: Final = f"Wheel-Version: 1.0\nGenerator: {DISTRIBUTION}\nRoot-Is-Purelib: true\nTag: {_TAG}\n"
 _LICENSE: Final = "licenses/LICENSE"
 _EXTRA_ALONE: Final = re.compile(r"^Requires-Dist: kubernetes\b[^;\n]*\n", re.MULTILINE)
-"""The need that the extra auth-providers has, too."""
+"""The unconditional requirement, which the extra auth-providers has, too."""
 
 
 def own_wheel() -> tuple[str, bytes]:
-    """The file name and the content of handloop's. Raises: OSError."""
+    """The file name and the content of handloop's wheel. Raises: OSError."""
     return _wheel(DISTRIBUTION, _PACKAGE)
 
 
 def neighbour_wheels() -> Mapping[str, tuple[str, bytes]]:
     """
-    The same of the neighbours, by their extras: those that a project's tests need, and learn where it is.
+    The neighbours' wheels, by their extras: those that a project's tests need, and learn if it exists.
 
     Raises: OSError, NotInstalledError.
     """
@@ -69,7 +69,7 @@ def _wheel(distribution: str, package: Path) -> tuple[str, bytes]:
     wheel = io.BytesIO()
     with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED) as archive:
         for path, content in files.items():
-            entry = zipfile.ZipInfo(path)  # of 1980, as every entry: a time would change the bytes
+            entry = zipfile.ZipInfo(path)  # dated 1980, as every entry: a real time would change the bytes
             entry.external_attr, entry.compress_type = 0o644 << 16, zipfile.ZIP_DEFLATED
             archive.writestr(entry, content)
     return f"{name}-{_TAG}.whl", wheel.getvalue()
@@ -80,7 +80,7 @@ def _digest(content: bytes) -> str:
 
 
 def _notes(root: Path, distribution: str, project: Mapping[str, Any]) -> Mapping[str, str]:
-    """The metadata for pip and importlib.metadata: of the checkout's pyproject.toml, else as installed."""
+    """The metadata for pip and importlib.metadata: from the checkout's pyproject.toml, else as installed."""
     if not project:
         installed = metadata.distribution(distribution)
         notes = {note: installed.read_text(note) for note in ("METADATA", "entry_points.txt", _LICENSE)}

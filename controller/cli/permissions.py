@@ -16,7 +16,7 @@ _SERVICE_ACCOUNT: Final = "system:serviceaccount:"
 
 
 class Need(NamedTuple):
-    """One permission, and the role of the command `rbac` that grants it."""
+    """One permission, and the role that grants it in the output of `rbac`."""
 
     permission: Permission
     role: RolePlace
@@ -36,7 +36,7 @@ class Need(NamedTuple):
 
 
 def needs(access: Iterable[Access], namespaces: Sequence[str] = (), *, name: str = ROLE_NAME) -> list[Need]:
-    """The declared access, verb by verb and namespace by namespace. Args: name is that of the roles."""
+    """The declared access, verb by verb and namespace by namespace. Args: name is the roles' name."""
     return [
         Need(Permission(verb, entry.resource, place.namespace or "", entry.subresource, name), place)
         for place, entries in grouped(access, namespaces=namespaces, name=name).items()
@@ -91,7 +91,7 @@ def rbac_command(options: Options) -> str:
 
 
 def _typed(name: str, value: object) -> list[str]:
-    """One option as it is typed."""
+    """One option as people type it."""
     if name == "namespace":
         return ["-n", shlex.quote(str(value))]
     if isinstance(value, bool):

@@ -24,16 +24,16 @@ from handloop.informers.keys import ObjectName
 from handloop.seams.seams import REAL_SEAMS, Seams
 
 WORKERS: Final = 8
-"""Reconciles at once: each waits for the server most of the time."""
+"""The number of parallel reconciles: each waits for the server most of the time."""
 
 
 def run_plan(
     options: Options, stop: threading.Event, out: TextIO, err: TextIO, *, seams: Seams = REAL_SEAMS
 ) -> int:
     """
-    Print the plan on out, and what the checks find on err.
+    Print the plan on out, and the checks' findings on err.
 
-    Returns: as exit_code; 3 and more as the checks, except for a right that is missing: its names fail.
+    Returns: as exit_code; 3 and more as the checks, except for a missing permission: it fails its names.
     """
     try:
         config = load_config(
@@ -71,7 +71,7 @@ def _make(client: Client, options: Options, stop: threading.Event, seams: Seams)
 
 
 def _name(options: Options) -> ObjectName | None:
-    """The name that was asked for: one without a namespace is in that of -n."""
+    """The requested name: one without a namespace is in the namespace of -n."""
     if not options.what:
         return None
     namespace, _, name = options.what.rpartition("/")

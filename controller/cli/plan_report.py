@@ -1,4 +1,4 @@
-"""A plan as it is printed: the summary first, then each object; or JSON, the same for the same cluster."""
+"""Prints a plan: the summary first, then each object; or JSON, the same for the same cluster."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from handloop.controller.runtime.planning.planner import NOT_RUN, Plan, Unshown
 
 FAILED: Final = "failed"
 _KNOWN: Final = (MORE, PAUSED, NOT_RUN)
-"""These leave out nothing that a first reconcile of a name would write."""
+"""These reasons hide nothing that a first reconcile of a name would write."""
 _LONGEST: Final = 120
 
 
 def exit_code(plan: Plan, *, only_restarts: bool = False) -> int:
-    """0 = a run would write nothing, 1 = it would, 2 = a name fails, or is not planned."""
+    """0 = a run would write nothing, 1 = it would write, 2 = a name fails, or is not planned."""
     if any(each.what not in _KNOWN for each in plan.unshown()):
         return EXIT_USAGE
     return EXIT_FATAL if any(_chosen(plan, only_restarts)) else EXIT_OK
 
 
 def json_report(plan: Plan, out: TextIO, *, only_restarts: bool = False) -> None:
-    """For programs: sorted, without times and versions, so that two plans can be compared by lines."""
+    """Print JSON: sorted, without times and versions, so that two plans can be compared line by line."""
     _write_list(out, '{"writes": [', map(_as_json, _chosen(plan, only_restarts)))
     unshown = plan.unshown()
     _write_list(out, '], "failed": [', (_told(each) for each in unshown if each.what == FAILED))
@@ -63,7 +63,7 @@ def _chosen(plan: Plan, only_restarts: bool) -> Iterator[PlannedWrite]:  # noqa:
 
 
 def text_report(plan: Plan, out: TextIO, *, only_restarts: bool = False) -> None:
-    """For people."""
+    """Print lines for people."""
     unshown = plan.unshown()
     show(f"{summary(_chosen(plan, only_restarts), plan.owned, unshown)}\n", out)
     more = {f"{each.kind} {_name(each)}": each.why for each in unshown if each.what == MORE}
@@ -137,7 +137,7 @@ def _counts(unshown: Iterable[Unshown]) -> Iterator[str]:
 
 
 def _groups(unshown: Iterable[Unshown]) -> Iterator[tuple[str, dict[str, list[str]]]]:
-    """The names that failed, are paused or not planned, by the reason without the name in it."""
+    """The names that failed, are paused or are not planned, by reason, without the names in the reason."""
     found: dict[str, dict[str, list[str]]] = {}
     for each in unshown:
         if each.what != MORE:
@@ -151,7 +151,7 @@ def _groups(unshown: Iterable[Unshown]) -> Iterator[tuple[str, dict[str, list[st
 
 
 def _without(name: str, text: str) -> str:
-    """A reason that many may share."""
+    """A reason without its object's name, so that many objects may share it."""
     return re.sub(rf"(?<![\w.-]){re.escape(name)}(?![\w.-])", "NAME", text)
 
 

@@ -53,9 +53,9 @@ T = TypeVar("T")
 TRIES: Final = 3
 PAUSE_SECONDS: Final = 2.0
 REQUEST_SECONDS: Final = 5.0
-"""The deadline of a request of the checks: a stop waits no longer than that."""
+"""The deadline of each request of the checks: a stop waits no longer than that."""
 AT_ONCE: Final = 4
-"""How many questions wait for their answers. The informers use the connections afterwards."""
+"""How many requests run in parallel. The informers use their connections afterwards."""
 _SERVER_FAILED: Final = 500
 
 
@@ -97,7 +97,7 @@ def _go_on_unless(stop: threading.Event) -> None:
 
 
 def _unless_stopped(stop: threading.Event, question: Callable[[], T]) -> T:
-    """The answer. Raises: _StoppedError."""
+    """The answer to a question. Raises: _StoppedError."""
     _go_on_unless(stop)
     return question()
 
@@ -106,7 +106,7 @@ class Preflight:
     """
     The checks for one configuration and one command line, the same for `run` and `doctor`.
 
-    They ask for the access that the chosen controllers declare, where they watch, and for the lease's.
+    They check the access that the chosen controllers declare, where they watch, and the lease's.
     """
 
     def __init__(self, client: Client, config: ClientConfig, options: Options, seams: Seams) -> None:
@@ -117,7 +117,7 @@ class Preflight:
         self._host = shown_server(config.host)
         self._options = options
         self._operator = options.operator
-        # a program finds out by what its informers receive
+        # a running program finds out from what its informers receive
         self._slots = options.shards if options.command == "doctor" else 0
         self._by_uid = options.shards_by == "uid"
 
@@ -129,7 +129,7 @@ class Preflight:
 
     @cached_property
     def _foreign(self) -> Sequence[Resource]:
-        """The types that others define, and the controllers read or write."""
+        """The types whose CRDs belong to others and that the controllers read or write."""
         ours = {(one.group, one.plural) for one in self._custom}
         used = {
             (one.resource.group, one.resource.plural): one.resource for one in declared_access(self._options)
@@ -138,7 +138,7 @@ class Preflight:
 
     @cached_property
     def _needs(self) -> Sequence[Need]:
-        # rights by name are enough, and in changing namespaces a RoleBinding in each
+        # rights by name are enough; and if the namespaces change, a RoleBinding in each
         labels = self._options.namespace_labels
         access = [
             one
@@ -151,14 +151,14 @@ class Preflight:
         """
         Ask the server everything.
 
-        Args: tries limits how often an unreachable server is asked.
+        Args: tries limits the attempts to reach a server.
         Blocks: until all answers have arrived; after a stop, for the request under way at most.
         """
         server = ""
         try:
             _go_on_unless(stop)
             problem = self._login_problem()
-            # a stop ends the login, too: nothing is wrong with the credentials
+            # a stop also ends the login: nothing is wrong with the credentials
             _go_on_unless(stop)
             if problem is None:
                 server, problem = self._reach(stop, tries)
@@ -177,7 +177,7 @@ class Preflight:
         return Report(problems=(problem,), findings=(finding,), summary=summary)
 
     def _login_problem(self) -> Problem | None:
-        # before any request: a login program, or a person at a browser, may need longer than a request has
+        # before any request: a login program, or a person at a browser, may take longer than a request may
         try:
             self._config.credentials.authorization()
         except ConfigError as error:
@@ -260,7 +260,7 @@ class Preflight:
         )
 
     def _fits(self, kinds: Mapping[Resource, list[Problem]], stop: threading.Event) -> list[Any]:
-        """A Fit for each kind that exists. A start that only warns does not wait for it: see FitWatch."""
+        """A Fit for each kind that exists. A start that only warns does not wait for fits: see FitWatch."""
         if self._options.command != "doctor" and self._options.preflight != "exit":
             return []
         from handloop.controller.cli.fit_check import looked_at  # noqa: PLC0415 - not for every start
@@ -275,7 +275,7 @@ class Preflight:
             yield Finding(check="permissions", subject=subject, ok=True)
 
     def _stored_in_older(self, kinds: Iterable[type[Kind]]) -> Iterator[Finding]:
-        """Definitions with several versions, where the server still needs the older ones."""
+        """Findings about definitions whose older versions the server still needs."""
         for kind in kinds:
             stored = self._client.discovery().stored_versions(kind.resource) if kind.previous else ()
             if older := [version for version in stored if version != kind.resource.version]:
@@ -284,7 +284,7 @@ class Preflight:
                 yield Finding(check="storage", subject=subject, ok=True)
 
     def _converted(self, kinds: Iterable[type[Kind]]) -> Iterator[tuple[str, Any]]:
-        """(name of a definition, Conversion). A starting program may be the first one that converts."""
+        """Pairs (definition's name, Conversion). A starting program may be the first that converts."""
         if self._options.command != "doctor":
             return
         from handloop.controller.cli.conversion_check import conversions  # noqa: PLC0415 - not for a start
@@ -395,7 +395,7 @@ def _need_finding(need: Need, *, ok: bool) -> Finding:
 
 def doctor(options: Options, stop: threading.Event, out: TextIO, *, seams: Seams = REAL_SEAMS) -> int:
     """
-    Ask the server everything that a start asks, and print the answers.
+    Make all checks that a start makes, and print their findings.
 
     Returns: the exit code of `--preflight=exit`: that of the first class of checks that fails.
     """
@@ -418,7 +418,7 @@ def _examine(options: Options, stop: threading.Event, seams: Seams) -> Report:
         problem = config_problem(error, options.operator.command)
         finding = Finding(check="configuration", subject=problem.what, ok=False, code=problem.code)
         return Report(problems=(problem,), findings=(finding,))
-    # the file that counts, and its context
+    # the kubeconfig that is used, and its context
     shown = f"{config.source}, context {config.context_name}" if config.context_name else config.source
     return replace(
         report, findings=(Finding(check="configuration", subject=shown, ok=True), *report.findings)

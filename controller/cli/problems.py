@@ -1,5 +1,5 @@
 """
-Messages for newcomers' problems: what happened, the one fact behind it, and what to type next.
+Messages for common problems: what happened, the one fact behind it, and what to type next.
 
 Every problem has a code (E01 to E22), an exit code and a section in errors.md, which `handloop errors`
 prints. E01 to E06 are in connection_problems.py, E09 in permissions.py, E11 and E12 in election.py, E15 in
@@ -32,7 +32,7 @@ NEWEST: Final = (1, 36)
 _TESTED: Final = "{}.{}-{}.{}".format(*OLDEST, *NEWEST)
 _VERSION: Final = re.compile(r"v?(\d+)\.(\d+)")
 _MOST_CAUSES: Final = 10
-# the first version that offers a feature by default, and what happens without it
+# the first Kubernetes version with the feature on by default, and what happens without the feature
 _FEATURES: Final = (
     ((1, 32), "streamed lists (it lists in pages)"),
     ((1, 29), "stable CEL rules in CRDs (invalid objects may be stored)"),
@@ -61,18 +61,18 @@ class Problem:
 
     @property
     def more(self) -> str:
-        """The command that prints more."""
+        """The command that explains the problem."""
         return f"handloop errors {self.code}"
 
     def facts(self) -> dict[str, str]:
-        """The same as pairs for a log line whose message is `what`."""
+        """The problem's fields as pairs for a log line whose message is `what`."""
         pairs = {"code": self.code, "cause": "; ".join(self.causes), "fix": "; ".join(self.fixes)}
         return {key: value for key, value in pairs.items() if value}
 
 
 def install_fixes(group_resource: str, version: str, stored: Sequence[str], crd_command: str) -> list[str]:
     """
-    How to install the CRD that crd_command prints, which has the one version.
+    How to install the CRD that crd_command prints, which has only this version.
 
     Args: stored = the versions in which objects may be stored now. The server refuses a CRD that lacks one.
     """
@@ -108,7 +108,7 @@ def missing_resource(
     """
     E07: the CRD is not installed. E08: it serves other versions.
 
-    Args: crd_command prints ours; nearest is a similar served resource, "" = none. stored as of
+    Args: crd_command prints our CRD; nearest is a similar served resource, "" = none; stored as in
     install_fixes, () = unknown.
     """
     install = f"{crd_command} | kubectl apply -f -"
@@ -138,7 +138,7 @@ def missing_foreign(
     E07: another program's definition is not installed, or has names other than our type's.
 
     Args: resource is `plural.group/version`; plural is the server's for that kind, nearest a served
-    resource that is like it; "" = none.
+    resource with a similar name; "" = none.
     """
     cause = f"what defines {kind} is not installed, or not yet"
     fixes = ["install it   (the controller goes on by itself when the kind appears)"]
@@ -160,7 +160,7 @@ def missing_foreign(
 
 
 def foreign_scope(resource: str, scope: str) -> Problem:
-    """E08: a kind of others is namespaced, and our type is not, or the reverse, as scope says."""
+    """E08: another program's kind is namespaced and our type is not, or the reverse; scope says which."""
     return Problem(
         code="E08",
         exit_code=EXIT_NO_CRD,
@@ -209,7 +209,7 @@ _WITHOUT_CERTIFICATE: Final = {
 
 
 def port_in_use(error: ListenError) -> Problem:
-    """E10: another process listens there, or this machine may not listen on that address."""
+    """E10: another process listens on the port, or this process may not listen on the address."""
     if isinstance(error, NoCertificateError):
         return Problem(
             code="E10",
@@ -221,7 +221,7 @@ def port_in_use(error: ListenError) -> Problem:
     another, none = _LISTENERS[error.purpose]
     cause, host = error.reason, "127.0.0.1"
     if isinstance(error, PortInUseError):
-        # the fix must not listen on more than the request did
+        # the fix must not listen on more addresses than were requested
         host = error.address.rpartition(":")[0]
         cause = f"in use by {error.owner}" if error.owner else "another process listens there"
     return Problem(
@@ -276,7 +276,7 @@ def misfit(resource: str, differs: Sequence[str], fixes: Iterable[str]) -> Probl
 
 def version_skew(server_version: str) -> Problem | None:
     """
-    E13: the server is older or newer than the tested range. None when it is not, or its version is not known.
+    E13: the server is older or newer than the tested range. None if it is not, or its version is unknown.
 
     Args: server_version as `v1.31.4`.
     """

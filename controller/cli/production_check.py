@@ -1,7 +1,7 @@
 """
-`doctor --production`: whether what runs in the cluster is set up as production needs it, check by check.
+`doctor --production`: checks whether the program in the cluster is deployed as production needs it.
 
-It reads the Deployment and what is deployed with it, and does not ask the program. docs/production.md has
+It reads the Deployment and what is deployed with it; it does not ask the program. docs/production.md has
 the reason for each check.
 """
 
@@ -33,7 +33,7 @@ _LEASES: Final = "apis/coordination.k8s.io/v1"
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One check. Args: fix is what to do where it fails; unknown is why nobody knows, "" = it is known."""
+    """One check. Args: fix is what to do if it fails; unknown is why its result is unknown, "" = known."""
 
     what: str
     ok: bool
@@ -42,7 +42,7 @@ class Line:
 
     @property
     def subject(self) -> str:
-        """As the table shows it."""
+        """The check's name as the table shows it."""
         return f"{self.what} ({self.unknown})" if self.unknown else self.what
 
 
@@ -68,12 +68,12 @@ class Deployed:
 
     @property
     def replicas(self) -> int:
-        """The replicas that are asked for."""
+        """The requested number of replicas."""
         return int(self.spec.get("replicas", 1))
 
     @cached_property
     def security(self) -> Mapping[str, Any]:
-        """The pod's and the container's contexts in one: the container's fields win."""
+        """The security contexts of pod and container, merged: the container's fields win."""
         return {**(self.pod.get("securityContext") or {}), **(self.container.get("securityContext") or {})}
 
     @property
@@ -88,7 +88,7 @@ class Deployed:
 
     @property
     def alerts(self) -> list[Any]:
-        """The alerts of Prometheus' operator."""
+        """The PrometheusRules with alerts."""
         return self._items("apis/monitoring.coreos.com/v1", "prometheusrules")
 
     def held_leases(self) -> list[Any]:
@@ -114,7 +114,7 @@ class Deployed:
 
 
 def production_lines(client: Client, options: Options, clock: Clock) -> list[Line]:
-    """The list for the operator's Deployment; one failing line if it does not exist. Raises: ClientError."""
+    """The checks of the operator's Deployment; one failing line if it does not exist. Raises: ClientError."""
     place = options.leader_elect_resource_namespace or f"{options.operator.name}-system"
     found = _deployment(client, place, options.operator.name)
     if found is None:
@@ -142,7 +142,7 @@ def production_problem(lines: Sequence[Line]) -> Problem | None:
 
 
 def _deployment(client: Client, namespace: str, name: str) -> Mapping[str, Any] | None:
-    """The Deployment with the operator's name, or of its chart."""
+    """The Deployment with the operator's name, or the one from its chart."""
     path = f"/apis/apps/v1/namespaces/{quote(namespace, safe='')}/deployments"
     try:
         named: Mapping[str, Any] = json.loads(client.get_raw(f"{path}/{quote(name, safe='')}"))
@@ -162,7 +162,7 @@ def _line(deployed: Deployed, what: str, holds: Callable[[Deployed], object], fi
     except APIError as error:
         if error.code == _NOT_FOUND:  # a server without a kind has no object of it
             return Line(what, False, fix)
-        # the rights are the user's choice; a server that fails shows nothing
+        # missing rights are the user's choice; a failing server proves nothing
         is_forbidden = error.code == _FORBIDDEN
         return Line(what, is_forbidden, fix, "not checked: may not be read" if is_forbidden else str(error))
 
@@ -175,7 +175,7 @@ def _is_fresh(spec: Mapping[str, Any], now: float) -> bool:
 
 
 def _selects(selector: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
-    """Whether a selector with only labels fits; one with expressions is assumed to."""
+    """Whether a selector of labels matches; one with expressions is assumed to match."""
     return (selector.get("matchLabels") or {}).items() <= labels.items()
 
 
@@ -202,7 +202,7 @@ def _is_rolled_out(deployed: Deployed) -> bool:
 
 
 def _has_room(deployed: Deployed) -> bool:
-    """Whether a budget lets a node be drained: some pod may be evicted."""
+    """Whether a budget allows a node to be drained: at least one pod may be evicted."""
     return any(
         str(one["spec"].get("maxUnavailable", "0")) not in ("0", "0%")
         or int((one.get("status") or {}).get("disruptionsAllowed") or 0) > 0

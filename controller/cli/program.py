@@ -1,4 +1,4 @@
-"""The chosen controllers on one manager, and E15 if they have no object to work on."""
+"""Runs the chosen controllers on one manager; reports E15 if they have no object to work on."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ _HINT_SECONDS: Final = 1.0
 
 class Program:
     """
-    Everything between a client and a stop event.
+    The running part of a program: a manager with the chosen controllers.
 
-    Threads: main runs `run`; the health server calls the checks; `hint` looks whether there is work.
+    Threads: main runs `run`; the health server calls the checks; `hint` checks whether objects exist.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class Program:
         """
         Set the chosen controllers up. Nothing is sent before run.
 
-        Args: leases is for the Leases of shards; certificates are those that the registry has, None = it has
+        Args: leases is for the Leases of shards; certificates are the registry's, None = it has
         none; on_terminal makes progress lines more frequent.
         """
         self._client = client
@@ -66,7 +66,7 @@ class Program:
         self._namespaces = options.namespaces
         self._labels = options.namespace_labels
         operator = options.operator
-        # a missing CRD may come later: it is logged, and the controller starts when it appears
+        # a missing CRD is logged, and the controller starts once the CRD is installed
         self.manager = Manager(
             client,
             namespaces=self._labels or self._namespaces,
@@ -103,18 +103,18 @@ class Program:
         Work until stop is set, then stop everything in order.
 
         Raises: as Manager.run.
-        Blocks: until then, and then as Manager.run, and a second more for a hint.
+        Blocks: until stop is set, then as Manager.run, and a second more for a hint.
         """
         hint = self._seams.spawn("hint", self._say_nothing_to_do)
         try:
             self.manager.run(self._stop)
         finally:
             self._stop.set()
-            # it may wait for an answer that never comes
+            # the hint's thread may wait for an answer that never comes
             hint.join(_HINT_SECONDS)
 
     def _say_nothing_to_do(self) -> None:
-        """Say E15, once: the caches are filled, and hold no object of our kinds."""
+        """Report E15, once: the caches are filled, and hold no object of our kinds."""
         while not self._seams.clock.sleep(NOTHING_TO_DO_SECONDS, self._stop):
             known = [(setup, mine) for setup, mine in self._mirrored if all(one.has_synced() for one in mine)]
             if self._mirrored and not known:
@@ -128,11 +128,11 @@ class Program:
             return
 
     def _count_elsewhere(self, idle: Sequence[Setup]) -> int | None:
-        """How many objects all namespaces hold, if we watch only some and may list all; else None."""
+        """How many objects exist in all namespaces, if we watch only some and may list all; else None."""
         if not self._namespaces:
             return None
         try:
-            # asked first, so that the server refuses nothing to a program with roles in some namespaces only
+            # checked first, so that a program with roles in only some namespaces gets no 403
             kinds = [kind for setup in idle for kind in setup.kinds]
             for kind in kinds:
                 if not check_access(self._client, Permission("list", kind.resource)).allowed:
@@ -145,7 +145,7 @@ class Program:
 
 
 def informer_options(options: Options, *, on_terminal: bool = False) -> InformerOptions:
-    """The operator's options, with what the command line sets. Args: as Program."""
+    """The operator's options, changed by the command line. Args: as Program."""
     operator = options.operator
     return replace(
         operator.informer_options() or DEFAULT_OPTIONS,
@@ -163,7 +163,7 @@ def _convert(
     manager: Manager, client: Client, options: Options, certificates: CertificateMetrics | None
 ) -> None:
     """
-    Have a manager convert, if functions join versions of a kind that it reconciles.
+    Add the conversion webhook to a manager, if functions join versions of a kind that it reconciles.
 
     Raises: ListenError.
     """
@@ -207,8 +207,8 @@ def nothing_to_do(
     """
     E15: the program runs, and has no object to work on.
 
-    Args: idle are controllers without one; namespaces () = all; elsewhere counts the objects in other
-    namespaces, None = not known; labels of the namespaces that are watched, "" = any.
+    Args: idle are controllers without an object; namespaces () = all; elsewhere counts the objects in other
+    namespaces, None = unknown; labels select the watched namespaces, "" = any.
     """
     kinds = [kind.resource for setup in idle for kind in setup.kinds]
     in_namespaces = any(resource.namespaced for resource in kinds)

@@ -1,8 +1,8 @@
 """
-A project of an operator, as `handloop init` and `handloop create` make it from templates/.
+The project of an operator, which `handloop init` and `handloop create` make from templates/.
 
-Templates are plain files with `%{name}` placeholders in their contents. In their paths stand PACKAGE, MODULE,
-and DOT for a leading dot, which tools would take for their own.
+Templates are plain files with `%{name}` placeholders in their contents. Their paths contain PACKAGE, MODULE,
+and DOT for a leading dot: tools would read a dotfile as their own.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from handloop.controller.cli.shipped_manifests import shipped_manifests
 TEMPLATES: Final = Path(__file__).parent / "templates"
 _SUFFIX: Final = ".tmpl"
 _LABEL: Final = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
-# the longest name made of it is that of the role for the lease, beside a namespace of 63 characters
+# the longest name made of it, of the lease's role, also holds a namespace of up to 63 characters
 _NAME: Final = r"[a-z]([-a-z0-9]{0,40}[a-z0-9])?"
 _DOMAIN: Final = rf"(?=.{{,128}}$){_LABEL}(\.{_LABEL})+"
-"""With a group before it and a plural before that it is the name of a CRD."""
+"""A CRD's name is a plural, a group and this."""
 _VERSION: Final = r"v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?"
 _KIND: Final = r"[A-Z][A-Za-z0-9]{0,58}"
-"""The name of its list is a label, too."""
+"""The name of the kind's list is a label, too."""
 _GROUP_VERSION_KIND: Final = rf"({_LABEL}(\.{_LABEL})*/)?{_VERSION}/[A-Za-z][A-Za-z0-9]*"
 _OF_KUBERNETES: Final = ("k8s.io", "kubernetes.io")
 _IMPORTED: Final = frozenset(
@@ -43,11 +43,11 @@ _IMPORTED: Final = frozenset(
 )
 """Names in the templates beside the kind's own."""
 _TAKEN: Final = frozenset({*sys.stdlib_module_names, *keyword.kwlist, "handloop", "pod", "tests"})
-"""No names of a project's package."""
+"""Names that a project's package cannot have."""
 _SHADOWED: Final = ("controllers", "object", "tuple")
-"""No names of a kind's module: controllers.py and its own names."""
+"""Names that a kind's module cannot have: controllers.py and its own names use them."""
 _NEAR: Final = 0.9
-"""How like two names are of which one is a slip of the other."""
+"""How similar two names are if one is a misspelling of the other."""
 NAMESPACED: Final = "Namespaced"
 _ENVELOPE: Final = ("apiVersion", "kind")
 _THIS_BUILD: Final = """\
@@ -104,8 +104,8 @@ class Project:
     """
     The folder of one operator.
 
-    Invariant: it writes new files only. A file that exists stays, except for the lines that add_api adds to
-    controllers.py, and the class line that add_version changes. Each method yields a line for people per file
+    Invariant: it writes new files only. It changes no existing file, except that add_api adds lines to
+    controllers.py, and add_version changes the class line. Each method yields a line of text for each file
     that it wrote, or kept with other content.
     """
 
@@ -115,7 +115,7 @@ class Project:
     templates: Path = field(default=TEMPLATES, compare=False)
 
     def __post_init__(self) -> None:
-        """Raises: ProjectError for names that no server or Python takes; paths and code are made of them."""
+        """Raises: ProjectError for names that a server or Python refuses: paths and code are made of them."""
         _check("an operator", self.name, _NAME, "my-operator")
         _check("a domain", self.domain, _DOMAIN, "example.com")
         if f".{self.domain}".endswith(tuple(f".{each}" for each in _OF_KUBERNETES)):
@@ -138,7 +138,7 @@ class Project:
 
     @classmethod
     def at(cls, folder: Path) -> Project:
-        """The project in a folder. Raises: ProjectError where there is none, or none with usable names."""
+        """The project in a folder. Raises: ProjectError if none exists, or its names are unusable."""
         try:
             document = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))
             found: Mapping[str, Any] = document["tool"]["handloop"]
@@ -159,7 +159,7 @@ class Project:
         return self.name.replace("-", "_")
 
     def write(self) -> Iterator[str]:
-        """Write what every operator has. Raises: OSError; NotInstalledError without what its tests need."""
+        """Write what every operator has. Raises: OSError; NotInstalledError if its tests lack a package."""
         own = own_wheel()
         wheels = {"": own, **neighbour_wheels()}
         yield from self.write_scaffold({neighbour: name for neighbour, (name, _) in wheels.items()})
@@ -185,12 +185,12 @@ class Project:
             yield from _write(self.folder / "manifests" / place, text.encode())
 
     def _other_build(self, wheels: Mapping[str, bytes]) -> str:
-        """The wheels of handloop that the project names and that are not these, "" = none."""
+        """The wheels of handloop that the project names and that are from another build, "" = none."""
         files = sorted(self.folder.glob("requirements*.in"))
         text = "".join(path.read_text(encoding="utf-8") for path in files)
         named = dict.fromkeys(re.findall(r"^\./wheels/(handloop[-_][^\[\s]*\.whl)", text, re.MULTILINE))
         there = {path.name: path.read_bytes() for path in (self.folder / "wheels").glob("*.whl")}
-        # a missing one is rewritten, if it belongs to this build
+        # a missing wheel is rewritten, if it belongs to this build
         return ", ".join(name for name in named if there.get(name, wheels.get(name)) != wheels.get(name, b""))
 
     def add_api(self, *, group: str, version: str, kind: str, scope: str = NAMESPACED) -> Iterator[str]:
@@ -234,10 +234,10 @@ class Project:
 
     def add_version(self, kind: str, version: str, *, functions: bool = False) -> Iterator[str]:
         """
-        Give a kind of the project a new version: the class of now becomes a module of its own.
+        Give a kind of the project a new version: the present class moves to a module of its own.
 
-        Args: functions = with the two that join the versions, and a test that proves them.
-        Raises: ProjectError for a kind that does not exist, a version that it has, or a class that is written
+        Args: functions = also write the two functions that join the versions, and a test of them.
+        Raises: ProjectError for an unknown kind, a version that it already has, or a class that is written in
         another way; OSError.
         """
         _check("a kind", kind, _KIND, "Site")
@@ -276,7 +276,7 @@ class Project:
             yield from _write(self.folder / "tests" / f"test_{module}_versions.py", test.encode())
 
     def _joined(self, text: str, added: str, kind: str, module: str, old: str) -> str:
-        """The module of types with the two functions at the end of the class. Args: added is an import."""
+        """The text of the types' module, with the two functions in the class. Args: added is an import."""
         begin = text.index("\n", text.index(f"class {kind}(Kind, "))
         end = re.search(r"^\S", text[begin:], re.MULTILINE)
         at = len(text) if end is None else begin + end.start()

@@ -1,4 +1,4 @@
-"""The files of an operator's project, from which `bundle` and `chart` are made, and how both are written."""
+"""Reads the files of an operator's project for `bundle` and `chart`, and writes the results of both."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from handloop.kinds.apps_v1 import Deployment
 T = TypeVar("T")
 
 SOMEWHERE: Final = "some-namespace"
-"""The namespace of a pod, as long as it is not known."""
+"""Stands for the namespace of a pod while that is unknown."""
 DEFAULT_CONTAINER: Final = "kubectl.kubernetes.io/default-container"
 
 
 class ProjectTable(msgspec.Struct, frozen=True, kw_only=True):
-    """The fields of a table [project] that bundle and chart repeat."""
+    """The fields of the table [project] that bundle and chart repeat."""
 
     version: str = ""
     description: str = ""
@@ -51,7 +51,7 @@ class _ToolTable(msgspec.Struct, frozen=True):
 
 
 class _Document(msgspec.Struct, frozen=True):
-    """A pyproject.toml, as far as it is read."""
+    """The part of a pyproject.toml that is read."""
 
     project: ProjectTable = ProjectTable()
     tool: _ToolTable = _ToolTable()
@@ -61,7 +61,7 @@ def project_table(operator: Operator, words: str) -> ProjectTable:
     """
     The table [project] of the working directory; an empty one without a pyproject.toml.
 
-    Args: words are those of the command, for the fix. Raises: UsageError in the project of another operator;
+    Args: words are the command's, for the fix. Raises: UsageError in the project of another operator;
     OSError, UnicodeDecodeError, tomllib.TOMLDecodeError.
     """
     path = Path("pyproject.toml")
@@ -78,7 +78,7 @@ def project_table(operator: Operator, words: str) -> ProjectTable:
 
 
 def fitting(path: Path, document: object, kind: type[T]) -> T:
-    """A document as an object of its kind. Raises: UsageError with the place that does not fit."""
+    """A document as an object of its kind. Raises: UsageError that names the field that does not fit."""
     try:
         return converted(document, kind, decode_hook)
     except msgspec.ValidationError as error:
@@ -95,9 +95,9 @@ def read_documents(path: Path) -> list[dict[str, Any]]:
 
 def read_deployment(path: Path) -> dict[str, Any]:
     """
-    The Deployment of a file, the operator's container first.
+    The Deployment in a file, with the operator's container first.
 
-    Raises: UsageError for another number of Deployments, or an unknown container; as read_documents.
+    Raises: UsageError for none or several Deployments, or an unknown container; as read_documents.
     """
     found = [document for document in read_documents(path) if document.get("kind") == "Deployment"]
     if len(found) != 1:
@@ -120,11 +120,11 @@ def container_options(operator: Operator, container: Mapping[str, Any]) -> Optio
     """
     The options of a container, as the program reads them in any namespace.
 
-    Raises: UsageError for arguments that it would refuse.
+    Raises: UsageError for arguments that the program would refuse.
     """
     variables = {entry["name"]: entry["value"] for entry in container.get("env") or () if "value" in entry}
     variables["POD_NAMESPACE"] = SOMEWHERE
-    # as a kubelet does
+    # expanded as a kubelet does it
     args = [
         re.sub(r"\$\((\w+)\)", lambda found: str(variables.get(found[1], found[0])), str(word))
         for word in container.get("args") or []
@@ -140,7 +140,7 @@ def container_options(operator: Operator, container: Mapping[str, Any]) -> Optio
 
 def write_made(folder: Path, files: Mapping[str, str], outdated: Iterable[Path]) -> None:
     """
-    Delete what is outdated, write the files by their paths below a folder, and tell of each.
+    Delete outdated files, write the others at their paths below a folder, and print a line for each.
 
     Raises: OSError.
     """
@@ -155,7 +155,7 @@ def write_made(folder: Path, files: Mapping[str, str], outdated: Iterable[Path])
 
 
 def exit_code_of(write: Callable[[], None], usage: str) -> int:
-    """The exit code of a command on such files; an error is told in words, with usage as its last fix."""
+    """Write; return the command's exit code. Prints an error as a message, with usage as its last fix."""
     try:
         write()
     except UsageError as error:

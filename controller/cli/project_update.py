@@ -1,8 +1,8 @@
 """
-`update`: what a newer scaffold brings into a project, merged with what its people changed in the older one.
+`update`: brings a newer scaffold into a project, merged with what people have changed since the older one.
 
 Three ways: what the older handloop wrote, what is there now, and what this one would write. The first is
-rebuilt from the templates in the wheel that the project has, or of those in templates/older for a project of
+rebuilt from the templates in the project's wheel, or from templates/older for a project from
 before there were wheels.
 """
 
@@ -33,19 +33,19 @@ _KIND: Final = re.compile(
 _FOR: Final = re.compile(r"\.for_\((\w+)\)")
 _KINDS: Final = re.compile(r"^from (handloop\.kinds\.\w+) import ", re.MULTILINE)
 _MOST_CONFLICTS: Final = 127
-"""git's exit code for as many or more; above are its errors."""
+"""git's exit code for this many conflicts or more; higher codes are errors."""
 
 
 @dataclass(slots=True)
 class Changes:
-    """What an update did: a line for people per file, and the number of conflicts of each that has some."""
+    """What an update did: a line for people for each file, and the number of conflicts by file."""
 
     lines: list[str] = field(default_factory=list)
     conflicts: dict[str, int] = field(default_factory=dict)
 
 
 class _Step(NamedTuple):
-    """What becomes of one file. Args: content None = it is deleted, or stays so."""
+    """The result for one file. Args: content None = it is deleted, or stays deleted."""
 
     place: str
     line: str
@@ -55,10 +55,10 @@ class _Step(NamedTuple):
 
 def update(project: Project) -> Changes:
     """
-    Bring what is new into the files of a project.
+    Merge the newer scaffold into the files of a project.
 
-    Raises: ProjectError for a project that is not known well enough, or has changes that are not committed;
-    OSError; NotInstalledError without what its tests need.
+    Raises: ProjectError for a project whose older scaffold is unknown, or that has uncommitted changes;
+    OSError; NotInstalledError if its tests' packages are missing.
     """
     _refuse_uncommitted(project.folder)
     changes = Changes()
@@ -77,14 +77,14 @@ def update(project: Project) -> Changes:
 
 
 def _wheels(folder: Path) -> dict[str, str]:
-    """The wheels of handloop that a project has, "" = its own, and its neighbours' in the order of `init`."""
+    """The wheels in a project: handloop's under "", and its neighbours' in the order of `init`."""
     names = sorted(path.name for path in folder.glob("wheels/*.whl"))
     wheels = {found[2] or "": name for name in names if (found := _WHEEL.fullmatch(name))}
     return {extra: wheels[extra] for extra in ("", *NEIGHBOURS) if extra in wheels}
 
 
 def _refuse_uncommitted(folder: Path) -> None:
-    """The merge must be a change that git can show, and undo. A folder without git is its people's choice."""
+    """Raises: ProjectError for uncommitted changes: git could not undo the merge alone. Outside git: none."""
     if shutil.which("git") is None:
         raise ProjectError("git is not installed, and it does the merge")
     status = _git(folder, "status", "--porcelain", "--", ".")
@@ -115,7 +115,7 @@ def _older(project: Project, folder: Path) -> Project:
 
 
 def _add_kinds(project: Project, made: Project) -> None:
-    """Add the kinds of a project to one that was recreated, as `create` did."""
+    """Add a project's kinds to the recreated one, as `create` did."""
     for types in sorted((project.folder / project.package).glob("*/types.py")):
         for kind, group, version, scope in _KIND.findall(types.read_text(encoding="utf-8")):
             if module_of(kind) == types.parent.name and group.endswith(f".{project.domain}"):
@@ -155,7 +155,7 @@ def _merge(folder: Path, before: Path, after: Path) -> list[_Step]:
 
 
 def _refuse_link(folder: Path, path: Path) -> None:
-    """Raises: ProjectError for a place outside, reached by a link, or for another file."""
+    """Raises: ProjectError for a path that a link leads outside, or to another file."""
     if path.is_symlink() or not path.parent.resolve().is_relative_to(folder.resolve()):
         place = path.relative_to(folder)
         link = next(each for each in (path, *path.parents) if each.is_symlink())
@@ -164,7 +164,7 @@ def _refuse_link(folder: Path, path: Path) -> None:
 
 
 def _merged(place: str, own: bytes, older: bytes, newer: bytes) -> _Step:
-    """Both changed it, or only handloop did. What both changed alike is no conflict. Raises: ProjectError."""
+    """Merge a file. The same change on both sides is not a conflict. Raises: ProjectError."""
     sides = {"yours": own, "before": older, "handloop": newer}
     if b"\r\n" in own:  # git's choice for the whole checkout
         sides = {label: re.sub(rb"\r?\n", b"\r\n", content) for label, content in sides.items()}
@@ -182,7 +182,7 @@ def _merged(place: str, own: bytes, older: bytes, newer: bytes) -> _Step:
 
 
 def _take(folder: Path, steps: Iterable[_Step], changes: Changes) -> None:
-    """Write what was merged: a file without content is deleted."""
+    """Write the merged files; delete a file without content."""
     for step in steps:
         path = folder / step.place
         changes.lines.append(step.line)
@@ -196,7 +196,7 @@ def _take(folder: Path, steps: Iterable[_Step], changes: Changes) -> None:
 
 
 def _files(folder: Path) -> set[str]:
-    """The places of the files of a scaffold, except for the wheels."""
+    """The paths of a scaffold's files, except for the wheels."""
     found = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
     return {place for place in found if not place.startswith("wheels/")}
 
@@ -206,7 +206,7 @@ def _content(path: Path) -> bytes | None:
 
 
 def _renew_wheels(folder: Path, wheels: Path, changes: Changes) -> None:
-    """The wheels of this handloop in place of those of the older one."""
+    """Replace the older handloop's wheels with this one's."""
     for path in sorted(wheels.glob("*.whl")):
         target = folder / "wheels" / path.name
         if _content(target) != path.read_bytes():

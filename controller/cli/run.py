@@ -1,4 +1,4 @@
-"""`run`, the default: from options to a working controller, and to the exit code of its end."""
+"""`run`, the default: takes options, runs the controllers, and returns the exit code."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def run(options: Options, stop: threading.Event, stream: TextIO, *, seams: Seams
     """
     Run the controller until stop is set.
 
-    Args: stream is where people read problems and the banner.
+    Args: problems and the banner are written to stream.
     Returns: the exit code.
     """
     with ExitStack() as stack:
@@ -78,7 +78,7 @@ def _stopped() -> int:
 
 
 class _Run:
-    """One run on one configuration: servers of our own pages, checks, then the controllers."""
+    """One run with one configuration: the servers of our own pages, the checks, then the controllers."""
 
     def __init__(
         self, config: ClientConfig, options: Options, stop: threading.Event, stream: TextIO, seams: Seams
@@ -96,7 +96,7 @@ class _Run:
         Returns: the exit code.
         Raises: ConfigError, ListenError, and the error of a controller that failed.
         """
-        # bound first: a taken port is known at once, and a slow start can be probed
+        # bound first: a taken port is reported at once, and a slow start can be probed
         with self._services() as services, live_page(self._options) as live:
             report = self._preflight(services)
             if self._stop.is_set():
@@ -151,7 +151,7 @@ class _Run:
         return FitWatch(client, self._options, self._say, services.registry, self._seams)
 
     def _facts(self, report: Report, services: ProcessServices, live: LivePage) -> dict[str, Any]:
-        """The facts of the banner; a string that is not known is ""."""
+        """The facts of the banner; an unknown string is ""."""
         options = self._options
         lease = f"{options.leader_elect_resource_namespace}/{options.leader_elect_resource_name}"
         election = f"  ✓ leader election by lease {lease}" if options.leader_elect else ""
@@ -175,7 +175,7 @@ class _Run:
         }
 
     def _share(self, services: ProcessServices, live: LivePage) -> int:
-        """Work on some slots; E17 if that cannot be."""
+        """Work on some slots; E17 if the work cannot be shared."""
         from handloop.controller.runtime.sharding.members import ShardMismatchError  # noqa: PLC0415
         from handloop.controller.runtime.sharding.sharded_kinds import ShardingError  # noqa: PLC0415 - as Program
 
@@ -216,7 +216,7 @@ class _Run:
         closing: tuple[Closing, ...] = () if shared is None else (shared,)
         if options.leader_elect:
             closing += self._elect(program.manager, services, live)
-        # closed after the servers: so the process ends in time even if they do not stop
+        # closed after the servers, so the process ends in time even if they do not stop
         services.attach(program.manager, *closing)
         live.show(program, self._config)
         clean = True
@@ -232,7 +232,7 @@ class _Run:
         return _stopped() if clean else EXIT_FATAL
 
     def _elect(self, manager: Any, services: ProcessServices, live: LivePage) -> tuple[Closing, ...]:
-        """Let manager work only while it leads. Returns: the parts to be closed at the end."""
+        """Let manager work only while it leads. Returns: what must be closed at the end."""
         from handloop.controller.cli.election import StandbyReport, lost_lease  # noqa: PLC0415 - as Program
         from handloop.controller.runtime.election.election import Election, LeaseTerms  # noqa: PLC0415
 
@@ -272,7 +272,7 @@ def show_banner(name: str, facts: Mapping[str, Any], stream: TextIO) -> None:
 
 
 def banner(name: str, facts: Mapping[str, Any]) -> str:
-    """Six lines for people, and one for the live page. A fact that is "" is not known."""
+    """Six lines for people, and one for the live page. A fact that is "" is unknown."""
     server = f" ({facts['serverVersion']})" if facts["serverVersion"] else ""
     context = f"  context {facts['context']}" if facts["context"] else ""
     source = f"  from {facts['source']}" if facts["source"] else ""

@@ -1,4 +1,4 @@
-"""`sandbox` and `--sandbox`: the built-in API server, alone or under the controller."""
+"""`sandbox` and `--sandbox`: runs the built-in API server, alone or with the controllers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from handloop.controller.runtime.serving.listening import ListenError, listen_er
 
 CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _ANSWER_SECONDS: Final = 2.0
-"""In which a server of this machine answers."""
+"""The time in which a server on this machine answers."""
 
 
 @contextmanager
@@ -38,9 +38,9 @@ def running_sandbox(options: Options) -> Iterator[Path]:
     """
     A sandbox for as long as the context lasts; with the CRDs installed, unless it is to be bare.
 
-    Returns: the path of the kubeconfig it wrote, which is removed at the end.
-    Raises: ListenError when the port is taken; ConfigError when the kubeconfig cannot be written, or leads to
-    a server that runs, or no certificate can be made.
+    Returns: the path of the kubeconfig that it wrote and deletes at the end.
+    Raises: ListenError when the port is taken; ConfigError when the kubeconfig cannot be written, or names
+    a running server, or no certificate can be made.
     """
     _refuse_a_kubeconfig_in_use(options.sandbox_kubeconfig)
     program = extension("sandbox")
@@ -76,7 +76,7 @@ def running_sandbox(options: Options) -> Iterator[Path]:
 
 
 def _refuse_a_kubeconfig_in_use(path: str) -> None:
-    """People find their server by the file: while that server runs, keep the file. Raises: ConfigError."""
+    """Keep a kubeconfig whose server runs: people find the server by the file. Raises: ConfigError."""
     try:
         config = load_config(kubeconfig=path)
         with closing(HTTPTransport(config, request_seconds=_ANSWER_SECONDS)) as transport:
@@ -93,7 +93,7 @@ def _refuse_a_kubeconfig_in_use(path: str) -> None:
 
 
 def _install(server: ClientConfig, options: Options) -> None:
-    """Create the CRDs of all controllers, each by a request, as kubectl would."""
+    """Create the CRDs of all controllers, each with a request, as kubectl would."""
     everything = replace(options, controllers=())
     with closing(HTTPTransport(server)) as transport:
         for kind in declared_kinds(everything):
@@ -117,7 +117,7 @@ def _written(write: Callable[[Path], Path], given: str) -> Path:
 
 
 def sandbox_hint(kubeconfig: Path, setups: Sequence[Setup], stream: TextIO) -> None:
-    """Say what to type next. Args: setups are the controllers whose kinds are installed, () = a bare one."""
+    """Say what to type next. Args: setups are the controllers whose kinds are installed, () = bare."""
     lines = ["sandbox ready; in another terminal:", f"  export KUBECONFIG={shown_path(kubeconfig)}"]
     foreign = dict.fromkeys(kind.resource.group_resource for setup in setups for kind in setup.foreign)
     lines += [f"  kubectl apply -f FILE   (the CRD of {one}: this program has none)" for one in foreign]

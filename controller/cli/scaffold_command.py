@@ -1,6 +1,6 @@
 """
 `init`, `create` and `update`: make the project of an operator, add a kind, a controller or a view to it, and
-bring what a newer handloop has.
+merge a newer handloop's scaffold into it.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def run_scaffold(command: str, arguments: Sequence[str]) -> int:
     Run `init`, `create` or `update`, in the working directory.
 
     Returns: the exit code; 1 for an update with conflicts. Raises: SystemExit of argparse, after its help or
-    its words on bad arguments.
+    a message about bad arguments.
     """
     given = _parser(command).parse_args(arguments)
     try:
@@ -95,7 +95,7 @@ def run_scaffold(command: str, arguments: Sequence[str]) -> int:
 
 
 def _create(project: Project, given: argparse.Namespace) -> None:
-    """Add what was requested, and say what to type next. Raises: as run_scaffold handles."""
+    """Add what was requested, and say what to type next. Raises: the errors that run_scaffold handles."""
     if given.what == "view":
         kind = _add_view(project, given)
         names = {"package": project.package, "module": module_of(kind), "kind": kind}
@@ -116,7 +116,7 @@ def _create(project: Project, given: argparse.Namespace) -> None:
 
 
 def _update(project: Project) -> int:
-    """Bring what is new, and say what to do about it. Raises: as run_scaffold handles."""
+    """Merge the newer scaffold, and say what to do next. Raises: the errors that run_scaffold handles."""
     changes = update(project)
     if not changes.lines:
         show("nothing to do: this handloop writes nothing that the project lacks\n", sys.stdout)
@@ -132,9 +132,9 @@ def _update(project: Project) -> int:
 
 def _add_view(project: Project, given: argparse.Namespace) -> str:
     """
-    Write the view of an installed kind, or of one in a file.
+    Write a view of an installed kind, or of a kind whose definition is in a file.
 
-    Returns: the name of its class. Raises: ViewError, OSError; ConfigError, ClientError.
+    Returns: the name of the view's class. Raises: ViewError, OSError; ConfigError, ClientError.
     """
     definition = _from_file(given.crd, given.of) if given.crd else _installed(given)
     fields = [path for path in given.fields.split(",") if path.strip()]
@@ -170,7 +170,7 @@ def _installed(given: argparse.Namespace) -> Mapping[str, Any]:
 
 
 def _say(lines: Iterator[str], after: str, stream: TextIO) -> None:
-    """Tell of each file once it is done."""
+    """Print a line for each file once it is written."""
     for line in lines:
         show(f"{line}\n", stream)
     show(after, stream)

@@ -1,9 +1,9 @@
 """
-Has the server store the objects of a kind again, by a StorageVersionMigration.
+Has the server store the objects of a kind again, with a StorageVersionMigration.
 
-Its controller writes what existed when the migration began, and then takes the older versions out of
+Its controller writes what existed when the migration began, and then removes the older versions from
 storedVersions itself, unless the definition has changed meanwhile: in 1.36 also after a migration that
-failed, when something old is left. It works on one migration of a kind at a time, and continues by itself
+failed, when old objects are left. It works on one migration of a kind at a time, and continues by itself
 if nobody waits for it.
 Follows: kubernetes pkg/controller/storageversionmigrator.
 """
@@ -23,13 +23,13 @@ Object = dict[str, Any]
 
 _GROUP: Final = "storagemigration.k8s.io"
 _VERSIONS: Final = ("v1", "v1beta1")
-"""An alpha one names the resource otherwise, and leaves storedVersions as they are."""
+"""The alpha version names the resource differently, and does not change storedVersions."""
 _OK, _CREATED, _NOT_FOUND = 200, 201, 404
 _TURN_SECONDS: Final = 1.0
 _BEGIN_SECONDS: Final = 30.0
-"""The controller does not run if it says nothing for this long."""
+"""If the status does not change for this long, the controller does not run."""
 _TIDY_SECONDS: Final = 30.0
-"""It shortens storedVersions after it has said that it succeeded, or failed."""
+"""How long to wait for storedVersions: the controller shortens them after it has reported an end."""
 _HEADERS: Final = {"Content-Type": "application/json"}
 
 
@@ -49,7 +49,7 @@ class ServerMigration:
         pause: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Args: name is the definition's; tell hears of each state once."""
+        """Args: name is the definition's; tell is called once with each state."""
         self._transport = transport
         plural, _, group = name.partition(".")
         self._resource = {"group": group, "resource": plural}
@@ -79,7 +79,7 @@ class ServerMigration:
         return f"/apis/{_GROUP}/{version}/storageversionmigrations"
 
     def _under_way(self, path: str) -> Object | None:
-        """The migration of a run that was stopped, or of somebody else."""
+        """A migration that a stopped run or somebody else has begun."""
         answer = self._transport.request("GET", path)
         if answer.status != _OK:
             raise NotByServerError(message_of(answer.body))
@@ -132,7 +132,7 @@ class ServerMigration:
 
 
 def _condition(migration: Object, kind: str) -> Object | None:
-    """A condition that is true."""
+    """The condition of this type, if it is true."""
     conditions = migration.get("status", {}).get("conditions") or ()
     return next((each for each in conditions if (each["type"], each["status"]) == (kind, "True")), None)
 

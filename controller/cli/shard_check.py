@@ -1,4 +1,4 @@
-"""Whether a server obeys shardSelector: found out by a question, as nothing that it publishes tells."""
+"""Whether a server obeys shardSelector: tried with a request, as nothing that it publishes says so."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ IGNORES: Final = (
 UNKNOWN: Final = "no kind can be listed, so nobody knows whether the server obeys shardSelector"
 
 _QUESTION: Final = ListOptions(shard_selector="handloop asks whether you read this", limit=1)
-"""No selector: a server that obeys refuses it (kube-apiserver 1.36.3 by a 500), one that does not answers."""
+"""Not a selector: a server that obeys refuses it (kube-apiserver 1.36.3 with a 500), others ignore it."""
 
 
 def told_by_server(client: Client, allowed: Iterable[Permission]) -> str:
     """
-    What the server does with shardSelector: OBEYS, IGNORES or UNKNOWN.
+    How the server treats shardSelector: OBEYS, IGNORES or UNKNOWN.
 
     Args: allowed are permissions of the user; the first kind that can be listed gives the answer.
     Blocks: for a request, and one more for each kind that is not served. Raises: TransportError.

@@ -1,8 +1,8 @@
 """
-What a program does to objects that are stored in a version that is not its own, as after a rollback.
+What a program does to objects that are stored in another version than its own, as after a rollback.
 
-The server decodes an object in the version that is asked for and stores what was decided there: with the
-strategy None, every write erases the fields that the program's version lacks, a write of the status included.
+The server decodes an object in the requested version and stores the result: with the
+strategy None, every write, also of the status, erases the fields that the program's version lacks.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _WEBHOOK: Final = "Webhook"
 
 def storage_problems(client: Client, kind: type[Kind], storage: str) -> Iterator[Problem]:
     """
-    E21 for a version of stored objects of which the program's own would lose fields.
+    E21 for a stored version with fields that the program's own version would lose.
 
-    Args: storage is the version in which the server stores now, "" = not known.
-    Blocks: for two requests and two a version. Raises: as Discovery, except for what OpenAPI says.
+    Args: storage is the version in which the server stores now, "" = unknown.
+    Blocks: for two requests, and two more for each version. Raises: as Discovery, except about OpenAPI.
     """
     own, discovery = kind.resource, client.discovery()
     strategy = discovery.conversion_strategy(own)
@@ -52,7 +52,7 @@ def storage_problems(client: Client, kind: type[Kind], storage: str) -> Iterator
 
 
 def _schema(client: Client, resource: Resource) -> Schema | None:
-    """None if the server does not say: it publishes a changed definition a moment later."""
+    """The kind's schema; None without one, as the server publishes a changed definition a moment later."""
     try:
         found = PublishedSchemas.fetch(client, resource.group, resource.version).find(resource, {})
     except ClientError:

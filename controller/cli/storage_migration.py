@@ -1,8 +1,8 @@
 """
-Writes each object of a kind once more, so that the newest version is stored; then says so.
+Writes each object of a kind once more, so that the newest version is stored; then shortens storedVersions.
 
-An empty patch changes nothing. The server writes what it has in the version of now if it was stored in an
-older one, and does not write at all otherwise. So a run that was killed continues where it was, at the price
+An empty patch changes nothing. The server writes the object in the present version if it was stored in an
+older one; else it does not write at all. So the next run after a kill continues where it was, at the price
 of requests.
 Follows: kube-storage-version-migrator, and Kubernetes' page on versions of CustomResourceDefinitions.
 """
@@ -25,7 +25,7 @@ Object = dict[str, Any]
 _PAGE: Final = 500
 _TRIES: Final = 5
 _ROUNDS: Final = 10
-"""How many lists at most: new objects may come all the time."""
+"""The most lists that are made: new objects may appear all the time."""
 _OK, _NOT_FOUND, _CONFLICT, _TOO_MANY, _EXPIRED, _FAILURES = 200, 404, 409, 429, 410, 500
 _FAILED_MIGRATION: Final = ("StorageMigrating", "MigrationFailed")
 _MERGE: Final = {"Content-Type": "application/merge-patch+json", "Accept": "application/json"}
@@ -35,9 +35,9 @@ _METADATA: Final = {"Accept": "application/json;as=PartialObjectMetadataList;g=m
 @dataclass
 class Progress:
     """
-    How far the writes of a kind are.
+    How many objects of a kind have been written.
 
-    Fields: total is what the server said last; refused are the objects that it would not write, and why.
+    Fields: total is the server's latest count; refused are the objects that it refused to write, and why.
     """
 
     name: str
@@ -51,7 +51,7 @@ class StorageMigration:
     """
     The migration of one kind.
 
-    Threads: one. Raises from its methods: SourceError for an answer that ends it, TransportError.
+    Threads: one. Raises from its methods: SourceError for an answer that ends the migration, TransportError.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class StorageMigration:
         return any((each["type"], each.get("reason")) == _FAILED_MIGRATION for each in conditions)
 
     def put_back(self, versions: Sequence[str]) -> None:
-        """Have the definition name these versions, too, until a list proves that nothing is left in them."""
+        """Add these versions to storedVersions until a list proves that no object is left in them."""
         for _ in range(_TRIES):
             definition = self._definition()
             stored = definition["status"]["storedVersions"]
@@ -96,10 +96,10 @@ class StorageMigration:
 
     def run(self) -> bool:
         """
-        Write objects until a list shows no unwritten one, and shorten storedVersions.
+        Write objects until a list shows no unwritten one, then shorten storedVersions.
 
-        Returns: whether it is done; False where the server refused objects, or too much changed meanwhile.
-        Blocks: as long as that takes at the given rate.
+        Returns: whether that is done; False if the server refused objects, or too much changed meanwhile.
+        Blocks: until then, at the given rate.
         """
         before = self._definition()
         written: set[str] = set()
@@ -118,7 +118,7 @@ class StorageMigration:
         return True
 
     def _round(self, definition: Object, written: set[str]) -> int:
-        """List, and write what was not written. Returns: how many objects that were."""
+        """List, and write the objects not yet written. Returns: their number."""
         came = 0
         for items, left in self._pages(definition):
             new = [item["metadata"] for item in items if item["metadata"]["uid"] not in written]
@@ -159,7 +159,7 @@ class StorageMigration:
         self._next = max(self._next, now) + self._seconds
 
     def _pages(self, definition: Object) -> Iterator[tuple[list[Object], int]]:
-        """The metadata of all objects, page by page, with how many are left."""
+        """The metadata of all objects, page by page, each with the number of remaining objects."""
         path = f"{self._root(definition)}/{self._plural(definition)}"
         query = {"limit": str(_PAGE)}
         while True:
@@ -167,7 +167,7 @@ class StorageMigration:
             document = json.loads(answer.body)
             token = document.get("metadata", {}).get("continue")
             if answer.status == _EXPIRED and token:
-                # the rest as it is now: no object that existed all the time is left out
+                # the rest of the list as it is now: it omits no object that existed all the time
                 query = {"limit": str(_PAGE), "continue": token}
                 continue
             if answer.status != _OK:
@@ -183,7 +183,7 @@ class StorageMigration:
             raise SourceError(f"{self._name}: {message_of(answer.body)}")
 
     def _say_stored(self, definition: Object, versions: Sequence[str]) -> Response:
-        """With the version that was read: objects may have been stored in another one since."""
+        """Write storedVersions, on condition that the definition has not changed since it was read."""
         metadata = {"resourceVersion": definition["metadata"]["resourceVersion"]}
         body = json.dumps({"metadata": metadata, "status": {"storedVersions": versions}}).encode()
         path = f"{DEFINITIONS_PATH}/{quote(self._name, safe='')}/status"

@@ -1,9 +1,9 @@
 """
 What a new definition does to the objects that a cluster has now.
 
-Each object is shown to a sandbox that has the new definition: whether it would accept it, and what it would
-keep of it. Since Kubernetes 1.33 a server forgives what a write does not change: an object that is refused
-here is refused there when somebody changes that part of it.
+Each object is sent to a sandbox that has the new definition: would it accept the object, and what would it
+keep? Since Kubernetes 1.33 a server ignores invalid parts that a write does not change: an object refused
+here is refused there when somebody changes that part.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class _Tally:
 
 @dataclass
 class Judgement:
-    """What became of the objects of a kind: by rule and path."""
+    """The results for the objects of a kind, by rule and path."""
 
     seen: int = 0
     tallies: dict[tuple[str, str], _Tally] = field(default_factory=dict)
@@ -77,10 +77,10 @@ def judge(
     progress: Callable[[int], None] = lambda _seen: None,
 ) -> list[Finding]:
     """
-    Read the objects of a kind, in pages, and show each to the new definition.
+    Read the objects of a kind, in pages, and check each against the new definition.
 
     Args: old is the definition as the cluster has it; reads decodes an object as the program would, and
-    raises for one that it cannot read. progress is told how many have been seen after each page.
+    raises for one that it cannot read. progress is called after each page, with the number of objects so far.
     Raises: SourceError, NotInstalledError without the sandbox, TransportError. Blocks: until all are read.
     """
     served = [each["name"] for each in old["spec"]["versions"] if each.get("served")]
@@ -116,7 +116,7 @@ def _pages(transport: HTTPTransport, spec: Mapping[str, Any], version: str) -> I
 
 
 class _Bench:
-    """A sandbox with one version of one definition, on which nothing is ever stored."""
+    """A sandbox with one version of one definition, in which nothing is ever stored."""
 
     def __init__(self, definition: Mapping[str, Any], version: str) -> None:
         spec, metadata = definition["spec"], definition["metadata"]
@@ -148,7 +148,7 @@ class _Bench:
         self._transport = None
 
     def judge(self, obj: Object, judged: Judgement, reads: Callable[[bytes], object] | None) -> None:
-        """Show it one object."""
+        """Check one object."""
         metadata = obj["metadata"]
         name = "/".join(filter(None, (metadata.get("namespace"), metadata["name"])))
         kept = {key: metadata[key] for key in _KEPT if key in metadata}

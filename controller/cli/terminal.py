@@ -29,7 +29,7 @@ _SHORT = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 
 
 def _escape(char: str) -> str:
-    # half of a surrogate pair is escaped, too
+    # escapes half of a surrogate pair, too
     code = char.encode("utf-16-be", "surrogatepass").hex()
     return _SHORT.get(char) or "".join(f"\\u{code[at : at + 4]}" for at in range(0, len(code), 4))
 
@@ -51,8 +51,8 @@ def show(text: str, stream: TextIO) -> None:
 
 
 def open_closed() -> None:
-    """Give this process the standard streams that it was started without; they discard what is written."""
-    # else the next file or connection gets this descriptor, and what others write to it
+    """Open the standard streams that this process was started without; they discard what is written."""
+    # else the next file or connection gets this descriptor, and all that is written to the stream
     while (number := os.open(os.devnull, os.O_RDWR)) <= _STDERR:
         pass
     os.close(number)
@@ -66,7 +66,7 @@ def drop_unwritten(stream: TextIO) -> None:
     try:
         stream.flush()
     except ValueError:
-        # closed: nothing is left
+        # already closed: nothing is left
         return
     except OSError:
         nowhere = os.open(os.devnull, os.O_WRONLY)

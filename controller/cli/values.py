@@ -1,4 +1,4 @@
-"""How the words of the command line become values; each raises ValueError with a text for people."""
+"""Parsers for the command line's values; each raises ValueError with a message for people."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[
 
 
 def _number(kind: type[N], least: float, most: float, otherwise: str) -> Callable[[str], N]:
-    """A parser of numbers in a range. Its error for other input has the text otherwise."""
+    """A parser of numbers in a range. The message of its error is the argument otherwise."""
 
     def parse(text: str) -> N:
         number = kind(text)
@@ -43,7 +43,7 @@ workers_count: Final = _number(int, 1, math.inf, "at least 1 worker is needed")
 shards_count: Final = _number(int, 0, 256, "slots are 1 to 256; 0 turns shards off")
 verbosity_level: Final = _number(int, 0, MAX_VERBOSITY, "levels are 0 to 9")
 port_number: Final = _number(int, 0, MAX_PORT, "ports are 0 to 65535")
-"""0 picks a free one."""
+"""0 picks a free port."""
 
 
 def boolean(text: str) -> bool:
@@ -78,7 +78,7 @@ def namespaces(text: str) -> str:
     """
     A list such as `a,b`, "" = all; or a selector of the namespaces' labels, such as `team=a`.
 
-    An empty place in a list is not a name: a variable may be unset.
+    An empty item of a list is not a name: it may come from an unset variable.
     """
     if is_label_selector(text):
         from handloop.apis.grammar.labels import Operator, parse_selector  # noqa: PLC0415 - a version needs no library
@@ -177,7 +177,7 @@ def controller_names(text: str, names: Sequence[str]) -> tuple[str, ...]:
 def https_url(text: str) -> str:
     """`https://HOST:PORT`. Raises: ValueError."""
     parts = urlsplit(text)
-    place = (parts.hostname, parts.port or 443)  # the port raises ValueError if it is none
+    place = (parts.hostname, parts.port or 443)  # reading an invalid port raises ValueError
     beside = (parts.username, parts.path.rstrip("/"), parts.query, parts.fragment)
     if parts.scheme != "https" or not all(place) or any(beside):
         raise ValueError(f"{text!r} is not https://HOST:PORT")

@@ -1,7 +1,7 @@
 """
 `version`: the versions of an operator, of handloop, of Python and of the platform.
 
-A checkout adds a local version (PEP 440), which tells its content; setup.py and `handloop init` do so for
+A checkout adds a local version (PEP 440) that identifies its content; setup.py and `handloop init` do so for
 what they build. So two builds have one version only if they have the same content.
 """
 
@@ -20,23 +20,23 @@ from handloop.controller.cli.operator import Operator
 
 DISTRIBUTION: Final = "handloop"
 _GIVEN: Final = "HANDLOOP_LOCAL_VERSION"
-"""The variable by which a release, and the build of an image, which is without git, are told."""
+"""The variable that gives the local version to a release, and to an image's build, which has no git."""
 _NOT_SHIPPED: Final = ("__pycache__", "bundle", "charts")
-"""What Python compiles, and the folders of manifests that are made."""
+"""Python's compiled files, and the folders of generated manifests."""
 
 
 def exact_version() -> str:
-    """As version, and of a checkout with what tells its content. Blocks: a twentieth of a second there."""
+    """version(), plus the local version in a checkout. Blocks: a twentieth of a second in a checkout."""
     root = Path(__file__).parents[3]
     return version() + (local_version(root / DISTRIBUTION, root) if checkout(root) else "")
 
 
 def local_version(package: Path, top: Path) -> str:
     """
-    What a build of a package adds to its version.
+    The local version that a build of a package adds to its version.
 
     `+g1a2b3c4d5e6f` for a commit, `+g1a2b3c4d5e6f.d5f0e9a1b` with changes beside it, and `+nogit.c5f0e9a1b`
-    where git does not tell. A release sets the variable to "".
+    where git does not answer. A release sets the variable to "".
 
     Args: top is the root of the repository.
     """
@@ -68,17 +68,17 @@ def _content(package: Path) -> str:
 
 
 def shipped_files(package: Path) -> Iterator[tuple[str, bytes]]:
-    """The files of a package that a wheel has, in order. In a checkout its folders are links."""
+    """The files of a package that a wheel contains, in order. In a checkout its folders are links."""
     for folder, folders, names in os.walk(package, followlinks=True):
         folders[:] = sorted(set(folders).difference(_NOT_SHIPPED))
         for path in (Path(folder, name) for name in sorted(names)):
-            # an editor's lock is a link to nowhere
+            # an editor's lock file is a dangling link
             if path.suffix != ".pyc" and path.is_file():
                 yield str(path.relative_to(package.parent)), path.read_bytes()
 
 
 def version() -> str:
-    """The version of the installed handloop, or of the checkout it runs from, there without its content."""
+    """The version of the installed handloop, or of the checkout it runs from, without the local version."""
     project = checkout(Path(__file__).parents[3])
     if project:
         return str(project["version"])

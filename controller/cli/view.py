@@ -1,9 +1,9 @@
 """
-A view of another program's kind, written from its installed definition: a Kind with the fields that are read.
+Writes a view of another program's kind from its installed definition: a Kind with the fields that are read.
 
-The view takes more than the definition does: each field may be absent, an enum is any text, and a part
-without a shape is JSON. So a newer version of the other program does not put its objects out of sight. Texts
-of the definition are names at most, and are quoted where they are not identifiers.
+The view accepts more than the definition does: each field may be absent, an enum is any text, and a part
+without a schema is JSON. So objects of a newer version of the other program can still be read. Texts
+of the definition become names at most, and are quoted if they are not identifiers.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from handloop.apis.declaration import plural_of, wire_name
 Schema = Mapping[str, Any]
 
 _MOST_FIELDS: Final = 60
-"""A part with more fields below it is JSON: a pod template has thousands, and nobody reads all."""
+"""A part with more fields than this is JSON: a pod template has thousands, and nobody reads all."""
 _SCALARS: Final = {
     "string": ("str", '""'),
     "boolean": ("bool | None", "None"),
@@ -31,7 +31,7 @@ _IMPORTED: Final = ("APIStruct", "ForeignCondition", "FrozenMap", "JSON", "Kind"
 _OF_MSGSPEC: Final = "field"
 _WORD: Final = re.compile("[A-Z]{2,}s(?![a-z])|[A-Z]+[0-9]*(?![a-z])|[A-Z]?[a-z]+[0-9]*|[0-9]+")
 _UNREADABLE: Final = re.compile(r'[\\"\x00-\x1f]')
-"""In the name of a field: no view can have it."""
+"""If a field's name contains one of these, no view can have the field."""
 _DNS: Final = re.compile(r"[a-z0-9]([-.a-z0-9]*[a-z0-9])?")
 _NAME: Final = re.compile(r"[A-Za-z]([-A-Za-z0-9]*[A-Za-z0-9])?")
 _ENVELOPE: Final = ("apiVersion", "kind", "metadata")
@@ -39,7 +39,7 @@ _OF_CONDITIONS: Final = frozenset({"type", "status"})
 
 
 class ViewError(Exception):
-    """No view can be written. The message has the reason, fix what to type, "" = nothing helps."""
+    """No view can be written. The message has the reason; fix is what to type, "" = nothing helps."""
 
     def __init__(self, message: str, fix: str = "") -> None:
         super().__init__(message)
@@ -48,7 +48,7 @@ class ViewError(Exception):
 
 def view_of(definition: Mapping[str, Any], paths: Sequence[str], *, version: str = "") -> str:
     """
-    The text of a module with a view.
+    The source of a module with a view.
 
     Args: definition is a CustomResourceDefinition; paths are fields such as `spec.secretName`, () = spec and
     status; version "" = the stored one.
@@ -72,7 +72,7 @@ def class_of(definition: Mapping[str, Any]) -> str:
 
 
 def _checked(definition: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The spec. Its names become code: what no server takes is refused. Raises: ViewError."""
+    """The spec. Its names become code, so names that no server accepts are refused. Raises: ViewError."""
     try:
         spec: Mapping[str, Any] = definition["spec"]
         names = [spec["group"], spec["names"]["plural"], *(each["name"] for each in spec["versions"])]
@@ -102,7 +102,7 @@ def _part(schema: Schema, name: str) -> Schema:
 
 @dataclass
 class _Tree:
-    """The requested fields, by their names; whole = all that is below."""
+    """The requested fields, by name; whole = all fields below this one."""
 
     below: dict[str, _Tree] = field(default_factory=dict)
     whole: bool = False
@@ -130,7 +130,7 @@ def _words(path: str) -> list[str]:
 
 
 def _into(schema: Schema, word: str, above: str, path: str) -> Schema:
-    """The schema of a field; the items of a list, and the values of a map, are gone into without a word."""
+    """The schema of a field; a list's items and a map's values need no word of their own in a path."""
     schema = _items(schema)
     fields = schema.get("properties") or {}
     if word in fields:
@@ -163,7 +163,7 @@ def _is_free(schema: Schema) -> bool:
 
 @dataclass
 class _Module:
-    """What a view needs: its structs, the inner ones first, and the names that it imports."""
+    """The parts of a view's module: its structs, the inner ones first, and the names that it imports."""
 
     structs: list[str] = field(default_factory=list)
     imported: set[str] = field(default_factory=lambda: {"Kind"})
@@ -195,7 +195,7 @@ class _Module:
         return "JSON", "JSON()"
 
     def _item(self, owner: str, name: str, tree: _Tree, schema: Schema) -> str:
-        """The annotation of an item, or of a value, which is there: null only where the schema says so."""
+        """The annotation of a list's item or map's value: never absent; null only if the schema says so."""
         if name == "conditions" and set(schema.get("properties") or ()) >= _OF_CONDITIONS:
             self.imported.add("ForeignCondition")
             return "ForeignCondition"
@@ -254,7 +254,7 @@ def _all_fields(schema: Schema) -> Iterator[str]:
 
 
 def _written(lines: Sequence[_Line], module: _Module) -> Iterator[str]:
-    """The lines of a class; a name that Python spells differently also gives the server's spelling."""
+    """The lines of a class; a field whose Python name differs also has the server's name."""
     taken: set[str] = set()
     for line in lines:
         name = _unlike(_field_name(line.name), taken)

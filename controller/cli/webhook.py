@@ -1,4 +1,4 @@
-"""Where a program converts between the versions of its kinds, and what that needs."""
+"""Where a program converts between the versions of its kinds, and which access it needs for that."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def webhook_service(options: Options) -> WebhookService:
     """
     Where the API server finds the webhook, and in which namespace its Secret is.
 
-    If the namespace is not known, it is the manifests'; outside of the cluster `default`.
+    An unknown namespace is that of the manifests; outside a cluster it is `default`.
     """
     name = options.operator.name
     url = options.webhook_url or (f"https://{_LOOPBACK}:0" if options.sandbox else "")
@@ -35,7 +35,7 @@ def webhook_service(options: Options) -> WebhookService:
 
 
 def conversion_access(kinds: Sequence[type[Any]], options: Options) -> tuple[Access, ...]:
-    """What the keeper of the definitions of these kinds needs."""
+    """The access that the keeper of these kinds' definitions needs."""
     if not any_is_converted(kinds):
         return ()
     from handloop.controller.runtime.conversion.conversion import access_for  # noqa: PLC0415
@@ -49,7 +49,7 @@ def any_is_converted(kinds: Iterable[type[Any]]) -> bool:
 
 
 def webhook_address(options: Options) -> BindAddress:
-    """Where the program listens."""
+    """The address on which the webhook listens."""
     if options.webhook_bind_address is not None:
         return options.webhook_bind_address
     if options.in_cluster:

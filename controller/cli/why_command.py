@@ -1,4 +1,4 @@
-"""`why`: ask the process that works on an object why something happens to it, or nothing does."""
+"""`why`: ask the process that works on an object why something, or nothing, happens to the object."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from handloop.controller.runtime.reconciling.why_page import lines
 
 def run_why(operator: Operator, arguments: Sequence[str]) -> int:
     """
-    Print what the process says.
+    Print the process's answer.
 
-    Returns: the exit code, 1 if nobody knows the name. Raises: SystemExit of argparse.
+    Returns: the exit code, 1 if no process knows the name. Raises: SystemExit of argparse.
     """
     given = _parser(operator).parse_args(arguments)
     *controller, name = given.words

@@ -1,9 +1,9 @@
 """
-Where `why` asks: a process by its address, or in a cluster the one that works on a name, found by its Leases.
+Where `why` asks: a process at an address, or in a cluster the process that works on a name, by its Leases.
 
-A request to a pod goes through the API server's proxy, which serves all who may read `pods/proxy`, and keeps
-the header Authorization. So the pod gets a token of its own service account in another header, made for
-ten minutes: it asks the API server whether that may read `/why`, as of any request.
+A request to a pod goes through the API server's proxy, which serves any user who may read `pods/proxy`, and
+removes the header Authorization. So another header has a token of the pod's own service account, valid for
+ten minutes. As for any request, the pod asks the API server whether that account may read `/why`.
 """
 
 from __future__ import annotations
@@ -31,24 +31,24 @@ _FORBIDDEN: Final = 403
 _NOT_FOUND: Final = 404
 _NO_SUCCESS: Final = 300
 _UNREACHED: Final = 500
-"""The proxy's, for a pod that speaks the other scheme."""
+"""The proxy's answers for a pod that speaks the other scheme."""
 _REQUEST_SECONDS: Final = 10.0
 
 
 class Question(NamedTuple):
-    """The question: a name, of a controller or, with "", of all."""
+    """The question: an object's name, and a controller, "" = all controllers."""
 
     name: str
     controller: str = ""
 
     @property
     def query(self) -> dict[str, str]:
-        """For the page."""
+        """The query parameters of the page."""
         return {"name": self.name, "controller": self.controller, "o": "json"}
 
 
 class SourceFailedError(Exception):
-    """The process cannot be asked. Field: fix, "" = none is known."""
+    """The process cannot be asked. Field: fix is what to do, "" = unknown."""
 
     def __init__(self, what: str, fix: str = "") -> None:
         super().__init__(what)
@@ -85,7 +85,7 @@ class ClusterSource:
         self._name = name
 
     def ask(self, question: Question) -> Why:
-        """Ask the process that works on a name: any one knows which that is."""
+        """Ask the process that works on a name: each process knows which one that is."""
         first = next(self._holders(), "")
         if not first:
             raise SourceFailedError(
@@ -96,7 +96,7 @@ class ClusterSource:
         return self._ask_pod(why.holder, question) if why.holder not in ("", first) else why
 
     def _holders(self) -> Iterator[str]:
-        """Identities of the operator's processes: first the one that leads."""
+        """The identities of the operator's processes, the leader's first."""
         path = f"/apis/coordination.k8s.io/v1/namespaces/{quote(self._namespace, safe='')}/leases"
         found = {
             each["metadata"]["name"]: (each.get("spec") or {}).get("holderIdentity") or ""
@@ -170,7 +170,7 @@ rules:
 
 
 def _metrics_port(pod: Mapping[str, Any]) -> int:
-    """The port that is named metrics. Raises: SourceFailedError."""
+    """The number of the port `metrics`. Raises: SourceFailedError."""
     ports = [port for each in pod["spec"]["containers"] for port in each.get("ports") or ()]
     found = next((port["containerPort"] for port in ports if port.get("name") == "metrics"), None)
     if found is None:

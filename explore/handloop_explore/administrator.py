@@ -25,11 +25,11 @@ class Administrator(ABC):
     """
     Sends requests, and knows the paths of objects.
 
-    State: _paths, what discovery told so far.
+    State: _paths, the results of discovery so far.
     """
 
     def __init__(self, transport: Transport, namespace: str = "") -> None:
-        """Args: namespace = all objects are in it, whatever they say; "" = where they say."""
+        """Args: namespace = that of all objects, whatever they state; "" = the one that each states."""
         self._admin = transport
         self._namespace = namespace
         self._paths: dict[tuple[str, str], tuple[str, bool]] = {}
@@ -45,7 +45,7 @@ class Administrator(ABC):
         return document
 
     def find(self, path: str) -> Object | None:
-        """An object, None = there is none."""
+        """An object, None = it does not exist."""
         try:
             return self.send("GET", path)
         except RefusedError:
@@ -90,14 +90,14 @@ class Administrator(ABC):
 
 
 def _undefined(group: str) -> str:
-    """What to do about a kind that nobody has defined."""
+    """What to do about a kind without a definition."""
     if is_built_in(group):
         return ""
     return ": give its CustomResourceDefinition, too, by --apply FILE or Workload(definitions=[...])"
 
 
 def _message(body: bytes) -> str:
-    """The words of a refusal: those of a Status, or a line of text."""
+    """The message of a refusal: a Status's, or a line of text."""
     try:
         return str(json.loads(body)["message"])
     except ValueError:

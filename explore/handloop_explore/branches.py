@@ -1,4 +1,4 @@
-"""Which lines of an operator's code run while it sets up and reconciles."""
+"""Records which lines of an operator's code run while it sets up and reconciles."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ class Branches:
     """
     The lines of some code that a run reaches in the traced threads.
 
-    State: lines. Threads: those of a VirtualThreads; a traced thread stops that while it waits.
+    State: lines. Threads: those of a VirtualThreads; a traced thread stops tracing while it waits.
     """
 
     def __init__(self, codes: Iterable[CodeType], known: Collection[Line] = ()) -> None:
-        """Args: known = lines that need not be noted."""
+        """Args: known = lines that need not be recorded."""
         self.lines: set[Line] = set()
         self._codes = {
             code for code in codes if not known or any(one not in known for one in lines_of([code]))
         }
-        self._is_free = sys.gettrace() is None and bool(self._codes)  # else it is a debugger's
+        self._is_free = sys.gettrace() is None and bool(self._codes)  # else a debugger is tracing
 
     def trace(self, *, begins: bool) -> None:
-        """Begin to note where the real thread goes, or end that."""
+        """Begin or end the recording of the real thread's lines."""
         if self._is_free:
             sys.settrace(self._called if begins else None)
 
@@ -49,11 +49,11 @@ class Branches:
 
 
 def lines_of(codes: Iterable[CodeType]) -> list[Line]:
-    """The lines of code, in their order, except for those that define it."""
+    """The lines of code, in order, except for those that define it."""
     found = {(code, number) for code in codes for *_, number in code.co_lines()}
     return sorted({Line(code.co_filename, at) for code, at in found if at and at != code.co_firstlineno})
 
 
 def first_of_each(lines: Collection[Line], of: Collection[Line]) -> list[Line]:
-    """The first lines of the branches that some lines are, of all lines in their order."""
+    """The first line of each branch that lines contain; of = all lines, in order."""
     return [line for before, line in pairwise([Line("", 0), *of]) if line in lines and before not in lines]

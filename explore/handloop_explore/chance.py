@@ -1,4 +1,4 @@
-"""What depends on chance or time: where two undisturbed runs of other seeds and years differ."""
+"""Finds what depends on chance or time: where two undisturbed runs with other seeds and years differ."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ Objects = Mapping[str, dict[str, Any]]
 
 
 class Chance(NamedTuple):
-    """What runs of one operator need not have in common: leaves, below the plain names of their objects."""
+    """The leaves in which runs of one operator may differ, by the plain names of their objects."""
 
     paths: frozenset[Path] = frozenset()
 
     @classmethod
     def of(cls, good: Sequence[Objects], twin: Sequence[Objects]) -> Self:
-        """What differs between the states of two undisturbed runs."""
+        """The differences between the states of two undisturbed runs."""
         return cls(
             frozenset(
                 (plain_name(key), *path)

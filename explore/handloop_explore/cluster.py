@@ -29,7 +29,7 @@ _IDLE_SECONDS: Final = 1.0
 
 
 class _Quiet:
-    """A controller of the cluster without its Events."""
+    """One of the cluster's own controllers, without its Events."""
 
     def __init__(self, controller: ClusterController, keeps_events: Callable[[], bool]) -> None:
         self.name = controller.name
@@ -39,7 +39,7 @@ class _Quiet:
         self._keeps_events = keeps_events
 
     def step(self, view: View, changes: Sequence[Change], now: float) -> Step:
-        """What it decides."""
+        """The controller's decisions."""
         step = self._step(view, changes, now)
         if not step.writes or self._keeps_events():
             return step
@@ -89,17 +89,17 @@ class VirtualCluster(Administrator):
         return self.sandbox.engine.version()
 
     def keep_events(self) -> None:
-        """Make its own controllers record Events, nearly half of their writes: somebody reads them."""
+        """Let the cluster's controllers record Events, nearly half of their writes: somebody reads them."""
         self._keeps_events = True
 
     def transport(self, user: str = _ADMIN) -> Transport:
-        """A way in. Args: user is `operator`, or else an administrator."""
+        """A transport to the cluster. Args: user is `operator`, or an administrator."""
         made: Transport = self.sandbox.transport(  # type: ignore[assignment] # the same shapes
             token=user,
             closed=StreamClosed,
             silent=DeadlineExceeded,
             broken=ConnectionBroken,
-            longest_wait_seconds=math.inf,  # virtual time moves only where a wait ends
+            longest_wait_seconds=math.inf,  # virtual time moves only when a wait ends
         )
         self._wakes.append(made.wake)  # type: ignore[attr-defined] # the sandbox's own
         return made
@@ -124,12 +124,12 @@ class VirtualCluster(Administrator):
 
     def _start(self, name: str, run: Callable[[], None]) -> None:
         thread = VirtualThread(self._threads, target=run, name=name)
-        # not the asking thread's: it would end with that thread
+        # not the calling thread's: it would end with that thread
         thread.process = self
         thread.start()
 
     def _live(self) -> None:
-        """Let the cluster's own controllers work whenever they are due."""
+        """Let the cluster's own controllers work when they are due."""
         engine = self.sandbox.engine
         at: float | None = None
         while True:
@@ -139,6 +139,6 @@ class VirtualCluster(Administrator):
             if self.version != version:
                 for wake in self._wakes:
                     wake()
-            # what a client does not read remains to be sent
+            # events that a client does not read remain to be sent
             least = _IDLE_SECONDS if at == before else _TICK_SECONDS
             self._changed.wait(None if at is None else max(least, at - engine.now()))

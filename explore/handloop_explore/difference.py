@@ -1,4 +1,4 @@
-"""Where two documents differ, in words: `spec.replicas 1 -> 3`."""
+"""Describes where two documents differ: `spec.replicas 1 -> 3`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def differences(old: object, new: object, path: str = "") -> Iterator[str]:
 
 
 def differences_of(key: str, old: object, new: object) -> Iterator[str]:
-    """The differences of an object with a key such as `Secret default/a`; a Secret's content is not shown."""
+    """The differences of an object with a key such as `Secret default/a`, without a Secret's content."""
     for words in differences(old, new):
         path = words.partition(" ")[0]
         is_shown = path.startswith("metadata.") and not path.startswith("metadata.annotations")
@@ -33,7 +33,7 @@ def differences_of(key: str, old: object, new: object) -> Iterator[str]:
 
 
 def value_at(value: Any, path: Sequence[str | int]) -> Any:
-    """What a document has at a path, None = nothing."""
+    """The value in a document at a path, None = none."""
     for name in path:
         try:
             value = value[name]
@@ -52,7 +52,7 @@ def are_conditions(value: object) -> bool:
 
 
 def by_type(value: Any) -> Any:
-    """A value, of conditions a map by their types."""
+    """A value; for a list of conditions, a map by type."""
     return {one["type"]: one for one in value} if are_conditions(value) else value
 
 

@@ -1,4 +1,4 @@
-"""What is left after a run, without what differs between two runs that both went well."""
+"""The objects after a run, without what differs between any two good runs."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ def end_state(
     ignore: Sequence[Ignored] = (),
 ) -> Mapping[str, dict[str, Any]]:
     """
-    The objects of some kinds, by `Kind namespace/name`, as far as two good runs agree on them.
+    The objects of some kinds, by `Kind namespace/name`, without what differs between good runs.
 
-    Args: reconciled = the kinds whose status is the operator's to write; of others it is left out. more =
-    objects of further kinds. made_by_cluster = the uids of those that its own controllers have made: they are
-    kept for their names, and MADE_BY_CLUSTER is in their metadata. gone = the keys of objects that are gone,
+    Args: reconciled = the kinds whose status the operator writes; that of others is left out. more =
+    objects of further kinds. made_by_cluster = the uids of objects from the cluster's controllers: they are
+    kept for their names, with MADE_BY_CLUSTER in their metadata. gone = the keys of deleted objects,
     by uid. ignore = what an author leaves out.
     """
     listed = {key_of(obj): (obj, kind in reconciled) for kind in kinds for obj in cluster.objects(kind)}
@@ -76,12 +76,12 @@ def end_state(
 
 
 def plain_name(key: str) -> str:
-    """A key, with `*` for what looks as if chance or the time had named it."""
+    """A key, with `*` for each part that seems to come from chance or the time."""
     return _CHANCE.sub("*", key)
 
 
 def renamed(found: Mapping[str, dict[str, Any]], good: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """The objects of a run; those named by chance or time get their names of a good run."""
+    """The objects of a run; those named by chance or time get the names from a good run."""
     free = [key for key in good if key not in found and plain_name(key) != key]
     names: dict[str, str] = {}
     for key in sorted(found.keys() - good.keys()):
@@ -100,7 +100,7 @@ def renamed(found: Mapping[str, dict[str, Any]], good: Mapping[str, Any]) -> dic
 
 
 def _sorted_names(value: Any, names: Collection[str]) -> Any:
-    """Lists of names in their order, where one of them was renamed."""
+    """Sort each list of names in which one was renamed."""
     if isinstance(value, dict):
         return {key: _sorted_names(one, names) for key, one in value.items()}
     if isinstance(value, list):
@@ -123,9 +123,9 @@ def _plain(obj: dict[str, Any], uids: Mapping[str, str], *, with_status: bool) -
 
 def without_counts(value: Any, uids: Mapping[str, str] = MappingProxyType({})) -> Any:
     """
-    A document without times, and without what the server chooses or counts.
+    A document without times, and without values that the server chooses or counts.
 
-    Args: uids = what to write for each.
+    Args: uids = the replacement for each uid.
     """
     if isinstance(value, dict):
         return {key: without_counts(one, uids) for key, one in value.items() if key not in _COUNTED}

@@ -39,7 +39,7 @@ def explore(workload: Workload, **options: Any) -> Exploration:
 
 def explore_in_test(request: Any, workload: Workload, **options: Any) -> Exploration:
     """
-    The same in a pytest test. The options of pytest's command line come before `options`.
+    An exploration in a pytest test. The options of pytest's command line override `options`.
 
     Args: request is pytest's fixture of that name.
     """
@@ -52,7 +52,7 @@ class Exploration:
     """A workload, and how it is explored."""
 
     def __init__(self, workload: Workload, options: dict[str, Any], command: str = "") -> None:
-        """Args: command replays a plan, with --explore-replay; "" = none does."""
+        """Args: command replays a plan, with --explore-replay; "" = no command does."""
         self._workload = workload
         self._options = options
         self._command = command
@@ -65,7 +65,7 @@ class Exploration:
         """
         Play the plans.
 
-        Raises: AssertionError with the report's text, and for each plan that failed the line that replays it;
+        Raises: AssertionError with the report's text, and a line that replays each failed plan;
         KeyboardInterrupt, if none failed before Ctrl-C.
         """
         __tracebackhide__ = True
@@ -77,7 +77,7 @@ class Exploration:
 
     def __call__(self, test: Callable[..., object]) -> Callable[..., None]:
         """
-        The decorator of a pytest test, whose body is an invariant; its name or docstring says which.
+        Decorate a pytest test, whose body is an invariant; its name or docstring states it.
 
         Args: test is called at the end of each run, with the run's cluster as the argument `cluster`. Its
         other arguments are fixtures, which live as long as the exploration.

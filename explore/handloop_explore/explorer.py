@@ -4,10 +4,10 @@ Every crash point of a controller, explored.
     report = run_plans(Workload(set_up, [applied(SITE), changed(SITE, patch), deleted(SITE)]), plans=500)
     report.check()
 
-The workload runs once undisturbed, which tells where it writes. Then it runs again and again, from its
+The workload runs once undisturbed, which shows where it writes. Then it runs repeatedly, from its
 beginning, each time with a plan: a crash, lost reply, refusal, rival or stale view at one of its writes.
-Then come pairs, triples, and other orders of threads. Each run is judged without help of its author; see
-oracles.py. All happens in virtual time, one thread at a time: the same plan is the same run. Forks play the
+Then follow pairs, triples, and other orders of threads. Each run is judged without its author's help; see
+oracles.py. Time is virtual, and one thread runs at a time: the same plan gives the same run. Forks play the
 plans on all processors; see forks.py.
 """
 
@@ -66,11 +66,11 @@ def run_plans(
     Args: plans and seconds = how many, and how long, at most; the single strikes come first, then samples by
     the seed. replay = the line of the only plan to play, in this process. processes = how many forks
     play at once, None = one for each processor; the report is the same for any number. progress is called
-    after each plan, in the order in which they end. What is wrong with the writes of every run is a failure
+    after each plan, in the order in which they end. A fault in the writes of every run is a failure
     of the empty plan.
     Raises: UndisturbedError if the undisturbed run fails already; ValueError for a line that is not a plan.
-    Blocks: for about a twentieth of a second a plan and processor. It ends early once it has 20 failures
-    that are not alike. Ctrl-C ends it with what was found so far.
+    Blocks: for about a twentieth of a second per plan and processor. It ends early after 20 failures
+    of different sorts. Ctrl-C ends it with the results so far.
     """
     undisturbed = _undisturbed(workload, invariants, min(seconds, PLAN_SECONDS))
     report = Report(undisturbed, seed)
@@ -116,11 +116,11 @@ def run_plans(
 
 def _undisturbed(workload: Workload, invariants: Sequence[Invariant], seconds: float) -> Played:
     """
-    The undisturbed run, with what is random in it: where its twin differs.
+    The undisturbed run, with its random parts: where its twin differs.
 
-    Where there are forks, one plays the twin first: a controller may neither rest nor yield. The run in this
-    process leaves caches filled, which every trunk and its children have from here.
-    Raises: UndisturbedError, if it takes longer than this many seconds.
+    With forks, one plays the twin first: a controller may neither rest nor yield. The run in this
+    process fills caches, which every trunk and its children inherit.
+    Raises: UndisturbedError if the run takes longer than seconds.
     """
     journals: list[Journal] = []
 
@@ -177,9 +177,9 @@ def _add(report: Report, plays: Plays, failure: Failure, references: Callable[[]
 
 def _is_counted(report: Report, failure: Failure, plan: Plan) -> bool:
     """
-    Whether each of its verdicts is known, details aside; it is counted where the first of them is.
+    Count a failure whose verdicts are all known, details aside. Returns: whether it is one.
 
-    Args: plan = its plan before it was shrunk.
+    Args: plan = the failure's plan before it was shrunk.
     """
     known = {gist: index for index, one in reversed([*enumerate(report.failures)]) for gist in _gists(one)}
     if not known.keys() >= set(_gists(failure)):
@@ -195,7 +195,7 @@ def _gists(failure: Failure) -> list[str]:
 
 
 def _unseen(workload: Workload, undisturbed: Played) -> list[str]:
-    """What a workload does not show."""
+    """Sentences about what a workload does not show."""
     changes = (act.who == USER and act.changes("spec") for act in undisturbed.acts)
     chance = sorted({f"{'.'.join(map(str, path))} of {key}" for key, *path in undisturbed.chance.paths})
     return [

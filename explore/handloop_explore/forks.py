@@ -1,10 +1,10 @@
 """
-Plans played by forks: each begins where it parts from the undisturbed run.
+Plays plans in forks: each begins where it differs from the undisturbed run.
 
 A trunk, a fork of this process, plays the undisturbed run once more. All its virtual threads are greenlets of
 one real thread, so os.fork() in the middle of the run copies the whole world on write: sandbox, operator,
 threads and all. At the call where a plan strikes first the trunk forks a child. The child follows the plan to
-its end, sends what came of it, and ends by os._exit: no `finally`, atexit or test of the parent runs in it.
+its end, sends the outcome, and ends by os._exit: no `finally`, atexit or test of the parent runs in it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ PLAN_SECONDS: Final = 60.0
 """How long a child may play its plan, of wall time. A plan takes a twentieth of a second."""
 
 _HANGING_SECONDS: Final = 5.0
-"""How long after its time a process may take to say what it does."""
+"""How long after its deadline a process may take to report where it is."""
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 _GC_THRESHOLDS: Final = (50_000, 20, 100)
 """Rare collections: a process lives for one run."""
@@ -46,13 +46,13 @@ PlayTrunk: TypeAlias = Callable[[Forking], object]
 
 
 class Lost(NamedTuple):
-    """A plan of which nothing came, and why, in words."""
+    """A plan without a result, and the reason, in words."""
 
     why: str
 
 
 def can_fork() -> bool:
-    """Whether this system has forks."""
+    """Whether this system can fork."""
     return hasattr(os, "fork")
 
 
@@ -60,11 +60,11 @@ def called_in_fork(
     call: Callable[[], T], *, seconds: float, where: Callable[[FrameType | None], str]
 ) -> T | Lost | None:
     """
-    What a call returns in a fork of this process; it has to be picklable.
+    Run a call in a fork of this process, and return its result, which must be picklable.
 
-    Args: seconds = how long it may take, of wall time; where = what it does then, given the frame that runs.
-    Returns: after that time a Lost with these words; None if it raised, or ended the process: called in this
-    one it does so again. Raises: KeyboardInterrupt, whatever the call does.
+    Args: seconds = the limit in wall time; where describes what the call then does, given the running frame.
+    Returns: at the limit a Lost with these words; None if it raised, or ended the process: called in this
+    process it would do so again. Raises: KeyboardInterrupt, whatever the call does.
     """
     sys.stdout.flush()
     reader, writer = Pipe(duplex=False)
@@ -107,10 +107,10 @@ def played_by_forks(
     plan_seconds: float = PLAN_SECONDS,
 ) -> Iterator[tuple[int, Any]]:
     """
-    What `judge` says about each plan, with the plan's index, in the order in which they end.
+    The result of `judge` for each plan, with the plan's index, in the order in which they end.
 
     Args: processes = how many children play at once. until = when to end at the latest, in time.monotonic().
-    plan_seconds = how long a plan may take. judge runs in the child; what it returns has to be picklable, and
+    plan_seconds = how long a plan may take. judge runs in the child; its result must be picklable, and
     small. Yields: a Lost instead if the child failed. Closing the iterator ends all processes.
     """
     reader, writer = Pipe(duplex=False)
@@ -133,9 +133,9 @@ def played_by_forks(
 
 class _Trunk:
     """
-    The process that plays the undisturbed run, and in its forks the children.
+    The process that plays the undisturbed run; its forks are the children.
 
-    State: _waiting, the plans that have not begun, by index; _children, the index and pid of those that play,
+    State: _waiting, the plans not yet begun, by index; _children, the index and pid of running children,
     by the pipe on which each will send; _index, in a child, the index of its plan.
     """
 
@@ -178,7 +178,7 @@ class _Trunk:
             if not self._waiting and self._index is None:
                 self._hand_on(0)
                 os._exit(0)
-        except Exception:  # noqa: BLE001 - a thread of the operator calls this, and would go on
+        except Exception:  # noqa: BLE001 - a thread of the operator calls this, and would continue
             self._give_up(traceback.format_exc())
         return None
 
@@ -199,7 +199,7 @@ class _Trunk:
         if self._index is not None:
             self._send(self._index, self._judge(played))
             os._exit(0)
-        for index, plan in self._waiting.items():  # they never strike
+        for index, plan in self._waiting.items():  # their strikes never happen
             self._send(index, self._judge(played._replace(plan=plan)))
         self._hand_on(0)
 
@@ -216,7 +216,7 @@ class _Trunk:
             self._end()
 
     def _hand_on(self, most: int) -> None:
-        """Wait until at most this many children are left, and hand on what the others send."""
+        """Wait until at most this many children are left, and forward what the others send."""
         while len(self._children) > most:
             for reader in wait(list(self._children)):
                 assert isinstance(reader, Connection)
@@ -225,7 +225,7 @@ class _Trunk:
                     message = reader.recv_bytes()
                 except (EOFError, OSError):
                     message = b""
-                # Before the wait: an end that comes meanwhile then kills no process that has gone.
+                # Before the wait: _end() then never kills a process that has already ended.
                 del self._children[reader]
                 _, status = os.waitpid(pid, 0)
                 reader.close()
@@ -268,7 +268,7 @@ def _fork(started: Callable[[int], object]) -> int:
     """
     os.fork(): signals wait meanwhile, and the child ignores Ctrl-C.
 
-    Raised in an at-fork hook, such as logging's, KeyboardInterrupt would be lost; so would be a SIGTERM that
+    A KeyboardInterrupt in an at-fork hook, such as logging's, would be lost, as would a SIGTERM that
     the parent sends while the child is still in its hooks.
 
     Args: started is called in the parent, with the pid, before any signal comes.
@@ -280,7 +280,7 @@ def _fork(started: Callable[[int], object]) -> int:
     pid = -1
     try:
         with warnings.catch_warnings():
-            # of other threads: a child uses none of their locks
+            # a warning about other threads: a child uses none of their locks
             warnings.simplefilter("ignore", DeprecationWarning)
             pid = os.fork()
         if pid:

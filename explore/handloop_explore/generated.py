@@ -1,10 +1,10 @@
 """
-Steps of a workload by chance, from the schema of a kind: they end in an object that the author knows.
+Random steps of a workload, from the schema of a kind, which end in an object that the author knows.
 
     explore(Workload(set_up, generated(Site, SITE, seed=7))).check()
 
-An object is created, changed, changed back, deleted and created again. It may be changed to what the operator
-cannot do, if the server takes it. In the end it is as the sample. The plan `0:late` says whether the cluster
+An object is created, changed, changed back, deleted and created again. A change may ask for what the operator
+cannot do, if the server accepts it. At the end it equals the sample. The plan `0:late` shows if the cluster
 is then as if only the sample had ever been created.
 """
 
@@ -36,8 +36,8 @@ def generated(
     """
     Steps for one object of a kind of your own; the same for the same arguments.
 
-    Args: sample is how the object is in the end: one that the operator can do. changes = about how many.
-    leave = names of fields that are never changed, such as one that the operator takes for fixed.
+    Args: sample is the object at the end, which the operator can reconcile. changes = about how many.
+    leave = names of fields that are never changed, such as one that the operator assumes to be fixed.
     Raises: RefusedError if the server refuses the sample. Blocks: for a tenth of a second.
     """
     with VirtualThreads() as threads:
@@ -49,7 +49,7 @@ class _Author:
     """
     Writes the steps, and tries each on a server without the operator.
 
-    State: _document, the object as users have it now; _before, as they had it earlier.
+    State: _document, the users' present object; _before, earlier versions.
     """
 
     def __init__(
@@ -65,13 +65,13 @@ class _Author:
         self._cluster = cluster
         self._random = random
         self._leave = {*_NOT_EDITED, *leave}
-        # the whole spec at once would also change what must be left alone
+        # the whole spec at once would also change fields of `leave`
         self._deeper = 1.0 if leave else _DEEPER
         self._document = sample
         self._before: list[dict[str, Any]] = []
 
     def steps(self, changes: int) -> list[Step]:
-        """All of them."""
+        """All steps."""
         sample = self._document
         self._cluster.send("POST", self._cluster.path_of(sample, named=False), sample)
         self._changed(self._edited)
@@ -90,7 +90,7 @@ class _Author:
         return self._changed(self._edited)
 
     def _changed(self, wanted: Callable[[], dict[str, Any]]) -> list[Step]:
-        """A change that the server takes, [] = none is found."""
+        """A change that the server accepts, [] = none is found."""
         for _ in range(_TRIES):
             document = wanted()
             patch = merge_patch(self._document, document)
@@ -113,7 +113,7 @@ class _Author:
         return kept | self._with_one_other(self._schema, self._document)
 
     def _with_one_other(self, schema: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
-        """Fields; one of them, or one in it, is changed or removed."""
+        """The fields, with one of them, or one inside it, changed or removed."""
         properties = {name: one for name, one in schema["properties"].items() if name not in self._leave}
         name = self._random.choice(sorted(properties))
         inner, required = properties[name], schema.get("required", ())
@@ -128,7 +128,7 @@ class _Author:
 
 
 def merge_patch(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
-    """The JSON merge patch that makes new of old."""
+    """The JSON merge patch that turns old into new."""
     patch: dict[str, Any] = dict.fromkeys(old.keys() - new.keys())
     for name, value in new.items():
         if isinstance(value, dict) and isinstance(old.get(name), dict):

@@ -1,4 +1,4 @@
-"""The report as a page: one file, which needs no other."""
+"""The report as an HTML page: one self-contained file."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def html_report(report: Report, title: str, command: str, page: str = "") -> str
     The page.
 
     Args: title = what was explored; command = the command line to which `--replay PLAN` is added; page = the
-    address of the live page that has the runs, "" = there is none.
+    address of the live page with the runs, "" = none.
     """
     figures = {
         "plans": report.plans,
@@ -88,7 +88,7 @@ def _undisturbed(shown: Window) -> str:
 
 
 def _differences(shown: Window, undisturbed: Played, failure: Failure, command: str) -> str:
-    """What there is to see of two runs, and not only of the undisturbed one."""
+    """The part of the page that compares two runs."""
     parting = (
         f"<p>{escape(failure.parting[:1].upper() + failure.parting[1:])}.</p>" if failure.parting else ""
     )

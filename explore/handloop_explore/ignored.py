@@ -1,4 +1,4 @@
-"""What an author leaves out of comparisons: `secrets:data.password`."""
+"""What an author excludes from comparisons: `secrets:data.password`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from handloop_explore.difference import by_type
 
 
 class Ignored(NamedTuple):
-    """Fields of the objects of a kind, as differences name them; path "" = the objects. Both take a `*`."""
+    """Fields of a kind's objects, named as in differences; path "" = whole objects. Both may have a `*`."""
 
     kind: str
     path: str
@@ -23,7 +23,7 @@ class Ignored(NamedTuple):
         return cls(kind.partition(".")[0].lower(), path)
 
     def fits(self, kind: str) -> bool:
-        """Whether it is of a kind, by that name or its plural."""
+        """Whether it applies to a kind, given by name or plural."""
         kind = kind.lower()
         return any(
             fnmatchcase(name, self.kind) for name in (kind, f"{kind}s", f"{kind}es", f"{kind[:-1]}ies")

@@ -1,4 +1,4 @@
-"""Which process of the operator holds which Lease, and what it may write: as the server has it."""
+"""Which process of the operator holds which Lease, as the server has it, and what it may write."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from handloop_explore.played import Journal
 from handloop_explore.strikes import answer_of, place_of, target_of
 
 TERMS: Final = LeaseTerms(namespace="default", name="operator", retry_period_seconds=4)
-"""The usual ones, but half as many renewals: these are most of what a story of two processes costs."""
+"""The usual durations, but with half as many renewals: these are most of the cost of two processes."""
 LEASE: Final = f"/apis/coordination.k8s.io/v1/namespaces/{TERMS.namespace}/leases/{TERMS.name}"
 NOWHERE: Final = ClientConfig(host="https://virtual")
 """For an Election that has a transport."""
@@ -29,11 +29,11 @@ NOWHERE: Final = ClientConfig(host="https://virtual")
 
 class Leadership:
     """
-    Who holds which Lease in one run: the leader's, or those of slots.
+    The holders of the Leases in one run: the leader's, or those of slots.
 
     Field: shards, None = one process leads.
-    State: _holders, the number of the process that took a Lease last, by its name, 0 = it was given back;
-    _renewed_at, when each process sent its last renewal of each that the server has taken.
+    State: _holders, the number of the process that took a Lease last, by the Lease's name, 0 = released;
+    _renewed_at, when each process sent its last accepted renewal of each Lease.
     """
 
     def __init__(self, journal: Journal, shards: Shards | None = None) -> None:
@@ -47,7 +47,7 @@ class Leadership:
         return self._holders.get(lease) == process
 
     def renewed(self, lease: str, process: int, at: float, *, holds: bool) -> None:
-        """The server has taken a process's write of a Lease. Args: holds = the process is its holder."""
+        """Record an accepted write of a Lease. Args: holds = the process is the Lease's holder."""
         self._renewed_at[lease, process] = at
         holder = process if holds else 0
         if holder != self._holders.get(lease, 0):
@@ -58,7 +58,7 @@ class Leadership:
         self._holders[lease] = holder
 
     def objection(self, process: int, path: str) -> str:
-        """Why a process must not write at a path, "" = the Lease for that is its own."""
+        """Why a process must not write at a path, "" = it holds the Lease for that."""
         lease = self._lease_for(path)
         if not lease:
             return ""
@@ -71,7 +71,7 @@ class Leadership:
         return f"its Lease was renewed {age:.1f} s ago" if age > limit else ""
 
     def _lease_for(self, path: str) -> str:
-        """The name of the Lease that a write needs, "" = it cannot be told from the path."""
+        """The name of the Lease that a write needs, "" = the path does not show it."""
         if self.shards is None:
             return TERMS.name
         namespace, _, _ = place_of(path)
@@ -82,7 +82,7 @@ class Leadership:
 
 
 class Candidate(Protocol):
-    """A process that would lead; see Process."""
+    """A process that wants to lead; see Process."""
 
     number: int
     cluster: VirtualCluster
@@ -98,9 +98,9 @@ class Candidate(Protocol):
 
 class LeaseTransport(ForwardingTransport):
     """
-    A process's own connections for Leases. Its writes with which a Lease changes hands may be struck.
+    A process's own connections for Leases. Its writes that change a Lease's holder may be struck.
 
-    State: _found, the last answer to a GET, and to which, at which version of the server: a candidate looks
+    State: _found, the last GET, its answer, and the server's version then: a candidate reads
     twice a second, and mostly nothing has changed.
     """
 
@@ -151,7 +151,7 @@ class LeaseTransport(ForwardingTransport):
         return answer
 
     def _before(self, what: str, target: str) -> None:
-        """What a strike does before the server gets the write."""
+        """Do what a strike does before the server gets the write."""
         if what == "crash-before":
             self._process.crash()
         elif what == "pause":

@@ -1,4 +1,4 @@
-"""The undisturbed run and those that failed, as a live page in a folder."""
+"""Writes the undisturbed run and the failed ones as a live page in a folder."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def write_live_page(folder: Path, workload: Workload, report: Report, title: str
     """
     Play the undisturbed run and each failing plan once more, and write the page of them.
 
-    Blocks: for about a second a run.
+    Blocks: for about a second per run.
     """
     failures = [(nth, failure) for nth, failure in enumerate(report.failures, 1) if str(failure.plan)]
     marks = {f"plan-{number}": _strike(failure) for number, failure in failures}
@@ -36,12 +36,12 @@ def is_free_for_page(folder: Path) -> bool:
 
 
 def remove_page(folder: Path) -> None:
-    """Let nobody open an older page."""
+    """Remove an older page, so that nobody opens it."""
     (folder / INDEX).unlink(missing_ok=True)
 
 
 def links(number: int, failure: Failure) -> dict[str, str]:
-    """What the page shows of a failure, from 1, by words: places within INDEX."""
+    """The page's links to a failure, numbered from 1, by their text: places within INDEX."""
     if not str(failure.plan):
         return {"the run": "#run=undisturbed"}
     parts = {"where it parts from the undisturbed run": f"#run=plan-{number}&at=parts"}
@@ -60,7 +60,7 @@ def _failing_runs(number: int, failure: Failure, report: Report, workload: Workl
 
 
 def _runs(workload: Workload, plan: Plan, head: dict[str, str], marks: dict[str, int]) -> Iterator[Entry]:
-    """One run; of an operator with replicas one for each process, which has caches and queues of its own."""
+    """One run; with replicas one for each process, as each has its own caches and queues."""
     tape = Tape()
     play(workload, plan, recording=tape.recording)
     opening = f"The operator starts with empty caches. {head['title']}: {head['about']}"
@@ -74,5 +74,5 @@ def _runs(workload: Workload, plan: Plan, head: dict[str, str], marks: dict[str,
 
 
 def _strike(failure: Failure) -> int:
-    """The line of the story in which the plan strikes first: the runs have the same ones before it."""
+    """The story's line in which the plan strikes first: before it, both runs have the same lines."""
     return next((nth for nth, told in enumerate(failure.played.story) if told.who == "plan"), 0)

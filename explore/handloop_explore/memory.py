@@ -1,9 +1,9 @@
 """
-What an operator remembers outside of its set-up: it ends with a process, as it does where that is a real one.
+What an operator remembers outside of its set-up: it is lost with a process, as with a real one.
 
     MADE: set[str] = set()      # in a module, a class, a closure, a default, an object, a function's cache
 
-All processes of a run are played in one real process, which would keep that. So it is looked for once, from
+All processes of a run are played in one real process, which would keep it. So it is searched once, from
 set_up on, as far as code mentions it, and each process gets it as it was then.
 """
 
@@ -38,7 +38,7 @@ _CACHED: Final = type(functools.lru_cache(len))
 
 
 class _Part(NamedTuple):
-    """A part of the state: of = what it is in, inner = what is in it, put = how to let it be as it is now."""
+    """A part of the state: of = its container, inner = its contents, put = a function that restores it."""
 
     of: Any
     inner: Iterable[Any]
@@ -49,11 +49,11 @@ class Memory:
     """
     The state that code refers to, at the time of the call. Field: codes, of the functions.
 
-    State: _lasting, the ids of what is not only the operator's. Threads: one.
+    State: _lasting, the ids of objects that are not only the operator's. Threads: one.
     """
 
     def __init__(self, code: Callable[..., Any], outside: Iterable[object] = ()) -> None:
-        """Args: code = the operator's; outside = what outlives it, or functions of others."""
+        """Args: code = the operator's; outside = objects that outlive it, or others' functions."""
         self._top = getattr(code, "__module__", "").partition(".")[0]
         self.codes: set[CodeType] = set()
         others = self._found(list(outside))
@@ -62,13 +62,13 @@ class Memory:
         self._parts = others + self._found([code])
 
     def restore(self, convert: Convert = lambda value: value, *, lasting: bool = False) -> None:
-        """Put it back. Args: convert gives the replacement for a value; lasting = what others know, too."""
+        """Restore the state. Args: convert returns a value's replacement; lasting = also what others know."""
         for part in self._parts:
             if lasting or id(part.of) not in self._lasting:
                 part.put(convert)
 
     def _found(self, left: list[Any]) -> list[_Part]:
-        seen: dict[int, Any] = {}  # an id is another's once its object is gone
+        seen: dict[int, Any] = {}  # an id is reused once its object is gone
         found: list[_Part] = []
         while left and len(seen) < _MOST_OBJECTS:
             value = left.pop()
@@ -88,7 +88,7 @@ class Memory:
 
 
 def _parts(value: Any) -> Iterator[_Part]:
-    """What may change in a value, and what is in it."""
+    """The parts of a value that may change, and its contents."""
     if isinstance(value, FunctionType):
         defaults = [*(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values()]
         yield _Part(value, [*(value.__closure__ or ()), *defaults])
@@ -115,7 +115,7 @@ def _parts(value: Any) -> Iterator[_Part]:
 
 
 def _mentioned(function: FunctionType) -> Iterator[_Part]:
-    """The names of its module that a function mentions, and those of other modules."""
+    """The names that a function mentions, of its own module and of others."""
     names = {name for code in _codes(function.__code__) for name in code.co_names}
     for name in names & function.__globals__.keys():
         value = function.__globals__[name]
@@ -127,7 +127,7 @@ def _mentioned(function: FunctionType) -> Iterator[_Part]:
 
 
 def _bound(holder: Any, name: str) -> Iterator[_Part]:
-    """What a name of a module or a class, or a cell, stands for."""
+    """The value of a name in a module or a class, or of a cell."""
 
     def put(convert: Convert) -> None:
         if isinstance(value, _CODE):
@@ -148,7 +148,7 @@ def _bound(holder: Any, name: str) -> Iterator[_Part]:
 
 
 def _members(holder: Any, of: Any) -> _Part:
-    """A container. Args: of = the object that it is of."""
+    """A container. Args: of = the object that has it."""
     members = copy.copy(holder)
 
     def put(convert: Convert) -> None:
@@ -173,7 +173,7 @@ def _top(value: Any) -> str:
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:
-    """Code, and that of what is defined in it."""
+    """Code, and the code of everything defined in it."""
     yield code
     for one in code.co_consts:
         yield from _codes(one) if isinstance(one, CodeType) else ()

@@ -52,10 +52,10 @@ WHATS: Final = (
 )
 _NAMESPACES: Final = "/api/v1/namespaces"
 _FURNITURE: Final = ("ConfigMap/kube-root-ca.crt", "ServiceAccount/default")
-"""The server makes them in each namespace."""
+"""The objects that the server makes in each namespace."""
 _QUIET_SECONDS: Final = 2.0
 _PATIENCE_SECONDS: Final = 15.0
-"""How long a state that differs from the undisturbed one has to last."""
+"""How long a state that differs from the undisturbed one must last."""
 _LIMIT_SECONDS: Final = 120.0
 _RESTART_SECONDS: Final = 1.0
 _FORK: Final = get_context("fork")
@@ -84,12 +84,12 @@ def run_on_server(
     tell: Callable[[str], object] = lambda _words: None,
 ) -> Report:
     """
-    Play a sample of plans on a server, in a namespace that is deleted in the end.
+    Play a sample of plans on a server, in a namespace that is deleted at the end.
 
     Args: as run_plans; the single strikes of WHATS are drawn by the seed. tell gets a line about each CRD
-    that is installed: it stays.
-    Raises: UndisturbedError if the undisturbed run fails already; ValueError for what cannot be played here;
-    RefusedError, TransportError. Blocks: for some ten seconds a plan.
+    that is installed, and stays.
+    Raises: UndisturbedError if the undisturbed run fails; ValueError for a plan that cannot be played here;
+    RefusedError, TransportError. Blocks: for some ten seconds per plan.
     """
     given = Plan.parse(replay)
     if any(strike.where or strike.what not in WHATS for strike in given.strikes):
@@ -143,7 +143,7 @@ class _ServerCluster(Administrator):
             raise ValueError(f"on a server all happens in one namespace, and {', '.join(others)} has none")
 
     def install(self, tell: Callable[[str], object]) -> None:
-        """The CRDs that are missing."""
+        """Install the missing CRDs."""
         for definition in self._definitions:
             name, spec = definition["metadata"]["name"], definition["spec"]
             if self.find(f"{DEFINITIONS}/{name}") is None:
@@ -154,7 +154,7 @@ class _ServerCluster(Administrator):
             _until(lambda path=path: self.find(path) is not None)  # type: ignore[misc] # of this turn
 
     def state(self) -> Mapping[str, dict[str, Any]]:
-        """Like end_state, without what the server makes in each namespace."""
+        """Like end_state, without the objects that the server makes in each namespace."""
         found = end_state(self, self.kinds, self.reconciled)
         return {
             key: obj for key, obj in found.items() if key.replace(f" {self.namespace}", "") not in _FURNITURE
@@ -195,7 +195,7 @@ def _namespace(
 
 
 class _RealTime:
-    """What a Journal asks of VirtualThreads."""
+    """The part of VirtualThreads that a Journal uses."""
 
     def __init__(self) -> None:
         self._began = time.monotonic()
@@ -224,7 +224,7 @@ class _Run:
         self._start()
 
     def played(self, invariants: Sequence[Invariant]) -> Played:
-        """Do it, and delete what was made."""
+        """Play the run, and delete what it created."""
         journal = self.journal
         try:
             self._rest()
@@ -272,7 +272,7 @@ class _Run:
         self._states.append(State(objects, left))
 
     def _rest(self, good: Mapping[str, Any] | None = None) -> Mapping[str, dict[str, Any]]:
-        """Wait until nothing happens any more: for long, if the state is not the good one. Returns: it."""
+        """Wait until nothing happens any more, longer if the state differs from good. Returns: the state."""
         state: Mapping[str, dict[str, Any]]
         state, changed_at = self._cluster.state(), time.monotonic()
         until, writes = time.monotonic() + _LIMIT_SECONDS, len(self.journal.writes)
@@ -312,7 +312,7 @@ class _Run:
         pipe.close()
 
     def _hear(self, seconds: float) -> None:
-        """Hear what the operator does, for this long at most; if it has ended, another one starts."""
+        """Read the operator's reports, for this long at most; if it has ended, start another one."""
         if self._pipe.closed or not self._pipe.poll(seconds):
             return
         self._heard_at = time.monotonic()
@@ -331,9 +331,9 @@ class _Run:
 
 class _Operator:
     """
-    The operator, in a process of its own. It tells the other one all that it does.
+    The operator, in a process of its own, which reports to the other one all that it does.
 
-    State: told, how many lines of the story the other one has. Threads: any.
+    State: told, how many lines of the story were reported. Threads: any.
     """
 
     def __init__(self, cluster: Any, journal: Journal, plan: Plan, number: int, pipe: Connection) -> None:
@@ -368,7 +368,7 @@ class _Operator:
         return self._plan.at(number, where)
 
     def check_alive(self) -> None:
-        """A killed process asks nothing."""
+        """Do nothing: a killed process sends no request."""
 
     def crash(self, *, is_down: bool = False) -> None:  # noqa: ARG002 - no plan on a server has that
         """End, as by kill -9."""
@@ -385,7 +385,7 @@ class _Operator:
 
 
 class _OneWriteAtATime(StruckTransport):
-    """So that writes have numbers."""
+    """Sends one write at a time, so that writes have numbers."""
 
     def __init__(self, transport: HTTPTransport, operator: _Operator) -> None:
         super().__init__(transport, operator)

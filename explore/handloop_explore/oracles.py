@@ -1,4 +1,4 @@
-"""What must hold of every run, without an author: each oracle yields what is wrong, in a sentence."""
+"""What must hold for every run, whatever its author says: each oracle yields what is wrong, in a sentence."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Oracle: TypeAlias = Callable[[Played, Played], Iterator[str]]
 
 
 def verdicts(undisturbed: Played, played: Played) -> list[str]:
-    """All that is wrong with a run, except for the habits; for the undisturbed one, why it is no measure."""
+    """All faults of a run, except for the habits; for the undisturbed run, why it cannot be the baseline."""
     if played is undisturbed:
         return _judged(ORACLES, undisturbed, played)
     found = _judged((*ORACLES, *WRITE_ORACLES), undisturbed, played)
@@ -43,7 +43,7 @@ def verdicts(undisturbed: Played, played: Played) -> list[str]:
 
 
 def habits(undisturbed: Played) -> list[str]:
-    """What is wrong with the writes of every run already."""
+    """The faults in the writes that even the undisturbed run has."""
     return _judged(WRITE_ORACLES, undisturbed, undisturbed)
 
 
@@ -72,7 +72,7 @@ def reconciles_in_time(_: Played, played: Played) -> Iterator[str]:
 
 
 def works(undisturbed: Played, played: Played) -> Iterator[str]:
-    """Undisturbed the operator succeeds at least once."""
+    """In the undisturbed run the operator succeeds at least once."""
     if played is undisturbed:
         failing = [one.failing for one in played.states if one.failing is not None]
         if failing and all(failing):
@@ -80,14 +80,14 @@ def works(undisturbed: Played, played: Played) -> Iterator[str]:
 
 
 def writes_only_while_it_leads(_: Played, played: Played) -> Iterator[str]:
-    """Of several processes only the one with the Lease writes."""
+    """Only the process with the Lease writes, if several run."""
     for write in played.writes:
         if write.objection:
             yield f"process {write.process} writes without the Lease: {write.objection}: {write}"
 
 
 def makes_no_storm(undisturbed: Played, played: Played) -> Iterator[str]:
-    """Objects are not made again and again."""
+    """Objects are not created repeatedly."""
     excused = SPARE * max(1, len(played.plan.strikes))
     for path, times in played.made.items():
         if times > undisturbed.made.get(path, 0) + excused:
@@ -95,7 +95,7 @@ def makes_no_storm(undisturbed: Played, played: Played) -> Iterator[str]:
 
 
 def ends_as_undisturbed(undisturbed: Played, played: Played) -> Iterator[str]:
-    """A fault delays, and changes nothing in the end; what a rival has taken away or taken, aside."""
+    """A fault delays, but does not change the end, except for what a rival has deleted or taken over."""
     takes_name = any(rival.what == "rival-takes-name" for rival in played.rivals)
     # what the server calls invalid need not be retried
     if takes_name or _undisturbed_is_judged(played.plan) or any(one.struck == "422" for one in played.writes):
@@ -105,7 +105,7 @@ def ends_as_undisturbed(undisturbed: Played, played: Played) -> Iterator[str]:
             continue
         expected = dict(good.objects)
         for rival, left in zip(played.rivals, state.left, strict=False):
-            if rival.what == "rival-drift":  # it may stay, or not
+            if rival.what == "rival-drift":  # the drift may stay, or not
                 key = key_of(rival.made or {})
                 expected |= {key: state.objects[key]} if key in state.objects else {}
             elif _is_lost(rival, left, state, expected):
@@ -125,7 +125,7 @@ def makes_again_what_is_lost(undisturbed: Played, played: Played) -> Iterator[st
     """
     A child that another client deletes at rest is recreated, or its owner's status changes.
 
-    A Job is done once.
+    A Job runs only once.
     """
     for nth, rival in enumerate(played.rivals):
         states = [
@@ -144,9 +144,9 @@ def makes_again_what_is_lost(undisturbed: Played, played: Played) -> Iterator[st
 
 def ends_by_what_users_want(undisturbed: Played, played: Played) -> Iterator[str]:
     """
-    The history changes nothing: an operator that saw only the end would end the same.
+    The history does not matter: an operator that saw only the end would end in the same state.
 
-    It starts after the users, or a new process begins with what it finds. Here the undisturbed run is judged.
+    It starts after the users, or a new process starts with the present state. The undisturbed run is judged.
     """
     if not _undisturbed_is_judged(played.plan):
         return
@@ -161,7 +161,7 @@ def ends_by_what_users_want(undisturbed: Played, played: Played) -> Iterator[str
 
 
 def ends_as(reference: Played, played: Played, undisturbed: Played) -> bool:
-    """Whether a run differs from the undisturbed one, and wherever it does, a reference does likewise."""
+    """Whether a run differs from the undisturbed one, and a reference differs in each of the same places."""
     chance, differs = undisturbed.chance, False
     for usual, other, state in zip(undisturbed.states, reference.states, played.states, strict=True):
         if other.is_down or state.is_down:
@@ -177,7 +177,7 @@ def ends_as(reference: Played, played: Played, undisturbed: Played) -> bool:
 
 
 def _undisturbed_is_judged(plan: Plan) -> bool:
-    """Whether a plan has nothing but an operator that restarts, or starts later."""
+    """Whether a plan only restarts the operator, or starts it later."""
     return bool(plan.strikes) and all(one.what == LATE or one.where == "q" for one in plan.strikes)
 
 
@@ -194,7 +194,7 @@ def _is_lost(rival: Rival, left: Object | None, state: State, expected: Mapping[
 
 
 def _is_heard(rival: Rival, state: State) -> bool:
-    """Whether an owner was reconciled since a rival's act at rest."""
+    """Whether the owner was reconciled after a rival's act at rest."""
     made = (rival.made or {})["metadata"]
     names = [one["name"] for one in made["ownerReferences"]]
     names += [f"{made.get('namespace')}/{name}" for name in names]
@@ -202,7 +202,7 @@ def _is_heard(rival: Rival, state: State) -> bool:
 
 
 def _is_told(rival: Rival, state: State, played: Played) -> bool:
-    """Whether the owner's status has changed since a rival's act at rest: it may say what is lost."""
+    """Whether the owner's status has changed since a rival's act at rest: it may report the loss."""
     owners = {one["uid"] for one in (rival.made or {})["metadata"]["ownerReferences"]}
     since = (act for act in played.acts if rival.rested_at <= act.at <= state.at and act.who == OPERATOR)
     return any(act.uid in owners and act.changes("status") for act in since)
@@ -214,7 +214,7 @@ def _compared(
     good, found = chance.without(expected), chance.without(renamed(state, expected))
     for key in sorted(good.keys() | found.keys()):
         if MADE_BY_CLUSTER in (found.get(key) or good[key])["metadata"]:
-            continue  # it follows from what the operator has made
+            continue  # it depends on what the operator has made
         if key not in found:
             yield f"{key} is missing {when}"
         elif key not in good:
@@ -226,7 +226,7 @@ def _compared(
 
 
 def leaves_foreign_objects_alone(_: Played, played: Played) -> Iterator[str]:
-    """An object that a rival has made under the name is not written; users may delete it."""
+    """An object that a rival has made under the same name is not written; users may delete it."""
     given_up = {act.uid for act in played.acts if act.who == USER and act.ends}
     for rival, left in zip(played.rivals, played.states[-1].left, strict=True):
         if rival.what != "rival-takes-name" or rival.made is None:
@@ -234,7 +234,7 @@ def leaves_foreign_objects_alone(_: Played, played: Played) -> Iterator[str]:
         if rival.made["metadata"].get("uid") in given_up:
             continue
         if left is None:
-            # with its namespace, or by a client: not by the operator, nor for an owner that the operator set
+            # deleted with its namespace or by a client; not by the operator, nor with an owner that it set
             ends = [act for act in played.acts if act.uid == rival.made["metadata"].get("uid") and act.ends]
             if not ends or ends[0].who == OPERATOR or ends[0].owners:
                 yield f"the foreign object {rival.target} was deleted"
@@ -243,7 +243,7 @@ def leaves_foreign_objects_alone(_: Played, played: Played) -> Iterator[str]:
 
 
 def lets_deletions_end(_: Played, played: Played) -> Iterator[str]:
-    """What is being deleted disappears, unless the operator is meant to keep it."""
+    """Objects that are being deleted disappear, unless the operator is meant to keep them."""
     for key, obj in played.states[-1].objects.items():
         name = re.sub(r" .*/", " ", key)
         if obj["metadata"].get("deletionTimestamp") and name not in played.refused:
@@ -251,7 +251,7 @@ def lets_deletions_end(_: Played, played: Played) -> Iterator[str]:
 
 
 def keeps_invariants(_: Played, played: Played) -> Iterator[str]:
-    """The author's own."""
+    """The author's own invariants hold."""
     yield from played.broken
 
 
@@ -285,7 +285,7 @@ WRITE_ORACLES: Final[tuple[Oracle, ...]] = (
 
 
 def _take_away(expected: dict[str, dict[str, Any]], target: str) -> None:
-    """Take an object away, and what it owns, and so on."""
+    """Remove an object from expected, and all that it owns."""
     namespace, _, name = place_of(target)
     gone = [key for key in expected if key.endswith(f" {namespace}/{name}") and _plural(key) in target]
     while gone:
@@ -302,7 +302,7 @@ def _take_away(expected: dict[str, dict[str, Any]], target: str) -> None:
 
 
 def _plural(key: str) -> str:
-    """How a path begins the plural of a key's kind: `/deployment`."""
+    """How the plural of a key's kind begins in a path: `/deployment`."""
     return f"/{key.partition(' ')[0].lower()}"
 
 

@@ -1,4 +1,4 @@
-"""What is done to a run: which fault strikes at which request of the operator, and how threads take turns."""
+"""A plan for a run: which fault strikes at which request of the operator, and how threads take turns."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ VIEWS: Final = ("stale", "missed", "cut", "silent", "expired", "garbled", "twice
 LEASES: Final = ("rival-lease", "lease-slow")
 SLOW: Final = ("slow", "slow-crash", "slow-pause", "slow-503", "behind", "behind-crash")
 """
-Strikes for several processes: at Leases, at writes that are under way while one is to be given up, and at
-those that the others do not see yet.
+Strikes for several processes: at Leases, at writes that are under way when a Lease is released, and at
+writes that the others do not see yet.
 """
 
 AT_REST: Final = ("rival-delete", "rival-drift")
-"""At what the operator has made, while nothing else happens."""
+"""At objects that the operator has made, while nothing else happens."""
 
 Where: TypeAlias = Literal["", "r", "w", "s", "l", "q", "c", "p"]
 WHATS: Final = (*CRASHES, "pause", *LOSSES, *REFUSALS, *RIVALS, *VIEWS)
@@ -42,8 +42,8 @@ KINDS: Final[Mapping[Where, tuple[str, ...]]] = {
     "p": ("crash", "pause"),
 }
 """
-What can strike at a write, a read, the opening of a watch, just before a step of the users, at a write by
-which a Lease changes hands, at a settled(), at a child there, and where a reconcile waits.
+What can strike at a write, a read, the opening of a watch, just before a user's step, at a write by
+which a Lease gets another holder, at a settled(), at a child there, and where a reconcile waits.
 """
 
 PLACES: Final[Mapping[Where, str]] = {
@@ -56,7 +56,7 @@ PLACES: Final[Mapping[Where, str]] = {
     "w": "watches",
     "l": "changes of a Lease",
 }
-"""What a report calls the places, in its order."""
+"""The names of the places in a report, in its order."""
 
 LATE: Final = "late"
 PAUSE_SECONDS: Final = 20.0
@@ -115,7 +115,7 @@ class Strike(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """Strikes, and the seed of the order of threads; order 0 = first come, first served."""
+    """Strikes, and the seed for the order of threads; order 0 = first come, first served."""
 
     strikes: tuple[Strike, ...] = ()
     order: int = 0
@@ -135,7 +135,7 @@ class Plan(NamedTuple):
         return f"{strikes}/{self.order}" if self.order else strikes
 
     def at(self, number: int, where: Where = "") -> str:
-        """What strikes at a request, "" = nothing."""
+        """The strike at a request, "" = none."""
         found = (one.what for one in self.strikes if (one.number, one.where) == (number, where))
         return next(found, "")
 
@@ -146,7 +146,7 @@ class Plan(NamedTuple):
 
 
 def _parsed(text: str) -> Strike | None:
-    """One strike, None = it is none."""
+    """One strike, None = the text is not a strike."""
     match = _STRIKE.fullmatch(text)
     if match is None:
         return None

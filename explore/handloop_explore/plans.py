@@ -1,4 +1,4 @@
-"""The plans of a workload: each strike by itself, the most telling first; then random ones."""
+"""The plans of a workload: each strike by itself, the most revealing first; then random ones."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from handloop_explore.strikes import place_of
 from handloop_explore.workload import Workload
 
 _MORE: Final = 3
-"""So many requests after the last one of the undisturbed run may be struck, too: other strikes cause more."""
+"""How many requests after the undisturbed run's last one may be struck: other strikes cause more requests."""
 _CREATED: Final = 201
 _MAKES: Final = " makes it"
 
@@ -73,16 +73,16 @@ _FIRST_OF_SEVERAL: Final = (
     ),
     *(":slow-pause", ":slow"),
 )
-"""Strikes that operators fail under most often; of several processes those after which another one leads."""
+"""The strikes under which operators fail most often; with several processes, those that change the leader."""
 _ALIKE: Final = 5
-"""By this many strikes what is at a place like an earlier one comes later."""
+"""How many strikes later a place comes if it is like an earlier one."""
 
 
 class Place(NamedTuple):
     """
-    Where a plan may strike: number as in Strike; whats = what makes sense there.
+    Where a plan may strike: number as in Strike; whats = the strikes that make sense there.
 
-    sort = what the place is, so that one like an earlier one is known; writes = of a place at rest, how many
+    sort = the place's sort, by which similar places are recognised; writes = for a place at rest, how many
     writes come before it.
     """
 
@@ -108,7 +108,7 @@ class Places(NamedTuple):
             Place("", write.number, _sort(write), _whats(write, workload, last_step))
             for write in undisturbed.writes
         ]
-        # a read of one object never answers with the past
+        # a read of one object never returns an old version
         one = [what for what in KINDS["r"] if what != "rewound"]
         found += [
             Place("r", number, "get", one)
@@ -145,7 +145,7 @@ class Places(NamedTuple):
         yield from (Plan((Strike(one.number, LATE, "q"),)) for one in rests if LATE in one.whats)
 
     def count(self, where: Where) -> int:
-        """How many there are of a sort."""
+        """The number of places of a sort."""
         return sum(one.where == where for one in self.places)
 
 
@@ -153,7 +153,7 @@ def single_plans(places: Places) -> Iterator[Plan]:
     """
     Each strike at each place, alone.
 
-    After another client has changed a child at rest, the write that answers it is struck, too.
+    If another client has changed a child at rest, the operator's write in response is struck, too.
     """
     order = (*_FIRST_OF_SEVERAL, *_FIRST) if places.replicas > 1 else _FIRST
     last = len(order)
@@ -178,7 +178,7 @@ def single_plans(places: Places) -> Iterator[Plan]:
 
 
 def all_plans(places: Places, seed: int) -> Iterator[Plan]:
-    """The plans of a workload: without end; the same for the same seed."""
+    """The plans of a workload, without end; the same for the same seed."""
     yield from single_plans(places)
     random = Random(seed)
     while True:
@@ -188,14 +188,14 @@ def all_plans(places: Places, seed: int) -> Iterator[Plan]:
 
 
 def _sort(write: Write) -> str:
-    """What a write is, whatever the object's name."""
+    """The sort of a write, without the object's name."""
     plural = re.sub(r"^.*/", "", place_of(write.path)[1])
     part = write.path.rpartition("/")[2] if write.path.endswith(("/status", "/scale")) else ""
     return f"{write.method} {plural} {part}{_MAKES if write.status == _CREATED else ''}"
 
 
 def _whats(write: Write, workload: Workload, last_step: float) -> list[str]:
-    """What makes sense at a write: no rival edits a missing object, or takes the name of an existing one."""
+    """The strikes that make sense at a write: no rival edits a missing object, or takes an existing name."""
     whats = KINDS[""] if workload.replicas > 1 else [one for one in KINDS[""] if one not in (*LEASES, *SLOW)]
     left_out: set[str] = set()
     if write.status == _CREATED:
@@ -210,7 +210,7 @@ def _whats(write: Write, workload: Workload, last_step: float) -> list[str]:
 
 
 def _chosen(places: Places, random: Random) -> Strike:
-    """A random strike, mostly at a write; reads may be caused by another strike."""
+    """A random strike, mostly at a write; another strike may have caused the reads."""
     weights: dict[Where, int] = {"": 6, "r": 1, "w": 1, "s": 1, "l": 3, "q": 1, "c": 1, "p": 1}
     sorts = [where for where in weights if places.count(where) or where in ("", "r", "w", "s")]
     where = random.choices(sorts, [weights[one] for one in sorts])[0]

@@ -1,4 +1,4 @@
-"""One run of a workload under a plan: the operator's processes, its writes, and what is left in the end."""
+"""Plays one run of a workload under a plan: the operator's processes, its writes, and the end state."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ JOINING_SECONDS: Final = 30.0
 QUIET_SECONDS: Final = 120.0
 _PATIENT_SECONDS: Final = 60.0
 _FELT_SECONDS: Final = 90.0
-"""How long after a strike it may still lead to writes: a silent watch is noticed after 75 s."""
+"""How long a strike may cause writes: a silent watch is noticed after 75 s."""
 _YEAR_SECONDS: Final = 364 * 86_400.0
-"""Of whole weeks: what is done by the clock is done at the same hour."""
+"""Whole weeks, so that work by the clock is done at the same hour."""
 _CREATED: Final = 201
 _CONFLICT: Final = 409
 _RECONCILES: Final = ("Reconciling", "Successfully synced")
-"""Lines of the log, of our runtime and of controllers by hand."""
+"""Messages in the log, of our runtime and of handwritten controllers."""
 
 Recording: TypeAlias = Callable[[VirtualThreads, Journal], AbstractContextManager[object]]
 """Records a run for as long as its context lasts."""
@@ -57,7 +57,7 @@ A run asks it once before it starts the operator, and at each call of the operat
 
 class Forking(NamedTuple):
     """
-    How a run parts into forks. done is called with what a run has come to, before its threads are ended: the
+    How a run divides into forks. done is called with a run's outcome, before its threads are ended: the
     fork that has a plan ends there. waiting = the plans that have not begun.
     """
 
@@ -81,7 +81,7 @@ def play(
 
     The plan's order of threads applies from its first strike, or from the start if it has none.
     Args: is_twin = with another random seed, and in another year; known = lines of the
-    operator's code that need not be noted.
+    operator's code that need not be recorded.
     """
     memory = Memory(workload.set_up, [*workload.outside, *_functions_of_others(workload, invariants)])
     world = VirtualThreads(seed=2, epoch=EPOCH + _YEAR_SECONDS) if is_twin else VirtualThreads()
@@ -100,7 +100,7 @@ def play(
 
 
 def _functions_of_others(workload: Workload, invariants: Sequence[Invariant]) -> Iterable[object]:
-    """The functions of users and invariants: what they look at is not only the operator's."""
+    """The functions of users and invariants: the objects that they use are not only the operator's."""
     expected = [one for step in workload.steps for one in step.expect]
     return [*(step.do for step in workload.steps), *(one.holds for one in (*expected, *invariants))]
 
@@ -109,7 +109,7 @@ class _Run:
     """
     One run.
 
-    State: journal, what is told so far; _processes, the operator's present ones; _waiting, those of them
+    State: journal, the reports so far; _processes, the operator's present ones; _waiting, those of them
     that start later; _is_over, the users' last step is done. Threads: those of `threads`.
     """
 
@@ -153,7 +153,7 @@ class _Run:
         self._waiting = [*self._processes]
 
     def played(self, invariants: Sequence[Invariant]) -> Played:
-        """Do it."""
+        """Play the run."""
         threads, workload, cluster = self.threads, self._workload, self.cluster
         self._struck_here("", 0)
         if self.plan.starts_at is None:
@@ -200,7 +200,7 @@ class _Run:
         )
 
     def _start(self) -> None:
-        """Let those processes start that are not to run before."""
+        """Start the processes that had to wait."""
         starting, self._waiting = self._waiting, []
         if starting and self.journal.story:
             self.journal.tell(starting[0].name, "the operator starts")
@@ -214,7 +214,7 @@ class _Run:
                 self._start_later(process, nth * JOINING_SECONDS, f"{process.name} joins")
 
     def _strike_step(self, number: int, words: str) -> None:
-        """Do to the processes what the plan does just before a step of the users."""
+        """Strike the processes as planned, just before a user's step."""
         what = self._struck_here("s", number)
         if not what:
             return
@@ -231,7 +231,7 @@ class _Run:
             self._replace(process)
 
     def hear(self, level: str, line: Mapping[str, Any]) -> None:
-        """Take note of a reconcile, or of an error, and report that if nothing has struck."""
+        """Record a reconcile, or an error; report an error if nothing has struck."""
         if not self.threads.is_here():
             return  # a line of a real thread, such as a server's that tests share
         if line["event"] in _RECONCILES:
@@ -253,11 +253,11 @@ class _Run:
         self._error = (self.threads.now, words)
 
     def _be_quiet(self, seconds: float) -> None:
-        """Let time pass in which nothing should be written, except for what a late strike still leads to."""
+        """Let time pass in which nothing should be written, except for the effects of a late strike."""
         before = len(self.journal.writes)
         self.threads.run_for(seconds)
         calm_from = self._calm_from()
-        # it is right to retry, ever more rarely, a name that another has taken
+        # retrying a name that another has taken is right, if ever more rarely
         taken = any(rival.what == "rival-takes-name" for rival in self.journal.rivals)
         late = sum(
             write.at > calm_from and not (taken and write.status == _CONFLICT)
@@ -266,12 +266,12 @@ class _Run:
         self._busy = max(self._busy, late)
 
     def _calm_from(self) -> float:
-        """From when on no strike so far is felt any more."""
+        """The time after which no strike so far has an effect."""
         struck_at = (told.at for told in self.journal.story if told.who == "plan")
         return max(struck_at, default=-math.inf) + _FELT_SECONDS
 
     def _settle(self, expect: Sequence[Invariant] = ()) -> None:
-        """Wait until all is at rest, strike as planned, and take the state. Args: as Step.expect."""
+        """Wait until all is at rest, strike as planned, and record the state. Args: as Step.expect."""
         number, began = len(self._states) + 1, self.threads.now
         if self.plan.starts_at == number:
             self._start()
@@ -310,7 +310,7 @@ class _Run:
         self._be_quiet(quiet)
 
     def _strike_at_rest(self, number: int) -> bool:
-        """Do what the plan does at a settled(), where all is quiet. Returns: whether it does anything."""
+        """Strike as planned at a settled(), where all is quiet. Returns: whether anything was done."""
         struck = False
         if self._struck_here("q", number) == "crash":
             self.journal.tell("plan", f"the plan strikes settled() {number}: crash")

@@ -1,4 +1,4 @@
-"""What came of a run: its writes, the rivals' acts, the story, and the states of the cluster."""
+"""The outcome of a run: its writes, the rivals' acts, the story, and the states of the cluster."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _NOT_THE_AUTHORS: Final = (
 
 class Told(NamedTuple):
     """
-    One line of a story: when, in virtual seconds, who acts, and what, in words.
+    One line of a story: when (in virtual seconds), who acts, and what they do, in words.
 
     who = `user`, `plan`, `server`, or the operator's process, as `process 1`. write = the number of the write
-    it tells of, 0 = of none.
+    in the line, 0 = none.
     """
 
     at: float
@@ -78,9 +78,9 @@ class Write(NamedTuple):
 
 class Rival(NamedTuple):
     """
-    What a rival did to an object: target is its path, made the object that it made there, None = none.
+    What a rival did to an object: target is the object's path, made the rival's object there, None = none.
 
-    rested_at = when, if all was at rest and the object one that the operator had made, 0 = it was not.
+    rested_at = the time, if all was at rest and the operator had made the object, else 0.
     """
 
     what: str
@@ -91,7 +91,7 @@ class Rival(NamedTuple):
 
 class Child(NamedTuple):
     """
-    What the operator has made, controlled by an object of a reconciled kind, at a settled().
+    An object that the operator has made, and an object of a reconciled kind controls, at a settled().
 
     Fields: its key, and how many writes of the operator come before.
     """
@@ -102,10 +102,10 @@ class Child(NamedTuple):
 
 class State(NamedTuple):
     """
-    The cluster at one time: objects = end_state; left = what is then at the targets of rivals.
+    The cluster at one time: objects = end_state; left = the objects at the targets of rivals.
 
     failing = the error that the operator still logs more than a minute after the users' last step; "" = none,
-    None = there is no object for it to work for. is_down = no process of the operator ran. at = when, in
+    None = it has no object to work for. is_down = no process of the operator ran. at = when, in
     virtual seconds; reconciled_at = when each object was reconciled last.
     """
 
@@ -118,7 +118,7 @@ class State(NamedTuple):
 
 
 class Slowest(NamedTuple):
-    """The slowest reconcile: for how many virtual seconds it went on, ended or not, and of which queue."""
+    """The slowest reconcile: its virtual seconds, whether ended or not, and its queue."""
 
     seconds: float = 0.0
     queue: str = ""
@@ -170,9 +170,9 @@ class Played(NamedTuple):
 
 class Journal:
     """
-    What is reported about a run while it lasts. Fields: as in Played.
+    Collects the reports about a run while it lasts. Fields: as in Played.
 
-    under_way = what lets the server have writes that processes had sent before their end.
+    under_way = functions that deliver the writes that processes had sent before their end.
     """
 
     def __init__(self, threads: VirtualThreads) -> None:
@@ -194,16 +194,16 @@ class Journal:
         self.reconciled_at: dict[str, float] = {}
 
     def tell(self, who: str, words: str, write: int = 0) -> None:
-        """Add a line to the story; its time is now, and the rest as in Told."""
+        """Add a line to the story, at the present time. Args: as in Told."""
         self.story.append(Told(self.threads.now, who, words, write))
 
     def reconciles(self, name: str) -> None:
-        """An object is reconciled."""
+        """Record a reconcile of an object."""
         self._reconciled[name] += 1
         self.reconciled_at[name] = self.threads.now
 
     def where(self, frame: FrameType | None) -> str:
-        """How far the run is, what it reconciles most often, and at which line of the operator's author."""
+        """How far the run is, what it reconciles most often, and the current line of the author's code."""
         words = [f"the run is at {self.threads.now:.2f} s"]
         for name, times in self._reconciled.most_common(1):
             words.append(f"has reconciled {name} {times} time{'s' * (times > 1)}")
@@ -217,16 +217,16 @@ class Journal:
         return ", and ".join(words)
 
     def reconciles_for(self, seconds: float, queue: str) -> None:
-        """A reconcile of a queue has run for this long, or has ended after that."""
+        """Record how long a reconcile of a queue has run so far, or in all."""
         self.slowest = max(self.slowest, Slowest(seconds, queue))
 
     def arrive(self) -> None:
-        """Let what is under way reach the server: at the next process's first write, or in a few seconds."""
+        """Deliver what is under way to the server: at the next process's first write, or in a few seconds."""
         while self.under_way:
             self.under_way.pop()()
 
     def arrived(self, method: str, path: str, arrival: Arrival) -> None:
-        """A write has met the server."""
+        """Record how a write met the server."""
         for write in reversed(self.writes):
             if (write.method, write.path) == (method, path) and write.number not in self._arrivals:
                 self._arrivals[write.number] = arrival

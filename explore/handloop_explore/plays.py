@@ -1,4 +1,4 @@
-"""Plans of one workload, played and judged, and failures made smaller."""
+"""Plays and judges plans of one workload, and shrinks failures."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from handloop_explore.workload import Invariant, Workload
 
 
 class _Judged(NamedTuple):
-    """The outcome of a run: its failure, None = there is none, and lines that the undisturbed one lacked."""
+    """The outcome of a run: its failure, None = none, and lines that the undisturbed run did not reach."""
 
     failure: Failure | None
     lines: frozenset[Line]
@@ -44,10 +44,10 @@ class Plays:
 
     def judged(self, plans: Sequence[Plan], until: float = math.inf) -> Iterator[tuple[int, Failure | None]]:
         """
-        Play plans, those that wait for nothing in this process.
+        Play plans; those that need not wait, in this process.
 
-        Args: until = when to end at the latest, in time.monotonic(). Yields: the index of each plan, and how
-        it fails, None = it does not; in the order in which they end.
+        Args: until = the latest end, in time.monotonic(). Yields: the index of each plan, and how
+        it fails, None = not at all; in the order in which plans end.
         """
         outcomes = self._forked(plans, until) if can_fork() and len(plans) > 1 else self._here(plans, until)
         for index, outcome in outcomes:
@@ -60,7 +60,7 @@ class Plays:
 
     def shrunk(self, failure: Failure) -> Failure:
         """
-        A failure with as few strikes as possible, and the plain order of threads if that will do.
+        A failure with as few strikes as possible, and the plain order of threads if that suffices.
 
         Ctrl-C ends it early.
         """
@@ -100,7 +100,7 @@ class Plays:
 
 
 def _without_one(plan: Plan) -> list[Plan]:
-    """The plans with one strike less that has any; the undisturbed run needs no play."""
+    """The plans with one strike less, but none without strikes: the undisturbed run is known."""
     if len(plan.strikes) <= 1:
         return []
     return [

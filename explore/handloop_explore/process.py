@@ -49,11 +49,11 @@ class Process:
         leadership: Leadership | None = None,
     ) -> None:
         """
-        Args: end ends a process at once, for a reason; another one starts in its place. struck_here is called
-        once at each call of the operator, just before the server gets it, with the kind of the call as a
-        strike begins ("" = a write) and its number among those of its kind. It tells what strikes there,
-        "" = nothing; a trunk forks in it. number = its own, from 1; the one in its place has another.
-        leadership None = no election. branches notes which ones of the operator are taken.
+        Args: end ends a process at once, for a reason; another one replaces it. struck_here is called
+        once at each call of the operator, just before the server gets the call, with the call's kind as a
+        strike begins ("" = a write) and its number among its kind. It returns what strikes there,
+        "" = nothing; a trunk forks in it. number = the process's, from 1; its successor has another.
+        leadership None = no election. branches records which branches of the operator are taken.
         """
         self.is_dead = self.is_down = False
         self.number = number
@@ -71,7 +71,7 @@ class Process:
 
     @property
     def name(self) -> str:
-        """What the story calls it."""
+        """The process's name in the story."""
         return f"process {self.number}"
 
     def check_alive(self) -> None:
@@ -83,7 +83,7 @@ class Process:
         """
         End here; never returns in a thread of the process.
 
-        Args: is_down = no other one starts before the users' last step.
+        Args: is_down = no other process starts before the users' last step.
         """
         self.is_down = is_down
         self._end(self, "as by kill -9")
@@ -120,14 +120,14 @@ class Process:
             self.journal.tell(self.name, f"the process ended by itself: {self.journal.died}")
 
     def _works(self, begins: bool) -> None:  # noqa: FBT001 - of a Callable
-        """The thread that runs begins or ends a reconcile: what it waits for within is a place of its own."""
+        """The running thread begins or ends a reconcile: each wait within is a place of its own."""
         self.journal.threads.current_thread().on_wait = self._waits if begins else None
         self._branches.trace(begins=begins)
 
     def _waits(self) -> None:
         thread = self.journal.threads.current_thread()
         self.journal.waits += 1
-        number, thread.on_wait = self.journal.waits, None  # what a strike waits for is none
+        number, thread.on_wait = self.journal.waits, None  # a strike's own wait is not a place
         if what := self.struck_here("p", number):
             self.journal.tell("plan", f"the plan strikes wait {number} of a reconcile: {what}")
             if what == "crash":
@@ -136,7 +136,7 @@ class Process:
         thread.on_wait = self._waits
 
     def _shared(self, client: Client) -> dict[str, Any]:
-        """The arguments for a manager that shares work by slots; none for any other."""
+        """The arguments for a manager that shares work by slots; {} for any other."""
         if self.leadership is None or self.leadership.shards is None:
             return {}
         transport: Any = LeaseTransport(self.cluster.transport(), self, self.leadership)
@@ -145,7 +145,7 @@ class Process:
         return {"shards": self.leadership.shards, "leases": connections.leases(client.reachability)}
 
     def _elected(self, manager: Manager) -> AbstractContextManager[object]:
-        """Let it work only while it leads, if there are several."""
+        """Let a manager work only while it leads, if there are several processes."""
         if self.leadership is None or self.leadership.shards:
             return nullcontext()
         election = Election(
@@ -171,7 +171,7 @@ class Process:
         )
 
     def _seen(self, path: str) -> int:
-        """The version at which the caches hold the object of a path, 0 = they do not."""
+        """The version at which the caches hold the object of a path, 0 = they do not hold it."""
         namespace, collection, name = place_of(path)
         key = f"{namespace}/{name}" if namespace else name
         for informer in self.manager.informers() if self.manager else ():

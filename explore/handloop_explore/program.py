@@ -1,8 +1,8 @@
 """
 The command line: `handloop explore greeter:set_up --apply hello.yaml`.
 
-Exit codes: 0; 1 = a plan failed, or the undisturbed run does; 2 = the command line makes no sense; 130 =
-Ctrl-C came before there was anything to report.
+Exit codes: 0; 1 = a plan or the undisturbed run failed; 2 = the command line makes no sense; 130 =
+Ctrl-C came before any result.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _ENDLESS: Final = 10**9
 
 
 class UsageError(Exception):
-    """The command line makes no sense; the message says what does."""
+    """The command line makes no sense; the message says what would."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -61,7 +61,7 @@ class _Parser(argparse.ArgumentParser):
 
 def main(arguments: Sequence[str], out: TextIO | None = None) -> int:
     """
-    Explore what the words after `explore` name.
+    Explore the operator that the words after `explore` name.
 
     Args: out None = the terminal. Returns: the exit code.
     """
@@ -89,7 +89,7 @@ def main(arguments: Sequence[str], out: TextIO | None = None) -> int:
 
 @contextmanager
 def _terminated_by_interrupt() -> Iterator[None]:
-    """Make SIGTERM do what Ctrl-C does: no namespace and no process is left."""
+    """Make SIGTERM act like Ctrl-C: no namespace and no process is left."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -101,7 +101,7 @@ def _terminated_by_interrupt() -> Iterator[None]:
 
 
 def _played(workload: Workload, given: argparse.Namespace) -> tuple[str, Report]:
-    """What there is to tell, for people, and the report. Raises: as run_plans and run_on_server."""
+    """Play the plans. Returns: a text for people, and the report. Raises: as run_plans, run_on_server."""
     try:
         with _terminated_by_interrupt():
             report = _report(workload, given)
@@ -156,7 +156,7 @@ def _report_of_server(workload: Workload, given: argparse.Namespace, replay: str
 
 
 def _write(report: Report, workload: Workload, given: argparse.Namespace) -> list[str]:
-    """Write the report wherever it is wanted, too. Returns: the files."""
+    """Write the report to the requested files. Returns: the files."""
     page = str(Path(given.page) / INDEX) if given.page and report.has_ended else ""
     if given.json:
         Path(given.json).write_text(json.dumps(report.document(), indent=1), encoding="utf-8")
@@ -172,7 +172,7 @@ def _write(report: Report, workload: Workload, given: argparse.Namespace) -> lis
 
 
 def _check_targets(given: argparse.Namespace) -> None:
-    """Refuse what could not be written in the end, before minutes are spent. Raises: UsageError."""
+    """Raises: UsageError for a target that cannot be written, before minutes are spent."""
     for option, name in (("--json", given.json), ("--html", given.html)):
         if name and (Path(name).is_dir() or not Path(name).absolute().parent.is_dir()):
             raise UsageError(f"{option} {name}: that is not a file in a folder that exists")
@@ -302,7 +302,7 @@ def _workload(given: argparse.Namespace) -> Workload:
 def _generated(
     set_up: Callable[[Any], object], manifests: Sequence[dict[str, Any]], given: argparse.Namespace
 ) -> list[Step]:
-    """The steps in which objects are created, those of --generate with changes. Raises: UsageError."""
+    """The steps that create objects, with those of --generate also changes. Raises: UsageError."""
     (setup,) = DrySetUp((set_up,), None).setups()
     kinds = {kind.resource.kind: kind for kind in setup.kinds}
     kind = kinds.get(given.generate)

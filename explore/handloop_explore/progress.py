@@ -1,4 +1,4 @@
-"""How far an exploration is: one line on a terminal, elsewhere a line now and then."""
+"""Shows the progress of an exploration: one line on a terminal, elsewhere a line now and then."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Final, TextIO
 from handloop_explore.report import Report
 
 EVERY_SECONDS: Final = 10.0
-"""Between two lines, where the stream is not a terminal."""
+"""The seconds between two lines if the stream is not a terminal."""
 _REDRAW_SECONDS: Final = 0.1
 _BAR: Final = 24
 _FEW: Final = 10
-"""Plans a second, of which the tenths count."""
+"""Below this many plans a second, tenths are shown."""
 
 
 class Progress:
     """
-    Tells how far an exploration is.
+    Shows the progress of an exploration.
 
     State: _next, when to write again.
     """
@@ -32,7 +32,7 @@ class Progress:
         plans: float = math.inf,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Args: seconds and plans are those after which the exploration ends."""
+        """Args: the exploration ends after seconds and plans."""
         self._stream = stream
         self._is_terminal = stream.isatty()
         self._seconds, self._plans = seconds, plans
@@ -41,7 +41,7 @@ class Progress:
         self._next = self._began + (0 if self._is_terminal else EVERY_SECONDS)
 
     def show(self, report: Report) -> None:
-        """Write how far it is, if it is time to."""
+        """Write the progress, if a line is due."""
         now = self._now()
         if now < self._next:
             return
@@ -60,7 +60,7 @@ class Progress:
         self._stream.flush()
 
     def end(self) -> None:
-        """Take the line away, so that the report stands alone."""
+        """Erase the line, so that only the report is left."""
         if self._is_terminal:
             self._stream.write("\r\x1b[K")
             self._stream.flush()

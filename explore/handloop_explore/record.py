@@ -1,4 +1,4 @@
-"""What changes at the server during a run, and who changes it: oracles and stories are read from that."""
+"""Records what changes at the server during a run, and who changes it: the source of oracles and stories."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Act(NamedTuple):
     One change of an object at the server.
 
     who = `operator`, `user`, `rival`, or one of the cluster's own controllers. old and new = the object
-    before and after, without managed fields; None = there is none.
+    before and after, without managed fields; None = no object.
     """
 
     at: float
@@ -37,7 +37,7 @@ class Act(NamedTuple):
 
     @property
     def obj(self) -> Object:
-        """The object after the change, of a deletion that before it."""
+        """The object after the change; for a deletion, before it."""
         return self.new or self.old or {}
 
     @property
@@ -47,7 +47,7 @@ class Act(NamedTuple):
 
     @property
     def uid(self) -> str:
-        """The object's."""
+        """The object's uid."""
         uid: str = self.obj["metadata"]["uid"]
         return uid
 
@@ -58,11 +58,11 @@ class Act(NamedTuple):
 
     @property
     def ends(self) -> bool:
-        """Whether the object goes, or begins to."""
+        """Whether the object is deleted, or begins to be."""
         return self.new is None or "deletionTimestamp" in self.new["metadata"]
 
     def changes(self, part: str) -> bool:
-        """Whether a part such as `status` is another one now."""
+        """Whether a part such as `status` has changed."""
         return bool(self.old and self.new) and (self.old or {}).get(part) != (self.new or {}).get(part)
 
 
@@ -70,8 +70,8 @@ class Arrival(NamedTuple):
     """
     How a write met the server.
 
-    seen = the version at which the process's cache held the object, 0 = it did not; before = the newest
-    version at the server; version = that of the change, 0 = nothing has changed.
+    seen = the version at which the process's cache held the object, 0 = not at all; before = the newest
+    version at the server; version = that of the change, 0 = no change.
     """
 
     seen: int
@@ -88,13 +88,13 @@ class Record:
         self._last: dict[str, Object] = {}
 
     def committed(self, user: str, changes: Sequence[Change]) -> None:
-        """Remember what a user of the server has changed."""
+        """Record a user's changes at the server."""
         for change in changes:
             if change.new.object.get("kind") not in _NOISE and len(self._acts) < _MOST:
                 self._acts.append(self._act(self._who(user), change))
 
     def acts(self) -> list[Act]:
-        """The changes of objects that a client has written, and of the owners of these."""
+        """The changes of objects that a client has written, and of their owners."""
         acts = self._acts
         owners = {act.uid: act.owners for act in acts}
         kept: set[str] = set()
@@ -122,7 +122,7 @@ class Record:
         return {act.uid for act in self._acts if act.who not in CLIENTS and act.old is None}
 
     def last_by_operator(self, since: int) -> int:
-        """The version of the operator's last change after a version, 0 = there is none."""
+        """The version of the operator's last change after a version, 0 = none."""
         for act in reversed(self._acts):
             if act.version <= since:
                 break
@@ -148,7 +148,7 @@ class Record:
 
 
 class RecordedTransport(ForwardingTransport):
-    """The last stretch of a process's way to the server: how its writes arrive."""
+    """The innermost transport of a process: it records how writes arrive at the server."""
 
     def __init__(
         self,
@@ -159,8 +159,8 @@ class RecordedTransport(ForwardingTransport):
         arrived: Callable[[str, str, Arrival], object],
     ) -> None:
         """
-        Args: version gives the server's newest; seen the one that the cache has of a path's object. arrived
-        hears of each write: method, path, and how it met the server.
+        Args: version returns the server's newest version; seen the cached one of a path's object. arrived
+        is called with each write: method, path, and how it met the server.
         """
         super().__init__(transport)
         self._record = record
@@ -194,7 +194,7 @@ def chain(uid: str, controllers: dict[str, str]) -> Iterator[str]:
 
 
 def controller_of(obj: Object) -> str:
-    """The uid of an object's controller, "" = it has none."""
+    """The uid of an object's controller, "" = none."""
     references = obj["metadata"].get("ownerReferences") or ()
     return next((one["uid"] for one in references if one.get("controller")), "")
 

@@ -1,4 +1,4 @@
-"""What an exploration found: its figures, and the plans that failed."""
+"""The result of an exploration: its figures, and the plans that failed."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Failure:
     """
     A plan that fails: its run, shrunk, and the sentences of the oracles.
 
-    others = more plans that failed like it: with no verdict that is new; story = what happened, for people;
-    parting = the first write that is another than undisturbed, in a sentence, "" = there is none; doubt = why
-    the undisturbed run may be the wrong one, "" = this one is.
+    others = more plans that failed like it, without a new verdict; story = what happened, for people;
+    parting = the first write that differs from the undisturbed run's, in a sentence, "" = none; doubt = why
+    the undisturbed run may be the wrong one, "" = no doubt.
     """
 
     played: Played
@@ -42,7 +42,7 @@ class Failure:
 
     def weighed(self, reference: Played, undisturbed: Played) -> Self:
         """
-        The same, with a doubt about the undisturbed run, if a reference differs from that in the same place.
+        The failure, with a doubt about the undisturbed run if a reference differs from it in the same place.
 
         Args: reference = a run in which the operator starts after the users, or restarts at rest.
         """
@@ -63,12 +63,12 @@ class Failure:
 
     @property
     def heading(self) -> str:
-        """The failure's plan, and which run to doubt, if it is not this one."""
+        """The failure's plan, and which run to doubt if not this one."""
         return f"{self.title}: {self.doubt}" if self.doubt else self.title
 
     @property
     def like_it(self) -> str:
-        """Which more plans failed like it, in words: the first ones, all are in the report for programs."""
+        """The first plans that failed like it, in words; the report for programs has all of them."""
         count, shown = len(self.others), ", ".join(map(str, self.others[:_MOST_OTHERS]))
         return f"and {count} more plan{'s' * (count > 1)} with the same verdicts: {shown}" + (
             ", ..." if count > _MOST_OTHERS else ""
@@ -76,9 +76,9 @@ class Failure:
 
     def text(self, command: str = "", option: str = "--replay") -> str:
         """
-        For people.
+        The failure as text for people.
 
-        Args: command = the command line that replays it, with option and plan; "" = it is not shown.
+        Args: command = the command line that replays it, with option and plan; "" = not shown.
         """
         shown = [self.heading[:1].lower() + self.heading[1:], *(f"  ! {words}" for words in self.verdicts)]
         if self.others:
@@ -91,7 +91,7 @@ class Failure:
 
 
 class UndisturbedError(AssertionError):
-    """The run without a plan fails, so there is no baseline. Fields: report, with only that failure."""
+    """The run without a plan fails, so no baseline exists. Fields: report, with only that failure."""
 
     def __init__(self, report: Report) -> None:
         self.report = report
@@ -102,7 +102,7 @@ class UndisturbedError(AssertionError):
 @dataclass
 class Report:
     """
-    What an exploration found.
+    The result of an exploration.
 
     undisturbed = the run without a plan; plans and failed = how many were played, and failed; tried = how
     often each kind of strike was planned; seconds = of processor time, for timed_plans plans; wall_seconds =
@@ -140,12 +140,12 @@ class Report:
 
     @property
     def has_ended(self) -> bool:
-        """Whether the undisturbed run failed; else there is nothing to look at."""
+        """Whether the undisturbed run has ended; else it has no state to show."""
         return bool(self.undisturbed.states)
 
     @property
     def plans_per_second(self) -> float:
-        """Plans per second of processor time; 0 = not known yet."""
+        """Plans per second of processor time; 0 = unknown yet."""
         return self.timed_plans / self.seconds if self.seconds else 0.0
 
     @property
@@ -169,7 +169,7 @@ class Report:
 
     @property
     def covered(self) -> list[str]:
-        """What was struck, out of how much; which branches ran; and what this cannot show: a line each."""
+        """A line each: what was struck, out of how much; which branches ran; and what this cannot show."""
         struck = {(one.where, one.number) for one in self.struck}
         parts = []
         for where, words in PLACES.items():
@@ -190,7 +190,7 @@ class Report:
         return found + [f"not seen: {'; '.join(self.unseen)}"] * bool(self.unseen)
 
     def document(self) -> dict[str, Any]:
-        """For programs."""
+        """The report as JSON for programs."""
         failures = [
             {
                 "plan": str(one.plan),

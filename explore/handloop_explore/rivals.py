@@ -1,4 +1,4 @@
-"""Another client that is faster: what it does just before an operator's write, and a few seconds later."""
+"""A faster client: what it does just before an operator's write, and a few seconds later."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class Rivals:
 
     def act(self, what: str, target: str, body: bytes | None) -> bool:
         """
-        Do what another client does just before a write.
+        Act as another client just before a write.
 
         Args: target and body are those of the write; see target_of.
-        Returns: whether there was anything to do.
+        Returns: whether anything was done.
         """
         found = self._cluster.find(target)
         try:
@@ -51,7 +51,7 @@ class Rivals:
         wanted: dict[str, Any] = json.loads(body) if body else {}
         collection, _, name = target.rpartition("/")
         if UID.search(name):
-            return False  # nobody else has that name
+            return False  # no other object has that name
         made = {**wanted, "metadata": {"name": name, "labels": {RIVAL: "owner"}}}
         return self._send_other("POST", collection, made, _leaves(wanted)) or bool(
             self._cluster.send("POST", collection, made)
@@ -89,7 +89,7 @@ class Rivals:
 
         def make() -> bool:
             nonlocal last
-            # changes that users make until it is gone are kept in the new one: its end must not undo them
+            # the new object keeps changes that users make before the deletion: that must not undo them
             if (now := self._cluster.find(target)) is not None:
                 last = now
                 return False
@@ -98,13 +98,13 @@ class Rivals:
             return True
 
         self._delete(target, found)
-        # one with a finalizer is deleted once its owner has cleaned up
+        # an object with a finalizer is deleted once its owner has cleaned up
         if not make():
             self._cluster.repeat("rival", make)
         return True
 
     def _finalizer(self, target: str, found: Object) -> bool:
-        """Delete it, and let it go later."""
+        """Delete an object under a finalizer, and remove that later."""
         held = [*found["metadata"].get("finalizers", ()), FINALIZER]
         self._patch(target, finalizers=held)
 
@@ -118,7 +118,7 @@ class Rivals:
         return self._delete(target, found)
 
     def _owner(self, target: str, found: Object) -> bool:
-        """Take a controlled object over, and give it back later; meanwhile the Namespace controls it."""
+        """Take over a controlled object, and return it later; meanwhile the Namespace controls it."""
         before = found["metadata"].get("ownerReferences", [])
         others = [one for one in before if not one.get("controller")]
         if len(others) == len(before):

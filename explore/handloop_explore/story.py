@@ -1,4 +1,4 @@
-"""What a run was like, in words: who wrote what on which view, and where two runs part."""
+"""Describes a run in words: who wrote what on which view, and where two runs part."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from handloop_explore.strikes import place_of
 MOST_LINES: Final = 40
 _MOST_DIFFERENCES: Final = 3
 _NEAR: Final = 2
-"""So many lines before and after an eventful one are shown."""
+"""How many lines are shown before and after an eventful one."""
 _OK: Final = 200
 _REDIRECTION: Final = 300
 _UNTOLD: Final = ("resourceVersion", "generation", "managedFields", "observedGeneration")
@@ -36,8 +36,8 @@ def lines(undisturbed: Played, played: Played) -> list[str]:
     """
     The story of a run for people, of about 40 lines.
 
-    It also says what rivals do, and what the cluster itself deletes. Where all is as in the undisturbed
-    run, only the lines around something else are shown.
+    It includes what rivals do, and what the cluster itself deletes. Where a run equals the undisturbed
+    one, only the lines near a difference are shown.
     """
     told = list(with_others(played))
     usual = {_unnumbered(one) for one in undisturbed.story} if played is not undisturbed else set()
@@ -60,7 +60,7 @@ def lines(undisturbed: Played, played: Played) -> list[str]:
 
 
 def with_others(played: Played) -> Iterator[Told]:
-    """The story, with what rivals change and what the cluster itself deletes where it happens."""
+    """The story, with rivals' changes and the cluster's own deletions at their places."""
     others = [act for act in played.acts if act.who == RIVAL or (act.who not in CLIENTS and act.new is None)]
     answered = {told.write for told in played.story if told.who != "plan"}
     found = {act.version: act for act in played.acts}
@@ -79,7 +79,7 @@ def with_others(played: Played) -> Iterator[Told]:
 
 
 def parting(undisturbed: Played, played: Played) -> str:
-    """The first write in which a run differs from the undisturbed one, in a sentence; "" = there is none."""
+    """The first write in which a run differs from the undisturbed one, in a sentence; "" = none."""
     usual, here = parts_at(undisturbed, played)
     if not (usual or here):
         return ""
@@ -89,7 +89,7 @@ def parting(undisturbed: Played, played: Played) -> str:
 
 
 def parts_at(undisturbed: Played, played: Played) -> tuple[int, int]:
-    """The numbers of the first writes that differ, in each run; 0 = it has none there."""
+    """The numbers of the first writes that differ, in each run; 0 = the run has no such write."""
     # later similarities do not count: a controller may do the same thing again
     for (usual, good), (here, bad) in zip_longest(_deeds(undisturbed), _deeds(played), fillvalue=(0, "")):
         if good != bad:
@@ -98,13 +98,13 @@ def parts_at(undisturbed: Played, played: Played) -> tuple[int, int]:
 
 
 def line_of(story: Sequence[Told], write: int) -> int:
-    """The index of the line with the result of a write; the length, if there is none."""
+    """The index of the line with a write's result; the story's length, if it has none."""
     found = (nth for nth, told in enumerate(story) if write and told.write == write)
     return max(found, default=len(story))
 
 
 def deed(act: Act) -> str:
-    """What a change of an object is: `creates Deployment default/a`."""
+    """A change of an object in words: `creates Deployment default/a`."""
     if act.old is None:
         return f"creates {act.key}"
     if act.new is None:
@@ -130,7 +130,7 @@ def _unnumbered(told: Told) -> str:
 
 
 def _deeds(played: Played) -> list[tuple[int, str]]:
-    """The numbers of the writes that the plan does not keep from the server, and what they do."""
+    """The numbers of the writes that reached the server, and what they do."""
     acts = {act.version: act for act in played.acts}
     return [(one.number, _deed(one, acts)) for one in played.writes if one.arrival]
 
@@ -153,7 +153,7 @@ def _deed(write: Write, found: dict[int, Act]) -> str:
 
 
 def _view(write: Write, found: dict[int, Act], acts: Sequence[Act]) -> str:
-    """How far the cache was behind the server, "" = it was not."""
+    """How far the cache was behind the server, "" = not at all."""
     if write.arrival is None:
         return ", which never reaches the server"
     _, _, name = place_of(write.path)
@@ -170,7 +170,7 @@ def _view(write: Write, found: dict[int, Act], acts: Sequence[Act]) -> str:
 
 
 def _is_of(one: Act, write: Write, act: Act | None, name: str) -> bool:
-    """Whether an earlier change is of the object of a write."""
+    """Whether an earlier change concerns the object of a write."""
     if act is not None:
         return one.uid == act.uid
     collection = place_of(write.path)[1].rpartition("/")[2]
@@ -184,7 +184,7 @@ def _of_another(act: Act) -> Told:
 
 
 def _told(obj: Object) -> Object:
-    """An object without what every change changes; what is left of a status may be as good as none."""
+    """An object without the fields that every change changes, and without a status that is then empty."""
     told: Object = _without_counts(obj)
     return told if told.get("status") else {key: one for key, one in told.items() if key != "status"}
 

@@ -45,6 +45,6 @@ def target_of(method: str, path: str, body: bytes | None) -> str:
 
 
 def place_of(target: str) -> tuple[str, str, str]:
-    """The namespace of a target, its collection's path, and its name, "" = it names none."""
+    """The namespace of a target, its collection's path, and its name, "" = no name."""
     match = _PLACE.match(target)
     return (match["namespace"] or "", match["collection"], match["name"] or "") if match else ("", target, "")

@@ -1,4 +1,4 @@
-"""The way of a process to the server, where the plan strikes."""
+"""A process's transport to the server, where the plan strikes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _UNCOUNTED: Final = re.compile(f"{_EVENTS}|/apis/coordination\\.k8s\\.io/|{_DISC
 
 
 class Striking(Protocol):
-    """A process, as its transport needs it; see Process."""
+    """A process, as its transport uses it; see Process."""
 
     number: int
     cluster: VirtualCluster
@@ -47,13 +47,13 @@ class Striking(Protocol):
 
     @property
     def name(self) -> str:
-        """What the story calls it."""
+        """The process's name in the story."""
 
     def check_alive(self) -> None:
         """Raises: ConnectionBroken after its end."""
 
     def crash(self, *, is_down: bool = False) -> None:
-        """End it; never returns. Args: is_down = no other one starts before the users' last step."""
+        """End it; never returns. Args: is_down = no other process starts before the users' last step."""
 
 
 class StruckTransport(ForwardingTransport):
@@ -67,7 +67,7 @@ class StruckTransport(ForwardingTransport):
         self._rivals = Rivals(process.cluster, process.journal.tell)
 
     def request(self, method: str, path: str, *, send_seconds: float = math.inf, **options: Any) -> Response:
-        """One request; a write is told, too."""
+        """Send a request; a write is added to the story."""
         self._process.check_alive()
         send = partial(super().request, method, path, send_seconds=send_seconds, **options)
         if _UNCOUNTED.match(path):
@@ -162,13 +162,13 @@ class StruckTransport(ForwardingTransport):
         return send()
 
     def _arrive(self, write: Write, send: Callable[[], Response]) -> None:
-        """Pass on to the server what the process had sent before its end."""
+        """Deliver to the server what the process had sent before its end."""
         send()
         words = f"the server gets what was under way: {self._journal.writes[write.number - 1]}"
         self._journal.tell(self._process.name, words, write.number)
 
     def _slow(self, what: str, send: Callable[[], Response]) -> Response:
-        """The server's answer, late; the rest of the strike comes just before."""
+        """The server's answer, late; the rest of the strike happens just before."""
         answer = answer_of(503) if what == "slow-503" else send()
         self._journal.threads.sleep(SLOW_SECONDS - _JUST_BEFORE_SECONDS)
         if what == "slow-crash":

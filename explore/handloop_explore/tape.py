@@ -18,17 +18,17 @@ from handloop_explore.process import Process
 from handloop_explore.virtual_threads import BlockedError, VirtualClock, VirtualThreads
 
 MOST_STEPS: Final = 3000
-"""Of a run: a storm has more, and a page should open in a moment."""
+"""The most steps of a run: a storm has more, and a page should open in a moment."""
 _LAST_STEPS: Final = 500
-"""From which the state of the workers is read."""
+"""The steps from which the state of the workers is read."""
 
 
 class Tape:
     """
-    Records one run. The run is the same as without it.
+    Records one run, without changing it.
 
     State: _entries, as the page gets them, each with `told`, the length of the story by then, and `who`, the
-    process that it is of, "" = all; _steps, the newest ones of each process. Threads: those of the run.
+    entry's process, "" = all; _steps, the newest ones of each process. Threads: those of the run.
     """
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ class Tape:
 
     @contextmanager
     def recording(self, threads: VirtualThreads, journal: Journal) -> Iterator[None]:
-        """Record what happens within."""
+        """Record what happens within the context."""
         self._threads, self._journal = threads, journal
         TRACE.start(self._step)
         try:
@@ -60,7 +60,7 @@ class Tape:
         The run for the page.
 
         Args: head = its name, title and so on; marks = indexes of lines of the story, by name; opening = a
-        sentence before the first step; process = the only one to show, "" = one after the other.
+        sentence before the first step; process = the only process to show, "" = one after the other.
         """
         shown = [entry for entry in self._entries if not process or entry["who"] in ("", process)]
         run = numbered([shown], opening)
@@ -98,7 +98,7 @@ class Tape:
             self._threads.in_main(lambda: self._take_state(process))
 
     def _tell_story(self) -> None:
-        """Add what the story has gained since the last step; writes are steps already."""
+        """Add the story's new lines since the last step; writes are already steps."""
         for told in self._journal.story[self._told :]:
             self._told += 1
             if not (told.write and told.who.startswith("process")):
@@ -111,7 +111,7 @@ class Tape:
         self._entries.append({**entry, "told": self._told, "who": who})
 
     def _take_state(self, process: Process) -> None:
-        """Add the state, unless a thread waits with a lock: then nobody can see it."""
+        """Add the state, unless a waiting thread holds a lock: then the state cannot be read."""
         self._is_due = False
         manager = process.manager
         try:

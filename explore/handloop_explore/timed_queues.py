@@ -1,4 +1,4 @@
-"""Which reconciles run in a process, and how long they take, as the metrics of its work queues say."""
+"""Follows the reconciles of a process, and their durations, through the metrics of its work queues."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from handloop_explore.played import Journal
 
 
 class TimedQueues(WorkqueueMetricsProvider):
-    """Tells a journal the age of each reconcile: at its end, and each half second while it runs."""
+    """Reports the age of each reconcile to a journal: at its end, and each half second while it runs."""
 
     def __init__(self, journal: Journal, works: Callable[[bool], object]) -> None:
         """Args: works is called when the running thread begins or ends a reconcile."""
@@ -21,7 +21,7 @@ class TimedQueues(WorkqueueMetricsProvider):
         self._works = works
 
     def for_queue(self, name: str) -> QueueInstruments:
-        """The instruments of a queue, of which two tell the journal."""
+        """The instruments of a queue, two of which report to the journal."""
         age = _Age(self._journal, name, self._works)
         made = super().for_queue(name)
         return made._replace(
@@ -30,7 +30,7 @@ class TimedQueues(WorkqueueMetricsProvider):
 
 
 class _Begun:
-    """The histogram of how long names wait: this one has waited."""
+    """The histogram of the waits of names: an observation begins a reconcile."""
 
     def __init__(self, works: Callable[[bool], object]) -> None:
         self._works = works
@@ -41,7 +41,7 @@ class _Begun:
 
 
 class _Age:
-    """The histogram of the reconciles that ended, and the gauge of the longest that still runs."""
+    """The histogram of finished reconciles, and the gauge of the longest running one."""
 
     def __init__(self, journal: Journal, queue: str, works: Callable[[bool], object]) -> None:
         self._journal = journal

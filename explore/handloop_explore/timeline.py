@@ -1,4 +1,4 @@
-"""Two runs as an SVG drawing in lanes of virtual time, which shows where they part."""
+"""Draws two runs as SVG, in lanes of virtual time, to show where they part."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from handloop_explore.played import Played, Told
 from handloop_explore.story import line_of, parts_at, with_others
 
 MOST_LINES: Final = 60
-"""Of each run; a storm has thousands."""
+"""The most lines of each run; a storm has thousands."""
 _LINES_BEFORE: Final = 12
 _COLUMN: Final = 30.0
 _LANE: Final = 36.0
@@ -21,7 +21,7 @@ _TIMES: Final = 24.0
 _TIME_WIDTH: Final = 50.0
 _REFUSED: Final = 400
 _ASIDE: Final = ("plan", "rival")
-"""Who is only in the failing run."""
+"""The actors that are only in the failing run."""
 
 
 class Window(NamedTuple):
@@ -57,7 +57,7 @@ def _plain(told: Told) -> tuple[float, str]:
 
 def timeline(shown: Window, undisturbed: Played, failing: Played) -> str:
     """
-    The drawing: the names of the lanes, and beside them the lanes, in a box that scrolls.
+    The drawing: the lanes' names, and beside them the lanes, in a scrolling box.
 
     The same time is at the same place in both runs; a number is that of a line of the story.
     """
@@ -99,7 +99,7 @@ class _Run:
         self.height = 30 + _LANE * len(self.lanes)
 
     def lane(self, who: str) -> float:
-        """How far below the top of the run a lane is."""
+        """The distance of a lane from the top of the run."""
         return 40 + _LANE * self.lanes.index(who)
 
     def drawn(self, columns: Sequence[float], top: float, width: float) -> Iterator[str]:
@@ -115,7 +115,7 @@ class _Run:
             yield from self._mark(nth, told, x, top)
 
     def _life(self, who: str, columns: Sequence[float], width: float, y: float) -> tuple[float, ...]:
-        """A lane's line: a process has one only for as long as it lives."""
+        """A lane's line: a process has one only while it lives."""
         begin, end = 0.0, width
         for told, x in zip(self.story, columns, strict=True):
             if told.who == who and told.starts_process:
@@ -141,7 +141,7 @@ class _Run:
         yield f'<g class="{cls}"><title>{escape(told.words)}</title>{shape}{number}</g>'
 
     def _strike(self, nth: int, told: Told, x: float, top: float) -> Iterator[str]:
-        """What a strike does to the run below it."""
+        """A strike's line to the server, and its fault."""
         y, server = top + self.lane("plan"), top + self.lane("server")
         yield _line(x, y, x, server, "struck")
         # two that are close to each other are told apart by the position of their labels
@@ -152,7 +152,7 @@ class _Run:
             yield _text(x, server + 14, "none", "code bad")
 
     def _sent(self, write: int, x: float, y: float, server: float) -> Iterator[str]:
-        """A write on its way, and how the server answered."""
+        """A write's path to the server, and the server's answer."""
         status = self._played.writes[write - 1].status
         is_good = 0 < status < _REFUSED
         yield _line(x, y + _RADIUS, x, server, "sent" if status else "lost")
@@ -165,7 +165,7 @@ def _what(told: Told) -> str:
 
 
 def _placed(runs: Sequence[_Run]) -> tuple[list[list[float]], list[tuple[float, float]], float]:
-    """Where each line of each run is, which times to write where, and the width of it all."""
+    """The place of each line of each run, the times to write with their places, and the whole width."""
     rows = [_by_time(run.story) for run in runs]
     x, before, written = 20.0, None, -math.inf
     places: list[list[float]] = [[] for _ in runs]

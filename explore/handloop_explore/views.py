@@ -1,4 +1,4 @@
-"""The faults of what a process sees: of its watches, and of reads that answer with the past."""
+"""The faults in what a process sees: in its watches, and in reads that return old states."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ BEHIND_SECONDS: Final = 60.0
 
 class Views:
     """
-    What one process sees of the cluster.
+    One process's views of the cluster.
 
-    State: _past, the version before its last write: that is what a rewound view goes back to.
+    State: _past, the version before the process's last write, to which a rewound view returns.
     """
 
     def __init__(self, cluster: VirtualCluster, agent: str) -> None:
@@ -27,20 +27,20 @@ class Views:
         self._mine: dict[str, Any] = {"user_agent": agent}
 
     def wrote(self) -> None:
-        """The process has written."""
+        """Record that the process has written."""
         self._past, self._before = self._before, self._cluster.version
 
     def strike(self, what: str) -> None:
-        """Strike the watches of the process that are open, or what all processes read."""
+        """Strike the process's open watches, or the reads of all processes."""
         if what == "rewound":
             self._strike("expired", only_open=True)
             self._rewind()
         else:
-            # stale views persist, whatever is opened meanwhile
+            # stale views stay stale, whatever is opened meanwhile
             self._strike(what, **({} if what == "stale" else {"only_open": True}))
 
     def strike_opening(self, what: str) -> None:
-        """Strike the watch that is opened next, or the read that follows."""
+        """Strike the next watch or read."""
         faults = self._cluster.sandbox.faults
         if what == "rewound":
             self._rewind(count=1)
@@ -77,7 +77,7 @@ class Views:
                 faults.distort_watches("repeat", seconds=BLIND_SECONDS, **where)
 
     def _expire(self, held: Injection) -> None:
-        """What was held back never comes: the watches learn that their history is gone."""
+        """Drop what was held back: the watches learn that their history is gone."""
         self._cluster.sandbox.faults.expire(only_open=True, **self._mine)
         held.clear()
 

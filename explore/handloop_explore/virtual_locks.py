@@ -1,4 +1,4 @@
-"""What virtual threads wait for: threading's locks, conditions and events in virtual time."""
+"""threading's locks, conditions and events in virtual time, for which virtual threads wait."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from greenlet import getcurrent, greenlet
 
 
 class Wait:
-    """One wait of one thread: `over` once it was woken, or has timed out."""
+    """One wait of one thread: `over` once it is woken, or has timed out."""
 
     __slots__ = ("over", "thread", "woken")
 
@@ -30,17 +30,17 @@ class Scheduler(Protocol):
     steps: Random | None
 
     def step(self) -> None:
-        """Be slow before a lock is taken, now and then."""
+        """Delay the thread before it takes a lock, now and then."""
 
     def wait(self, waits: Wait, seconds: float | None) -> bool:
-        """Block the thread that runs until it is woken, at most so long. Returns: whether it was woken."""
+        """Block the running thread until it is woken, at most seconds. Returns: whether it was woken."""
 
     def wake(self, waits: Wait) -> bool:
         """End a wait. Returns: whether it was still waiting."""
 
 
 class VirtualLock:
-    """threading.Lock: no two threads run at once, so it is taken only by one that waits with it."""
+    """threading.Lock: threads run one at a time, so only a waiting thread can hold it."""
 
     def __init__(self, threads: Scheduler) -> None:
         self._threads = threads
@@ -131,7 +131,7 @@ class VirtualCondition:
         self._lock.release()
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Give the lock back, wait to be notified, and take it again."""
+        """Release the lock, wait to be notified, and take it again."""
         waits = Wait()
         self._waiting.append(waits)
         self._lock.release()
@@ -141,19 +141,19 @@ class VirtualCondition:
             self._lock.acquire()
 
     def wait_for(self, predicate: Callable[[], Any], timeout: float | None = None) -> Any:
-        """Wait until something holds."""
+        """Wait until the predicate is true."""
         until = math.inf if timeout is None else self._threads.now + timeout
         while not (holds := predicate()) and self._threads.now < until:
             self.wait(None if until == math.inf else until - self._threads.now)
         return holds
 
     def notify(self, n: int = 1) -> None:
-        """Wake so many that wait."""
+        """Wake n waiters."""
         while n > 0 and self._waiting:
             n -= self._threads.wake(self._waiting.popleft())
 
     def notify_all(self) -> None:
-        """Wake all that wait."""
+        """Wake all waiters."""
         self.notify(len(self._waiting))
 
 
@@ -170,18 +170,18 @@ class VirtualEvent:
         return self._set
 
     def set(self) -> None:
-        """Set it, and wake all that wait."""
+        """Set it, and wake all waiters."""
         self._set = True
         waiting, self._waiting = self._waiting, []
         for waits in waiting:
             self._threads.wake(waits)
 
     def clear(self) -> None:
-        """Take it back."""
+        """Clear it."""
         self._set = False
 
     def _at_fork_reinit(self) -> None:
-        """In a fork threading asks this of the events of all threads; here it continues as it was."""
+        """In a fork threading calls this on the events of all threads; here nothing changes."""
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until it is set. Returns: whether it is."""

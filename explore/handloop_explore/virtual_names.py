@@ -1,5 +1,5 @@
 """
-What names of the standard library mean in a world: its time, threads and randomness.
+Gives names of the standard library a meaning in a world: its time, threads and randomness.
 
 A name is replaced in its module, as time.monotonic, and in each module that imported the name itself, as
 `from time import monotonic`. Functions built on these follow automatically: secrets, uuid4, queue.Queue,
@@ -22,19 +22,19 @@ from types import FunctionType
 from typing import Any, Final
 
 _UPTIME: Final = 1e6
-"""What time.monotonic() begins with: a machine has run for a while."""
+"""The first value of time.monotonic(), as of a machine that has run for a while."""
 _LONGEST_LOOK_SECONDS: Final = 1.0
-"""How long a loop that waits for files does not look at them: what wakes it may be another virtual thread."""
+"""How long a loop that waits for files pauses between looks: another virtual thread may wake it."""
 
 _Place = tuple[Any, str]
 _OURS: Final = (
     *("handloop", "handloop_explore", "handloop_sandbox", "greenlet"),
     *("_pytest", "pytest", "xdist", "execnet"),
 )
-"""Who plays a world: their time is the real one."""
+"""The modules that play a world: they use real time."""
 _SCANNED: Final[set[str]] = set()
 _IMPORTED: Final[list[tuple[_Place, _Place]]] = []
-"""Modules by name that were looked through, and what was found there: the place, and whose name it has."""
+"""Searched modules by name, and the results: each place, and the name that it imported."""
 
 
 class VirtualNames:
@@ -42,7 +42,7 @@ class VirtualNames:
     The names of one world.
 
     State: _random, the state of the module random's generator in the world; _before, what each name means
-    outside of it. Threads: names mean virtual things only in the real thread that made this.
+    outside. Threads: names are virtual only in the real thread that made this.
     """
 
     def __init__(self, world: Any, threads: Mapping[str, Callable[..., Any]], seed: int) -> None:
@@ -63,7 +63,7 @@ class VirtualNames:
         }
         # they do not belong to the world
         self._made |= {(uuid, "_generate_time_safe"): None, (uuid, "_last_timestamp"): None}
-        # what uuid6 and uuid7 of Python 3.14 remember
+        # the memory of uuid6 and uuid7 in Python 3.14
         memories = ("_last_timestamp_v6", "_last_timestamp_v7")
         self._made |= {(uuid, name): None for name in memories if hasattr(uuid, name)}
         self._made[queue, "SimpleQueue"] = queue._PySimpleQueue  # type: ignore[attr-defined] # noqa: SLF001
@@ -72,12 +72,12 @@ class VirtualNames:
             self._before[place], self._made[place] = self._before[origin], self._made[origin]
 
     def enter(self) -> None:
-        """Let names mean the world's."""
+        """Replace the names with the world's."""
         self._is_here = True
         self._swap(self._made)
 
     def leave(self) -> None:
-        """Let them mean the real ones."""
+        """Restore the real names."""
         self._is_here = False
         self._swap(self._before)
 
@@ -151,7 +151,7 @@ class VirtualNames:
 
 
 def _imported(places: Mapping[_Place, Any]) -> Iterator[tuple[_Place, _Place]]:
-    """Where else the values of names are, and whose they are, in modules outside of the standard library."""
+    """The places in modules outside the standard library that imported values of names, and these names."""
     values = {id(value): place for place, value in places.items() if callable(value)}
 
     def origin(one: Any) -> _Place | None:

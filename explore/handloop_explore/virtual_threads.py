@@ -1,12 +1,12 @@
 """
-Threads that run one at a time in virtual time: the same run each time, and thousands of waits in a moment.
+Threads that run one at a time in virtual time: each run is the same, and thousands of waits take a moment.
 
     with VirtualThreads(order) as threads:
         Thread(target=...).start()       # threading's names mean virtual ones here
         threads.run_for(60)              # sixty seconds pass as soon as nobody can do anything before
 
 A thread is a greenlet. It runs until it waits: for a lock, a condition, an event, a thread, or time. Then
-the next one runs that can; if there is none, time moves on to the first wait that ends. So nothing depends on
+the next one that can runs; if none can, time moves on to the first wait that ends. So nothing depends on
 the machine, and a wait costs nothing.
 """
 
@@ -53,16 +53,16 @@ EPOCH: Final = 1_700_000_000.0
 _READING_SECONDS: Final = 1e-6
 _STEPS: Final = 0.05
 _STEP_SECONDS: Final = 2.0
-"""At which part of the locks a thread is slow, and for how long at most."""
+"""The share of locks at which a thread is slow, and the longest delay."""
 _READINGS: Final = 1000
 _SPINNING_SECONDS: Final = 1e-3
-"""What each reading takes, after this many of them."""
+"""The time that each reading takes, after this many readings."""
 _REAL_CONDITION: Final = threading.Condition
 _REAL: Final[Mapping[Any, Callable[..., Any]]] = {
     type(threading.Lock()): VirtualLock,
     type(threading.RLock()): VirtualRLock,
     _REAL_CONDITION: VirtualCondition,
-    queue.SimpleQueue: lambda _: queue.SimpleQueue(),  # within, that is one of Python
+    queue.SimpleQueue: lambda _: queue.SimpleQueue(),  # in the world, that is the one in Python
 }
 
 log = get_logger("explore")
@@ -73,7 +73,7 @@ class DeadlockError(Exception):
 
 
 class BlockedError(Exception):
-    """The main thread only looks, and would have to wait."""
+    """The main thread is only looking, and would have to wait."""
 
 
 class VirtualThreads:
@@ -82,8 +82,8 @@ class VirtualThreads:
     time and randomness are its own; see virtual_names.py.
 
     Fields: now, virtual seconds since the beginning; epoch, the unix time then; switches, how often a thread
-    was given the processor; order, which chooses who of those that can run is next, None = first come, first
-    served; steps, which chooses before which locks a thread that reconciles is slow, None = at none.
+    was given the processor; order, which chooses the next of the runnable threads, None = first come, first
+    served; steps, which chooses the locks before which a reconciling thread is slow, None = no lock.
     Threads: one real one. Other real threads of the process still get real locks and threads.
     """
 
@@ -130,7 +130,7 @@ class VirtualThreads:
                 pools._threads_queues.pop(thread, None)  # noqa: SLF001
 
     def outside(self, call: Callable[[], T]) -> T:
-        """Call something for which all names are real; it must not wait for a virtual thread."""
+        """Call something with all names real; it must not wait for a virtual thread."""
         running = asyncio._get_running_loop()  # noqa: SLF001
         self._leave()
         try:
@@ -150,7 +150,7 @@ class VirtualThreads:
         join, is_alive = real.join, real.is_alive
 
         def begin(thread: Any) -> None:
-            """Start an author's thread, maybe of another class: its run() runs in a virtual one."""
+            """Start an author's thread, maybe of another class: its run() runs in a virtual thread."""
             if "virtual" in vars(thread):
                 raise RuntimeError("threads can only be started once")
             thread.virtual = VirtualThread(self, target=partial(_survived, thread.run), name=thread.name)
@@ -177,7 +177,7 @@ class VirtualThreads:
 
     @property
     def seams(self) -> Seams:
-        """Clock, chance and threads of this world, for what is made in it."""
+        """Clock, chance and threads of this world, for objects made in it."""
         return Seams(clock=VirtualClock(self), random=Random(0).random, spawn=self.spawn)
 
     def spawn(self, name: str, target: Callable[[], None]) -> Joinable:
@@ -187,7 +187,7 @@ class VirtualThreads:
         return thread
 
     def current_thread(self) -> VirtualThread:
-        """The thread that runs."""
+        """The running thread."""
         return self._threads.get(getcurrent(), self._main)
 
     def is_here(self) -> bool:
@@ -195,12 +195,12 @@ class VirtualThreads:
         return _thread.get_ident() == self._real
 
     def new_number(self) -> int:
-        """One that no thread has yet."""
+        """A number that no thread has yet."""
         return next(self._count)
 
     @contextmanager
     def looking(self) -> Iterator[None]:
-        """Within, the main thread takes free locks, and no time passes. Raises: BlockedError."""
+        """Within the context the main thread takes free locks, and no time passes. Raises: BlockedError."""
         self._is_looking, now = True, self.now
         try:
             yield
@@ -209,7 +209,7 @@ class VirtualThreads:
 
     @contextmanager
     def interrupted_in_main(self) -> Iterator[None]:
-        """Within, Ctrl-C is the main thread's, whichever runs: a worker survives what is raised in it."""
+        """Within the context Ctrl-C reaches the main thread, whichever runs: a worker would survive it."""
         before = signal.getsignal(signal.SIGINT)
         is_ours = before is signal.default_int_handler and self._real == threading.main_thread().ident
         if is_ours:
@@ -221,12 +221,12 @@ class VirtualThreads:
                 signal.signal(signal.SIGINT, before)
 
     def in_main(self, call: Callable[[], None]) -> None:
-        """Have the main thread call something as soon as the thread that runs waits or ends."""
+        """Have the main thread call something as soon as the running thread waits or ends."""
         self._calls.append(call)
 
     def read(self) -> float:
         """
-        The present time. A thread that reads it again and again without a wait does so until something.
+        The present time. It passes for a thread that reads it again and again without a wait.
 
         A single reading takes no time: a process that logs for the first time would be later than others.
         """
@@ -236,7 +236,7 @@ class VirtualThreads:
         return self.now
 
     def virtual(self) -> Callable[[Any], Any]:
-        """Gives the virtual counterpart of a lock, condition or queue that was made outside."""
+        """A function that returns the virtual counterpart of a lock, condition or queue made outside."""
         made: dict[int, Any] = {}
 
         def convert(value: Any) -> Any:
@@ -255,7 +255,7 @@ class VirtualThreads:
         return VirtualEvent(self)
 
     def sleep(self, seconds: float) -> None:
-        """Let the thread that runs wait for so long."""
+        """Let the running thread wait for seconds."""
         self.wait(Wait(), seconds)
 
     def park(self) -> None:
@@ -263,7 +263,7 @@ class VirtualThreads:
         self.wait(Wait(), None)
 
     def pause(self, seconds: float) -> None:
-        """Stop all threads of the process of the thread that runs for so long, as by SIGSTOP."""
+        """Stop all threads of the running thread's process for seconds, as by SIGSTOP."""
         self._paused[self.current_thread().process] = self.now + seconds
         self.sleep(seconds)
 
@@ -272,7 +272,7 @@ class VirtualThreads:
         return list(self._threads.values())
 
     def run_for(self, seconds: float) -> None:
-        """Let so much time pass. Only for the main thread."""
+        """Let seconds pass. Only for the main thread."""
         until = self.now + seconds
         while self._step(until):
             pass
@@ -281,7 +281,7 @@ class VirtualThreads:
         """
         End threads where they are, as the end of their process would.
 
-        Their `finally` blocks run, so whatever these reach has to be out of reach before.
+        Their `finally` blocks run, so everything that these use must be out of reach before.
         """
         before = logging.root.manager.disable
         logging.disable()  # a thread of a pool would log its end as an error
@@ -311,7 +311,7 @@ class VirtualThreads:
 
     def wait(self, waits: Wait, seconds: float | None) -> bool:
         """
-        Block the thread that runs until it is woken, at most so long; None = forever.
+        Block the running thread until it is woken, at most seconds; None = forever.
 
         Returns: whether it was woken. Raises: DeadlockError in the main thread.
         """
@@ -347,10 +347,10 @@ class VirtualThreads:
         return waits.woken
 
     def step(self) -> None:
-        """Slow a reconciling thread down before it takes a lock, now and then."""
+        """Delay a reconciling thread before it takes a lock, now and then."""
         thread = self._threads.get(getcurrent())
         if thread and thread.on_wait and self.steps and self.steps.random() < _STEPS:
-            on_wait, thread.on_wait = thread.on_wait, None  # it is not a wait of its own
+            on_wait, thread.on_wait = thread.on_wait, None  # the delay is not a wait of the thread's own
             self.sleep(self.steps.random() * _STEP_SECONDS)
             thread.on_wait = on_wait
 
@@ -419,7 +419,7 @@ class VirtualThread:
     """
     threading.Thread, as far as this project uses it.
 
-    Fields: process, of whose end it would die; that of the thread which starts it, unless it is set. face =
+    Fields: process, with which it ends; by default that of the thread that starts it. face =
     what threading.current_thread() shows; on_wait is called before each wait.
     """
 
@@ -446,7 +446,7 @@ class VirtualThread:
         self._ended: VirtualEvent | None = None
 
     def start(self) -> None:
-        """Let it run, as soon as it is its turn."""
+        """Start it; it runs when its turn comes."""
         if self.process is None:
             self.process = self._threads.current_thread().process
         self._ended = VirtualEvent(self._threads)
@@ -472,7 +472,7 @@ class VirtualThread:
 
 
 def _survived(run: Callable[[], object]) -> None:
-    """Run a thread of an author, whose error ends only it, as threading.excepthook would have it."""
+    """Run an author's thread. An error ends only that thread, and goes to threading.excepthook."""
     try:
         run()
     except Exception:
@@ -489,7 +489,7 @@ class VirtualClock(RealClock):
         """
         Seconds since the beginning. A reading takes a microsecond.
 
-        Else a thread that waits for less than a float can add to the time would do so forever.
+        Else a thread would wait forever if the wait is too short to change the time as a float.
         """
         self._threads.now += _READING_SECONDS
         return self._threads.now

@@ -30,9 +30,9 @@ Manifest: TypeAlias = Mapping[str, Any] | Kind | str | Path
 @dataclass(frozen=True)
 class Step:
     """
-    One step: what it is, in words, and how it is done. None = nothing is done, but time passes.
+    One step: its description, and how it is done. None = nothing is done, but time passes.
 
-    expect = what must hold then, where time passes. refused = `Kind name` of what may not be deleted.
+    expect = what must hold then, if time passes. refused = `Kind name` of an object that may stay undeleted.
     """
 
     words: str
@@ -70,7 +70,7 @@ class Workload:
     outside: Sequence[object] = ()
 
     def defined(self, kinds: Iterable[type[Kind]]) -> list[dict[str, Any]]:
-        """The CRDs of some kinds and of definitions: one of a name."""
+        """The CRDs of some kinds and of definitions, one for each name."""
         ours = map(custom_resource_definition, kinds)
         found = {one["metadata"]["name"]: one for one in (*ours, *map(document_of, self.definitions))}
         return list(found.values())
@@ -82,7 +82,7 @@ class Workload:
 
     @cached_property
     def ignored(self) -> Sequence[Ignored]:
-        """What is left out of comparisons. Raises: ValueError."""
+        """What comparisons leave out. Raises: ValueError."""
         return [Ignored.parse(one) for one in self.ignore]
 
 
@@ -104,7 +104,7 @@ def invariant(words: str, holds: Holds, /) -> Invariant: ...
 
 def invariant(words: str | Holds, holds: Holds | None = None, /) -> Invariant:
     """
-    What must hold at the end of every run, in words: without any, those of words_of.
+    What must hold at the end of every run, with a description, by default that of words_of.
 
         invariant("a Foo is there", lambda cluster: cluster.find(FOO))
 
@@ -118,7 +118,7 @@ def invariant(words: str | Holds, holds: Holds | None = None, /) -> Invariant:
 
 
 def words_of(function: Callable[..., object]) -> str:
-    """What a function says that holds: the first line of its docstring, or its name; a lambda's place."""
+    """The description of a function: the first line of its docstring, its name, or a lambda's place."""
     if documented := (inspect.getdoc(function) or "").partition("\n")[0]:
         return documented
     if function.__name__ == "<lambda>":
@@ -128,12 +128,12 @@ def words_of(function: Callable[..., object]) -> str:
 
 
 def broken(invariant: Invariant, cluster: VirtualCluster) -> str:
-    """Why an invariant does not hold, "" = it does."""
+    """Why an invariant does not hold, "" = it holds."""
     try:
         return "" if invariant.holds(cluster) else invariant.words
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # noqa: BLE001 - as a false value, with its words
+    except BaseException as error:  # noqa: BLE001 - counts as a false value, with its message
         # pytest writes more below a failed assertion
         line = next(iter(in_words(error).splitlines()), type(error).__name__)
         return f"{invariant.words}: {line}"
@@ -171,7 +171,7 @@ def settled(expect: Holds | Invariant | None = None) -> Step:
     """
     Give the operator settle_seconds, and compare the cluster with the undisturbed run's.
 
-    Args: expect = what must hold then, as an invariant does.
+    Args: expect = what must hold then, as an invariant.
     """
     found = () if expect is None else (expect if isinstance(expect, Invariant) else invariant(expect),)
     return Step("wait", None, found)

@@ -1,4 +1,4 @@
-"""What must hold for the writes of every run, by itself, as the server has seen them."""
+"""What must hold for the writes of every run, as the server has seen them."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from handloop_explore.rivals import FINALIZER
 from handloop_explore.rivals import RIVAL as RIVALS_LABEL
 
 SPARE: Final = 3
-"""How many more creates than undisturbed each strike excuses."""
+"""How many creates beyond the undisturbed run's each strike excuses."""
 _TOGETHER_SECONDS: Final = 1.0
 _EXCUSED_SECONDS: Final = 60.0
 _LONGEST_SECONDS: Final = 180.0
 _EXPLAINED_SECONDS: Final = {**dict.fromkeys((*CRASHES, "crash"), -1.0), "rival-takes-name": math.inf}
-"""For how long a strike explains errors, where it is not _LONGEST_SECONDS."""
+"""How long a strike explains errors, if not for _LONGEST_SECONDS."""
 _DETAILS: Final = re.compile(r"\S*\d\S*")
 _MADE: Final = "made by others"
 _DELETED: Final = "deleted by others"
@@ -36,7 +36,7 @@ def makes_none_twice(undisturbed: Played, played: Played) -> Iterator[str]:
     """
     An owner never has more objects of a kind at once than in the undisturbed run.
 
-    Of a write that was under way at the end of its process the next one learns late: for a while there may be
+    A write may be under way when its process ends, and the next learns of it late: for a while there can be
     one too many.
     """
     unknown = _under_way(played)
@@ -51,7 +51,7 @@ def writes_no_foreign_object(_: Played, played: Played) -> Iterator[str]:
     """
     An object that another owner controls is not written, unless one of ours controls it in the end.
 
-    A process that last saw it under one of ours cannot know.
+    A process that last saw it under one of ours cannot know that.
     """
     seen = {one.arrival.version: one.arrival.seen for one in played.writes if one.arrival}
     ours: set[str] = set()
@@ -77,7 +77,7 @@ def keeps_the_edits_of_others(_: Played, played: Played) -> Iterator[str]:
     """
     What another client has set stays: no write is based on an object that was read before it.
 
-    Here that is a label or a finalizer.
+    Here the other client sets a label or a finalizer.
     """
     for act in played.acts:
         if act.who == OPERATOR and act.old and _is_held(act.old) and not _is_held(act.new):
@@ -95,7 +95,7 @@ def writes_nothing_for_the_gone(undisturbed: Played, played: Played) -> Iterator
 
 
 def claims_no_generation_ahead(_: Played, played: Played) -> Iterator[str]:
-    """A status never claims to be of a generation that is still to come."""
+    """A status never claims a future generation."""
     for act in played.acts:
         if act.who == OPERATOR and act.changes("status"):
             generation = act.obj["metadata"].get("generation", 0)
@@ -106,10 +106,10 @@ def claims_no_generation_ahead(_: Played, played: Played) -> Iterator[str]:
 
 def writes_status_last(undisturbed: Played, played: Played) -> Iterator[str]:
     """
-    A status that says all is done is written after the objects that it speaks of, not before.
+    A status that says all is done is written after the objects that it describes, not before.
 
     It says so if Ready or Available is True, or if the undisturbed run ends a generation with the same one.
-    Judged are the writes of the second after it, unless another one than the operator gives them a cause.
+    This judges the writes in the second after it, unless somebody else has caused them.
     """
     final = {
         (act.key, _generation(act)): without_counts(act.obj["status"])
@@ -137,10 +137,10 @@ def writes_status_last(undisturbed: Played, played: Played) -> Iterator[str]:
 
 def writes_as_often_as_undisturbed(undisturbed: Played, played: Played) -> Iterator[str]:
     """
-    Nothing is deleted or made more often than undisturbed, unless somebody else has a part in it.
+    Nothing is deleted or made more often than in the undisturbed run, unless somebody else is involved.
 
-    Who makes an object of a reconciled kind once more has a part in all of them. So has who controls one for
-    a while: what depends on that may have to go.
+    A client is involved in all of them if it recreates an object of a reconciled kind, or controls one for a
+    while: dependent objects may have to be deleted.
     """
     usual, now = _summary(undisturbed), _summary(played)
     lives = (
@@ -168,7 +168,7 @@ def generates_once(undisturbed: Played, played: Played) -> Iterator[str]:
 
 
 def writes_what_changes_something(undisturbed: Played, played: Played) -> Iterator[str]:
-    """Writes that change nothing are no more than undisturbed, except for a few after each strike."""
+    """Writes without a change are no more than in the undisturbed run, except for a few after each strike."""
     usual, now = _idle(undisturbed), _idle(played)
     if now > usual + SPARE * len(played.plan.strikes):
         yield f"{now} writes change nothing, undisturbed {usual}"
@@ -183,7 +183,7 @@ def logs_no_traceback(undisturbed: Played, played: Played) -> Iterator[str]:
 
 def logs_no_error_unexplained(undisturbed: Played, played: Played) -> Iterator[str]:
     """
-    An error has a strike as its cause, or is logged undisturbed, too; details aside.
+    An error has a strike as its cause, or is also logged in the undisturbed run; details aside.
 
     A refusal, a rival or a view explains errors for three minutes; a foreign owner of the name, always. A
     crash explains none: the next process finds the objects that the last one has left, which is not an error.
@@ -202,7 +202,7 @@ def _without_details(words: str) -> str:
 
 
 def _most_at_once(played: Played) -> Counter[tuple[str, str]]:
-    """How many objects of a kind an owner had at once, at most, of those that the operator has made."""
+    """The most objects of a kind, made by the operator, that an owner had at once."""
     keys = {act.uid: plain_name(act.key) for act in played.acts}
     ours: set[str] = set()
     alive: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
@@ -236,7 +236,7 @@ def _made_for_the_gone(played: Played) -> Counter[str]:
 
 
 def _generated(played: Played, chance: Chance) -> Counter[tuple[str, str]]:
-    """How often the operator overwrote a generated value in what it makes."""
+    """How often the operator overwrote a generated value in its objects."""
     found: Counter[tuple[str, str]] = Counter()
     for act in played.acts:
         if act.who != OPERATOR or not (act.old and act.new) or act.obj["kind"] in played.reconciled:
@@ -269,7 +269,7 @@ def _has_label(obj: Object) -> bool:
 
 
 def _idle(played: Played) -> int:
-    """How many writes changed nothing, though the server took them."""
+    """How many accepted writes changed nothing."""
     return sum(
         _OK <= one.status < _REDIRECTION and not one.arrival.version for one in played.writes if one.arrival
     )
@@ -292,7 +292,7 @@ def _observed(status: Object) -> Iterator[int]:
 
 
 def _claims_all(obj: Object, final: Any) -> bool:
-    """Whether a status says that all is done. Args: final = the one with which this generation ends."""
+    """Whether a status says that all is done. Args: final = the last status of this generation."""
     status: Any = obj.get("status") or {}
     generation = obj["metadata"].get("generation", 0)
     if "deletionTimestamp" in obj["metadata"] or status.get("observedGeneration", generation) != generation:

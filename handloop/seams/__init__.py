@@ -1,1 +1,1 @@
-"""What every part gets from outside: clock, threads and locks; logs; the trace of steps."""
+"""What each part gets from outside: clock, threads and locks; logs; the trace of steps."""

@@ -1,4 +1,4 @@
-"""The clock: every wait and every timestamp goes through one."""
+"""The clock, through which every wait and every timestamp goes."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Clock(Protocol):
         """
 
 
-# on Linux, a clock that continues while the machine sleeps: foreign leases, tokens and connections age, too
+# on Linux, a clock that runs while the machine sleeps: leases, tokens and connections age meanwhile, too
 _monotonic: Final[Callable[[], float]] = (
     partial(time.clock_gettime, time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic
 )
@@ -55,7 +55,7 @@ class RealClock:
     """The machine's clock."""
 
     def now(self) -> float:
-        """Monotonic seconds, including the time that the machine slept, where that is known (Linux)."""
+        """Monotonic seconds; on Linux they include the time that the machine slept."""
         return _monotonic()
 
     def time(self) -> float:

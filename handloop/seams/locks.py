@@ -1,4 +1,4 @@
-"""Locks as a seam: tests put in locks that check the order of taking."""
+"""Locks as a seam: tests substitute locks that check the order of taking."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _factory: LockFactory = plain_lock
 
 
 def set_lock_factory(factory: LockFactory) -> LockFactory:
-    """Use factory for locks made from now on; returns the one before. For tests."""
+    """Use factory for locks made from now on; returns the previous factory. For tests."""
     global _factory
     before, _factory = _factory, factory
     return before
@@ -55,7 +55,7 @@ def new_lock(name: str, rank: int) -> Lock:
 
 
 def new_condition(name: str, rank: int) -> threading.Condition:
-    """A condition over such a lock."""
+    """A condition over a lock of new_lock."""
     return condition_over(new_lock(name, rank))
 
 
@@ -63,7 +63,7 @@ def condition_over(lock: Lock) -> threading.Condition:
     """
     A condition over a lock that guards more than this condition.
 
-    A lock with a `new_condition()` of its own makes it: so a test can decide which thread a wake-up lets run.
+    A lock with its own `new_condition()` makes the condition, so a test can choose which thread wakes up.
     """
     own: Callable[[], threading.Condition] | None = getattr(lock, "new_condition", None)
     return own() if own is not None else threading.Condition(lock)  # type: ignore[arg-type]
@@ -74,8 +74,8 @@ def acquire_contended(lock: Lock) -> None:
     Take a lock that a non-blocking attempt has just found taken.
 
     Yields a few times before it blocks. A thread that blocks is given the lock while it still has to wait for
-    the interpreter's own lock; the running thread comes back for the lock meanwhile, blocks as well, and from
-    there on every operation of a busy lock costs a switch of threads. A thread that yields instead lets the
+    the interpreter's own lock; meanwhile the running thread wants the lock again, blocks as well, and from
+    then on every operation of a busy lock costs a thread switch. A thread that yields instead lets the
     owner finish.
     """
     for _ in range(_YIELDS_BEFORE_BLOCKING):

@@ -1,9 +1,9 @@
 """
-Where the lines of a library go: to stdlib logging, under `handloop.<logger>`, so that any handler sees them.
+Sends the library's log lines to stdlib logging, under `handloop.<logger>`, so that any handler sees them.
 
-Every module logs by get_logger(name). By itself structlog writes each line to stdout, those for debugging
-too, which a library must not. So our loggers have a set-up of their own, and nothing is configured for the
-process: the application's own structlog loggers stay as they are. If the application configures structlog,
+Every module logs with get_logger(name). By default structlog writes each line to stdout, even debug lines,
+which a library must not. So our loggers have a set-up of their own, and nothing is configured for the
+process: the application's own structlog loggers do not change. If the application configures structlog,
 before or after, our loggers follow that.
 Decision: Logs belong to stdlib logging.
 """
@@ -34,7 +34,7 @@ _LEVELS: Final = {
 
 class StdlibLogger:
     """
-    What structlog's loggers write to: a stdlib logger. Threads: any.
+    The stdlib logger to which structlog's loggers write. Threads: any.
 
     Keyword arguments of its methods are those of logging.Logger.log.
     """
@@ -44,7 +44,7 @@ class StdlibLogger:
         self._logger = logging.getLogger(f"{ROOT}.{name}" if name else ROOT)
 
     def is_enabled(self, method: str) -> bool:
-        """Whether some handler may want a line of this method."""
+        """Whether a handler may want a line of this method."""
         return self._logger.isEnabledFor(_LEVELS.get(method, logging.INFO))
 
     def debug(self, message: str, **more: Any) -> None:
@@ -94,7 +94,7 @@ class _Rendered:
 
 
 def in_words(value: object, words: Callable[[object], str] = str) -> str:
-    """A value of a line, by its str or repr. A line never raises, even if these do."""
+    """A value of a line, by its str or repr. A line never raises, even if those do."""
     try:
         return words(value)
     except BaseException as error:  # noqa: BLE001 - of a class that we do not know
@@ -102,7 +102,7 @@ def in_words(value: object, words: Callable[[object], str] = str) -> str:
 
 
 def raised(exc_info: object) -> BaseException | None:
-    """The exception that the argument exc_info of a line means: that, a tuple of sys.exc_info, or True."""
+    """The exception of a line's argument exc_info: an exception, a tuple of sys.exc_info, or True."""
     if isinstance(exc_info, tuple):
         exc_info = exc_info[1]
     if isinstance(exc_info, BaseException):
@@ -116,9 +116,9 @@ _ALL_LEVELS: Final = structlog.make_filtering_bound_logger(logging.NOTSET)
 
 class _Logger:
     """
-    One of our loggers: by structlog's configuration where there is one, else by our own. Threads: any.
+    One of our loggers: it follows structlog's configuration if one exists, else our own. Threads: any.
 
-    It makes what it needs at its first line: a reconcile has a logger of its own, and often writes nothing.
+    It is set up at its first line: each reconcile has its own logger, and often writes nothing.
     """
 
     def __init__(self, name: str, facts: Mapping[str, Any]) -> None:
@@ -141,7 +141,7 @@ class _Logger:
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
-            # copy and pickle ask before any state exists
+            # copy and pickle call this before any state exists
             raise AttributeError(name)
         return getattr(self._configured if structlog.is_configured() else self._ours, name)
 

@@ -1,5 +1,5 @@
 """
-Spans by OpenTelemetry's API: where they go is up to the tracer provider that the process has set.
+Spans through OpenTelemetry's API: the process's tracer provider decides where they go.
 
 The only module that imports opentelemetry.
 Follows: its semantic conventions for HTTP clients.
@@ -22,14 +22,14 @@ log = get_logger("tracing")
 
 _NANOSECONDS: Final = 1_000_000_000
 _NOWHERE: Final = Context()
-"""A reconcile begins a trace of its own, whatever its thread was in."""
+"""A reconcile begins a trace of its own, whatever its thread's span was."""
 
 
 class OTelTracer:
     """
     Implements handloop.seams.tracing.Tracer.
 
-    Samplers and processors are foreign code: what they raise is logged, and costs a span. Threads: any.
+    Samplers and processors are foreign code: an error of theirs is logged, and loses a span. Threads: any.
     """
 
     def __init__(self, tracer: trace.Tracer, clock: Clock = REAL_CLOCK) -> None:
@@ -37,7 +37,7 @@ class OTelTracer:
         self._clock = clock
 
     def reconcile(self, work: Work) -> AbstractContextManager[Span]:
-        """See Tracer. The waits are children with times of their own, before that of the span."""
+        """See Tracer. The waits are child spans with earlier times than the span's."""
         parent = _NOWHERE if work.parent is None else trace.set_span_in_context(_remote(work.parent))
         return self._span(work.name, trace.SpanKind.CONSUMER, work.facts, parent, work=work)
 
@@ -130,7 +130,7 @@ def _remote(context: SpanContext) -> trace.NonRecordingSpan:
 
 
 def new_tracer() -> OTelTracer | None:
-    """A tracer of the provider that is set; None without one."""
+    """A tracer from the provider that is set; None without a provider."""
     provider = trace.get_tracer_provider()
     unset = isinstance(provider, trace.ProxyTracerProvider | trace.NoOpTracerProvider)
     return None if unset else OTelTracer(provider.get_tracer("handloop"))

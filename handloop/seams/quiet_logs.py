@@ -1,4 +1,4 @@
-"""No log lines in the output of a program that shows running controllers."""
+"""Keeps log lines out of the output of a program that shows running controllers."""
 
 from __future__ import annotations
 

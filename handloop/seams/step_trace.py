@@ -1,7 +1,7 @@
 """
-Tells what happens at the twelve steps of ARCHITECTURE's picture, while a viewer looks.
+Reports what happens at the twelve steps of ARCHITECTURE's picture, while a viewer watches.
 
-The steps' code asks `TRACE.on` first: one attribute test is all that a step costs while there is no viewer.
+The steps' code checks `TRACE.on` first: without a viewer, a step costs only this attribute test.
 Decision: The live page has no hook in the product.
 """
 
@@ -29,7 +29,7 @@ class StepTrace:
     """
     Hands steps to one sink.
 
-    State: on, True while there is a sink; _with_keys, the threads between (8) and (12).
+    State: on, True while a sink is set; _with_keys, the threads between (8) and (12).
     Threads: any; a step that is being taken while the sink changes may still go to the old one.
     """
 
@@ -41,19 +41,19 @@ class StepTrace:
         self._with_keys: set[int] = set()
 
     def start(self, sink: Sink) -> None:
-        """Tell sink from now on, in place of an earlier one."""
+        """Report to sink from now on, in place of an earlier one."""
         self._sink = sink
         self._with_keys.clear()
         self.on = True
 
     def stop(self) -> None:
-        """Tell nothing any more."""
+        """Stop reporting."""
         self.on = False
         self._sink = _drop
 
     def tell(self, step: int, component: str, key: object, **facts: Any) -> None:
         """
-        Tell one step.
+        Report one step.
 
         Args: step from 1 to 12; component, such as the name of a queue or the plural of a kind; key, whose
         text is the object's store key, "" where a step has none; facts in words of their own.
@@ -65,12 +65,12 @@ class StepTrace:
         self._sink(step, component, str(key), facts)
 
     def has_key(self) -> bool:
-        """Whether this thread is a worker with a key; False if it got the key before the sink came."""
+        """Whether this thread is a worker with a key; False if it got the key before the sink was set."""
         return threading.get_ident() in self._with_keys
 
 
 def handled_error() -> str:
-    """The error that this thread is handling, in short: its class and text; "" = none."""
+    """The error that this thread is handling, as its class and text; "" = none."""
     error = sys.exception()
     return "" if error is None else short_text(error)
 
@@ -79,7 +79,7 @@ def short_text(error: BaseException) -> str:
     """The class and the text of an error, in one line of at most 200 characters. Raises nothing."""
     try:
         text = str(error)[: 2 * _MOST_CHARACTERS]
-    except BaseException:  # noqa: BLE001 - an author's __str__; the step must go on
+    except BaseException:  # noqa: BLE001 - an author's __str__; the step must continue
         text = ""
     text = " ".join(f"{type(error).__name__}: {text}".split()).removesuffix(":")
     return text if len(text) <= _MOST_CHARACTERS else text[: _MOST_CHARACTERS - 1] + "…"
@@ -90,4 +90,4 @@ def _drop(step: int, component: str, key: str, facts: dict[str, Any]) -> None:
 
 
 TRACE: Final = StepTrace()
-"""The process's only one: the steps of all controllers go to the same page."""
+"""The process's only trace: the steps of all controllers go to the same page."""

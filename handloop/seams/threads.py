@@ -1,4 +1,4 @@
-"""The start of threads, and the wait for their end."""
+"""Starts threads, and waits for their end."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ class AuthorExit(Exception):  # noqa: N818 - what happened
 
 
 def as_error(error: BaseException) -> Exception:
-    """An error itself; an AuthorExit in place of what would pass every `except Exception`."""
+    """The error itself, or an AuthorExit in place of one that every `except Exception` would miss."""
     return error if isinstance(error, Exception) else AuthorExit(in_words(error, repr))
 
 
 @contextmanager
 def outliving(log: Any, event: str, **facts: Any) -> Iterator[None]:
     """
-    A turn of a loop: whatever it raises is logged, and the loop continues, also when the log itself fails.
+    One turn of a loop: any error is logged, and the loop continues, even when logging fails.
 
-    So does every loop of ours: an author's exit, such as SystemExit, ends no thread on which others rely.
+    All our loops use it: an author's exit, such as SystemExit, ends no thread on which others rely.
     """
     try:
         yield
@@ -46,10 +46,10 @@ class Joinable(Protocol):
     """A started thread."""
 
     def join(self, timeout: float | None = None) -> None:
-        """Wait for its end."""
+        """Wait for the thread's end."""
 
     def is_alive(self) -> bool:
-        """Whether it still runs."""
+        """Whether the thread still runs."""
 
 
 Spawn = Callable[[str, Callable[[], None]], Joinable]
@@ -57,8 +57,8 @@ Spawn = Callable[[str, Callable[[], None]], Joinable]
 
 
 def spawn_thread(name: str, target: Callable[[], None]) -> Joinable:
-    """Start a daemon thread: an interpreter that exits does not wait for a stuck one."""
-    # a free-threaded Python would hand on the context variables of the thread that happens to start it
+    """Start a daemon thread: the interpreter's exit does not wait for it."""
+    # a free-threaded Python would pass on the context variables of the starting thread
     thread = threading.Thread(target=Context().run, args=(target,), name=name, daemon=True)
     thread.start()
     return thread
@@ -66,12 +66,12 @@ def spawn_thread(name: str, target: Callable[[], None]) -> Joinable:
 
 def side_by_side(name: str, calls: Sequence[Callable[[], R]], spawn: Spawn, *, at_once: int) -> list[R]:
     """
-    The results of calls in their order; this many run at once, on our thread and on others, `<name>-<i>`.
+    The results of calls, in order; at_once of them run in parallel, on our thread and others, `<name>-<i>`.
 
-    They begin in their order. After an error no further one begins.
+    Calls begin in order. After an error no further call begins.
 
-    Raises: the error of the first in their order that failed.
-    Blocks: until all that have begun have ended.
+    Raises: the error of the first failed call, in order.
+    Blocks: until all calls that have begun have ended.
     """
     waiting = deque(enumerate(calls))
     results: dict[int, R] = {}
@@ -99,9 +99,9 @@ def side_by_side(name: str, calls: Sequence[Callable[[], R]], spawn: Spawn, *, a
 
 def join_all(threads: Mapping[K, Joinable], seconds: float, clock: Clock) -> list[K]:
     """
-    Wait until all have ended, together at most this long; infinity = as long as it takes.
+    Wait until all threads have ended, at most seconds in total; infinity = without a limit.
 
-    Returns: the keys of those that have not.
+    Returns: the keys of the threads that still run.
     """
     deadline = clock.now() + seconds
     for thread in threads.values():

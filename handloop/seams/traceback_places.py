@@ -1,4 +1,4 @@
-"""The places at which errors were raised, so that each shows its traceback once."""
+"""Remembers where errors were raised, so that each place shows its traceback once."""
 
 from __future__ import annotations
 

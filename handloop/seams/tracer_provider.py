@@ -1,4 +1,4 @@
-"""Whether OpenTelemetry is set up in this process: then it traces."""
+"""Starts tracing if OpenTelemetry is set up in this process."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def start_tracing(environment: Mapping[str, str] = os.environ) -> None:
     """
     Trace from now on, if OpenTelemetry has a tracer provider in this process. Call it when a manager runs.
 
-    Without a provider, and without variables that ask for one, nothing is imported. Variables without a
-    provider, or without the package, are a warning: spans would go nowhere.
+    Without a provider, and without variables that request one, nothing is imported. Variables without a
+    provider, or without the package, cause a warning: spans would go nowhere.
     """
     asked = next((name for name in _ASKED if environment.get(name, "none") != "none"), "")
     if environment.get("OTEL_SDK_DISABLED", "").lower() == "true":

@@ -1,8 +1,8 @@
 """
-Traces: what led to a reconcile, what it waited for and what it asked of the server, as spans.
+Traces: the causes of a reconcile, its waits and its requests, as spans.
 
-Code asks `TRACING.on` first: one attribute test is all that a process without a tracer pays. Our one tracer,
-handloop/seams/otel_tracer.py, hands all to OpenTelemetry. It is imported only where that is set up.
+Code checks `TRACING.on` first: a process without a tracer pays only for that attribute test. Our one tracer,
+handloop/seams/otel_tracer.py, passes all spans to OpenTelemetry. It is imported only if that is set up.
 Decision: Who sets OpenTelemetry up has traces.
 """
 
@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Final, NamedTuple, Protocol
 
 ANNOTATIONS: Final = ("tracing.k8s.io/traceparent", "traceparent")
-"""Where a writer of an object leaves its trace: KEP-5915's name, and the one that is seen most."""
+"""The annotations in which an object's writer leaves its trace: KEP-5915's name, and the most common one."""
 
 _TRACEPARENT: Final = re.compile(
     r"(?!ff)([0-9a-f]{2})-((?!0{32})[0-9a-f]{32})-((?!0{16})[0-9a-f]{16})-([0-9a-f]{2})(-.*)?", re.DOTALL
@@ -24,7 +24,7 @@ _LONGEST: Final = 512
 
 
 class SpanContext(NamedTuple):
-    """Names a span, by 32 and 16 hexadecimal digits. Its text is a traceparent."""
+    """The name of a span, in 32 and 16 hexadecimal digits. As text it is a traceparent."""
 
     trace_id: str
     span_id: str
@@ -38,7 +38,7 @@ def parse_traceparent(text: str) -> SpanContext | None:
     """
     The context in any client's traceparent, None if it is not exactly one.
 
-    Follows: W3C Trace Context: only lower case, no zero ids; of later versions the known part counts.
+    Follows: W3C Trace Context: only lower case, no zero ids; of a later version the known part is read.
     """
     found = _TRACEPARENT.fullmatch(text) if len(text) <= _LONGEST else None
     if found is None:
@@ -57,7 +57,7 @@ def annotated(annotations: Mapping[str, str]) -> SpanContext | None:
 
 
 class Wait(NamedTuple):
-    """What a name waited for before its reconcile; both times in seconds before the reconcile began."""
+    """A wait of a name before its reconcile; both times in seconds before the reconcile began."""
 
     what: str
     began: float
@@ -66,10 +66,10 @@ class Wait(NamedTuple):
 
 class Work(NamedTuple):
     """
-    A reconcile that begins.
+    A reconcile that is about to begin.
 
-    Fields: facts are its attributes; causes are texts of what led to it; parent = the span whose write
-    it follows, at once; links = spans that it follows otherwise; waits, oldest first.
+    Fields: facts are its attributes; causes describe what led to it; parent = the span whose write
+    it follows directly; links = other spans that it follows; waits, oldest first.
     """
 
     name: str
@@ -81,10 +81,10 @@ class Work(NamedTuple):
 
 
 class Span(Protocol):
-    """A span under way: that of its thread until the end of its block."""
+    """An open span: its thread's current one until the end of its block."""
 
     def tell(self, facts: Mapping[str, str | int], *, failed: str = "") -> None:
-        """Set what is known at the span's end. Args: failed = why it has, "" = it has not."""
+        """Set what is known at the span's end. Args: failed = the reason of a failure, "" = none."""
 
 
 class Tracer(Protocol):
@@ -136,12 +136,12 @@ class Tracing:
         self.on = True
 
     def stop(self) -> None:
-        """Trace nothing any more."""
+        """Stop tracing."""
         self.on = False
         self.tracer = NO_TRACER
 
     def sampled(self) -> SpanContext | None:
-        """The span of this thread, if it is kept: only then its ids lead somewhere."""
+        """The span of this thread, if the sampler keeps it: only then its ids can be looked up."""
         found = self.tracer.current()
         return found if found is not None and found.sampled else None
 
@@ -157,4 +157,4 @@ class Tracing:
 
 
 TRACING: Final = Tracing()
-"""The process's only one, as its tracer provider is."""
+"""The process's only tracing, like its tracer provider."""

@@ -3,8 +3,8 @@ A kit for testing controllers, beside the pytest fixtures `sandbox` and `operato
 
     eventually          wait for something that sends no event
     assert_quiet        nothing is written any more
-    assert_kstatus      what kstatus takes an object for; kstatus(obj) is its word
-    assert_rbac_exact   declared access equals the used one
+    assert_kstatus      what kstatus says about an object, as kstatus(obj) returns it
+    assert_rbac_exact   the declared access equals the used access
     assert_converts     no version of a kind loses what another has
     FakeClock           time that the test moves
     caches, FakeRecorder, RecordedWrites    parts of a Context, for a reconciler without a server

@@ -50,7 +50,7 @@ _METADATA: Final[Document] = {
 
 
 class _Broken(NamedTuple):
-    """What does not hold."""
+    """A law that does not hold."""
 
     law: str
     paths: tuple[str, ...]
@@ -59,7 +59,7 @@ class _Broken(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """The law without what it is about."""
+        """The law, without its object."""
         return self.law.partition(":")[0]
 
 
@@ -67,7 +67,7 @@ def assert_converts(kind: type[Kind], *, samples: Sequence[Kind] = (), seed: int
     """
     Hold the laws for all versions of a kind.
 
-    Args: samples are objects of any version, for what no schema shows: a pattern that is hard to meet, or
+    Args: samples are objects of any version, for what no schema shows: a pattern that is hard to match, or
     CEL rules. seed chooses the objects that are made by chance.
     Raises: AssertionError with the smallest object, and the field; ValueError for a kind without functions,
     or with a field for which no value is known. Blocks: for a second, with a hundred fields.
@@ -115,13 +115,13 @@ class _Version:
         return {**head, "metadata": deepcopy(_METADATA), **fields}
 
     def takes(self, fields: Document) -> bool:
-        """Whether the server would take it, and we could read it."""
+        """Whether the server would accept it, and we could read it."""
         whole = self.whole(fields)
         return _judge()(self._whole_schema, whole) and _read(self.kind, whole) is not None
 
 
 class _Pair:
-    """The way from one version to another, and back."""
+    """Conversions from one version to another, and back."""
 
     def __init__(self, converter: Converter, source: _Version, target: _Version, seed: int) -> None:
         self._converter = converter
@@ -181,7 +181,7 @@ class _Pair:
     def _smallest(
         self, fields: Document, edit: Document | None, broken: _Broken
     ) -> tuple[Document, Document | None]:
-        """As little as still breaks the same law."""
+        """The smallest object that still breaks the same law."""
 
         def breaks(fields: Document, edit: Document | None) -> bool:
             found = self._broken(fields, edit)
@@ -210,7 +210,7 @@ class _Pair:
 
 
 def _own(obj: Document) -> Document:
-    """The part of metadata that is not as it was."""
+    """The part of metadata that differs."""
     metadata = obj["metadata"]
     return {name: value for name, value in metadata.items() if _METADATA.get(name) != value}
 
@@ -234,7 +234,7 @@ def _has(obj: Any, path: str) -> bool:
 
 @cache
 def _judge() -> Callable[[Schema, Document], bool]:
-    """Says whether a server accepts an object. Without the sandbox, CEL rules are not checked."""
+    """Returns a check whether a server accepts an object. Without the sandbox it skips CEL rules."""
     try:
         from handloop_sandbox.custom import cel_rules, correlation, schema  # noqa: PLC0415 - an extra
     except ImportError:
@@ -252,7 +252,7 @@ def _read(kind: type[Kind], obj: Document) -> Kind | None:
 
 
 def _differences(kind: type[Kind], one: Document, other: Document) -> tuple[str, ...]:
-    """The paths where two objects mean different things: a default is the same, written or not."""
+    """The paths at which two objects differ in meaning: an omitted default equals a written one."""
     first, second = _read(kind, one), _read(kind, other)
     if first is None or second is None:
         return ("what was valid",)
@@ -267,7 +267,7 @@ def _bare(obj: Kind) -> Kind:
 
 
 def _metadata(obj: Document) -> Document:
-    """The object without the annotations that keep fields: one is removed when its fields change."""
+    """The object without the annotations that keep fields: one disappears when its fields change."""
     metadata: Document = obj["metadata"]
     ours = f"{obj['apiVersion'].partition('/')[0]}/kept-"
     annotations = metadata.get("annotations", {}).items()

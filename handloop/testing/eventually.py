@@ -1,4 +1,4 @@
-"""Waiting for something that sends no event: look again and again, but not forever."""
+"""Waits for something that sends no event: checks repeatedly, but not forever."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 PAUSE_SECONDS: Final = 0.02
 SECONDS: Final = 20.0
-"""A deadline for what takes milliseconds: long enough for a busy machine."""
+"""A deadline for what takes milliseconds, long enough for a busy machine."""
 
 
 def eventually(condition: Callable[[], T], what: str, *, seconds: float = SECONDS) -> T:

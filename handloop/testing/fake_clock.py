@@ -1,4 +1,4 @@
-"""A clock that the test moves, or that each sleep on it moves."""
+"""A clock that the test moves, or that each sleep moves."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class FakeClock:
     After `advance`, `wait_for_waiters` counts a thread again only once it waits for a new point in time. To
     be sure that a thread waits for what it should, use `wait_for_deadline`.
 
-    moves_itself: a sleep returns at once, that much later. For code that sleeps between tries on one thread.
-    State: slept, how long each of those sleeps was to be.
+    moves_itself: a sleep advances time and returns at once. For code that sleeps between tries on one thread.
+    State: slept, the requested length of each sleep.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class FakeClock:
         raise TimeoutError("a sleep on the fake clock took more than 30 real seconds")
 
     def advance(self, seconds: float) -> None:
-        """Move time forward and wake everybody who waits."""
+        """Move time forward and wake all waiters."""
         with self._changed:
             self._now += seconds
             self._deadlines = {token: at for token, at in self._deadlines.items() if at > self._now}
@@ -103,7 +103,7 @@ class FakeClock:
                 condition.notify_all()
 
     def wait_for_waiters(self, count: int) -> None:
-        """Block until count threads wait for a time to come; raises after 30 real seconds."""
+        """Block until count threads wait for a future time; raises after 30 real seconds."""
         with self._changed:
             if not self._changed.wait_for(lambda: len(self._deadlines) >= count, _HARD_LIMIT_SECONDS):
                 raise TimeoutError(f"{len(self._deadlines)} of {count} expected waiters")
@@ -125,9 +125,9 @@ class FakeClock:
 
     def _register(self, condition: threading.Condition, deadline: float) -> int | None:
         """
-        Note a waiter; None when its time has come.
+        Register a waiter; None when its time has come.
 
-        In one hold of the lock: a step comes before, and is seen here, or after, and notifies condition.
+        The lock is held throughout: a step comes before, and is seen here, or after, and notifies condition.
         """
         with self._changed:
             if deadline <= self._now:

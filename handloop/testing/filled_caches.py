@@ -30,12 +30,12 @@ class FilledCaches:
         self._stores: dict[type[Kind], Indexer[Any]] = {}
 
     def add(self, *objects: Kind) -> None:
-        """Put objects in; each replaces the one with its name."""
+        """Add objects; each replaces the one with its name."""
         for obj in objects:
             self._store(type(obj)).add(obj)
 
     def delete(self, *objects: Kind) -> None:
-        """Take objects out."""
+        """Remove objects."""
         for obj in objects:
             self._store(type(obj)).delete(obj)
 
@@ -48,7 +48,7 @@ class FilledCaches:
         self._store(kind).add_indexers(indexers)
 
     def lister_for(self, kind: type[K], *, labels: Labels = "", fields: str = "") -> Lister[K]:
-        """The objects of a kind, later ones too; with labels or fields, those that are in it now."""
+        """The objects of a kind, later ones too; with labels or fields, only the present ones."""
         selection, store = selection_of(kind, labels=labels, fields=fields), self._store(kind)
         if selection:
             chosen = [obj for obj in store.list() if selection.matches(msgspec.json.decode(json_of(obj)))]

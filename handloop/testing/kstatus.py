@@ -1,5 +1,5 @@
 """
-kstatus: what `helm --wait`, Flux and others take an object for, only by its fields.
+kstatus: how `helm --wait`, Flux and others judge an object, by its fields alone.
 
 Follows: sigs.k8s.io/cli-utils pkg/kstatus/status/{generic,status,core}.go @5895ad6c1, differs: the group
 extensions has no rules. ConfigMap, Secret, CronJob and PodDisruptionBudget, which are always done once their
@@ -27,7 +27,7 @@ _SCHEDULING_SECONDS: Final = 15
 
 
 class Kstatus(NamedTuple):
-    """The state of an object, and why, for people."""
+    """The state of an object, and the reason, for people."""
 
     state: State
     why: str
@@ -37,7 +37,7 @@ class Kstatus(NamedTuple):
 
 
 class _Parts(NamedTuple):
-    """An object as JSON, where a part that it lacks is empty."""
+    """An object as JSON; missing parts are empty."""
 
     metadata: Mapping[str, Any]
     spec: Mapping[str, Any]
@@ -49,7 +49,7 @@ class _Parts(NamedTuple):
         return (each for each in self.status.get("conditions") or () if each.items() >= wanted)
 
 
-# what may be said about an object; the first match counts
+# the possible states; the first match counts
 _Rule = Callable[[_Parts], Iterator[Kstatus]]
 
 
@@ -57,7 +57,7 @@ def kstatus(obj: Kind | Mapping[str, Any]) -> Kstatus:
     """
     What kstatus says about an object, typed or as JSON.
 
-    The first that holds decides: its deletion, a generation that was not observed, a condition Reconciling or
+    The first of these that holds decides: a deletion, an unobserved generation, a condition Reconciling or
     Stalled, and then the rules of its built-in kind, or the condition Ready of any other kind. An object
     without any of these counts as done.
     Raises: ValueError for a Pod in a phase that kstatus does not know.

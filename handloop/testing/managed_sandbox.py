@@ -58,7 +58,7 @@ class ManagedSandbox:
         self.install(*kinds)
 
     def transport(self) -> Transport:
-        """An administrator's way in, for a client of another program."""
+        """An administrator's transport, for a client of another program."""
         made: Transport = self.sandbox.transport(  # type: ignore[assignment] # the same shapes
             token=_ADMIN, closed=StreamClosed, silent=DeadlineExceeded, broken=ConnectionBroken
         )
@@ -83,7 +83,7 @@ class ManagedSandbox:
         self.post("/api/v1/namespaces", {"metadata": {"name": name}})
 
     def metric(self, name: str, **labels: str) -> float:
-        """A value of the registry; 0 without one."""
+        """A metric's value in the registry; 0 without one."""
         return self.registry.get_sample_value(name, labels) or 0.0
 
     @contextmanager

@@ -14,12 +14,12 @@ class ManagerThread:
     """
     Runs a manager until stop is set.
 
-    Fields: manager; stop; error, what the run has raised, None = nothing yet. Threads: the test's, and its
-    own, which has the name that it gets.
+    Fields: manager; stop; error, which the run has raised, None = none yet. Threads: the test's, and its
+    own, called name.
     """
 
     def __init__(self, manager: Manager, name: str, stop: threading.Event | None = None) -> None:
-        """Not started yet. Args: stop None = an event of its own."""
+        """Prepare; nothing is started. Args: stop None = an event of its own."""
         self.manager = manager
         self.stop = stop or threading.Event()
         self.error: BaseException | None = None
@@ -30,18 +30,18 @@ class ManagerThread:
         self._thread.start()
 
     def has_ended(self) -> bool:
-        """Whether it does not run."""
+        """Whether the manager is not running."""
         return not self._thread.is_alive()
 
     def result(self) -> None:
-        """Raises: as Manager.run; AssertionError after a minute. Blocks: until all of it has ended."""
+        """Wait for the end. Raises: as Manager.run; AssertionError after a minute."""
         self._thread.join(_JOIN_SECONDS)
         assert self.has_ended(), f"the {self._thread.name} did not stop within {_JOIN_SECONDS:g} s"
         if self.error is not None:
             raise self.error
 
     def end(self) -> None:
-        """Stop it. Raises and blocks: as result."""
+        """Stop the manager. Raises and blocks: as result."""
         self.stop.set()
         self.result()
 

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from random import Random
 from typing import Any, Final
 
-# no public module says what an expression is made of
+# no public module parses an expression
 _re: Any = re
 _parser, op = _re._parser, _re._constants  # noqa: SLF001
 _TRIES: Final = 60
 _FEW: Final = 9
 _MORE: Final = 3
-"""How many times more than the minimum something is repeated."""
+"""How often a part is repeated beyond its minimum."""
 _ANY: Final = "ab0-_ A.:/é"
 _OF_CATEGORY: Final = {
     op.CATEGORY_DIGIT: "019",
@@ -27,7 +27,7 @@ _OF_CATEGORY: Final = {
 
 def pattern_words(pattern: str) -> list[str]:
     """
-    Words that match an expression, the shortest first; [] where none is found, or for one of Go alone.
+    Words that match an expression, the shortest first; [] if none is found, or only Go can read it.
 
     The same for the same expression.
     """
@@ -60,7 +60,7 @@ def _text(what: Any, of: Any, random: Random, more: int) -> str:
             inner, times = of[3], 1
         case "MAX_REPEAT" | "MIN_REPEAT" | "POSSESSIVE_REPEAT":
             inner, times = of[2], random.randint(of[0], min(of[1], of[0] + more))
-        case _:  # a place or a condition: whether the word matches is seen in the end
+        case _:  # a position or a condition: the word is checked in the end
             inner, times = (), 0
     return "".join("".join(_texts(inner, random, more)) for _ in range(times))
 

@@ -1,4 +1,4 @@
-"""A controller whose world does not change writes nothing: the check for writes that never end."""
+"""The check for endless writes: a controller whose world does not change writes nothing."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def assert_quiet(
     """
     Wait until nothing was written for a few seconds of real time.
 
-    Args: within_seconds is the time to settle; 0 = the first write from now on is one too many.
+    Args: within_seconds is the time to settle; 0 = no write is allowed from now on.
     Raises: AssertionError with the last writes, for the first write after within_seconds.
     Blocks: for seconds at least, and for within_seconds + seconds at most.
     """
@@ -36,7 +36,7 @@ def assert_quiet(
     before = count = len(written.writes())
     pause = threading.Event()
     while True:
-        # in this order: what came while this thread had to wait is seen before its silence counts
+        # in this order: a write during this thread's wait is seen before the silence is measured
         now, writes = time.monotonic(), written.writes()
         if len(writes) > count:
             last = ", ".join(str(each) for each in writes[before:][-_SHOWN:])

@@ -1,4 +1,4 @@
-"""A transport that keeps writes instead of sending them, for a reconciler without a server."""
+"""A transport that records writes instead of sending them, for a reconciler without a server."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class RecordedWrites:
     """
     Implements handloop.client.transport.Transport: objects in a dict, which every write changes.
 
-    It checks nothing, and adds nothing but a resource version: no defaults, no uid, no generation. An apply
+    It checks nothing, and adds only a resource version: no defaults, no uid, no generation. An apply
     and a strategic patch are merged like a merge patch (RFC 7396); a JSON patch is an AssertionError. To see
     a server's effect of a write, use the sandbox.
     Fields: writes, oldest first. Threads: the test's.
@@ -85,7 +85,7 @@ class RecordedWrites:
         raise AssertionError(f"{method} {path}: a reconciler reads from caches, and does not watch")
 
     def _stored(self, path: str) -> str:
-        """The path of the object; a subresource is one part longer."""
+        """The path of the object; a subresource's path is one part longer."""
         above = path.rpartition("/")[0]
         return above if path not in self._documents and above in self._documents else path
 

@@ -1,4 +1,4 @@
-"""What programs asked a sandbox for, in the words of RBAC."""
+"""Records the requests to a sandbox, in the words of RBAC."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ _NOT_OF_RESOURCES: Final = ("authorization.k8s.io", "authentication.k8s.io")
 
 class RequestTrace:
     """
-    Stands before an engine and notes requests; may refuse them, or do something before or after.
+    Wraps an engine and records its requests; may refuse them, or do something before or after.
 
     State: _asked, under _lock. refuse, before and after are set by the test. Threads: requests come on the
-    sandbox's: what before does holds the whole server up.
+    sandbox's: `before` delays the whole server.
     """
 
     def __init__(self, engine: Engine, token: str, *, user_agent: str = PROGRAM) -> None:
         """
         Stand before it.
 
-        Args: token is the administrator's, which paths may begin with. The user agents of noted requests
+        Args: token is the administrator's, which paths may begin with. The user agents of recorded requests
         begin with user_agent, "" = all.
         """
         self._user_agent = user_agent
@@ -51,7 +51,7 @@ class RequestTrace:
             return list(self._asked)
 
     def writes(self) -> int:
-        """How many of them were writes."""
+        """How many of these requests were writes."""
         return sum(asked.writes for asked in self.asked())
 
     def _pass(self, request: Request) -> Any:
@@ -72,7 +72,7 @@ class RequestTrace:
 
 
 def no_streaming_lists(asked: RequestAttributes) -> Status | None:
-    """Refuse as a server that does not know sendInitialEvents."""
+    """Refuse, like a server that does not know sendInitialEvents."""
     if not asked.streaming_list:
         return None
     return failure(422, "Invalid", 'ListOptions.meta.k8s.io "" is invalid: sendInitialEvents: Forbidden')

@@ -1,4 +1,4 @@
-"""The grants of RBAC roles, one by one, and compared with the requests of a run."""
+"""Lists the grants of RBAC roles, and compares them with the requests of a run."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ class Grant(NamedTuple):
     name: str = ""
 
     def __str__(self) -> str:
-        """`patch configmaps`, and the namespace and the name that it is limited to."""
+        """`patch configmaps`, with its namespace and name, if it is limited to these."""
         return str(
             RequestAttributes(self.verb, self.resource, self.group, False, self.namespace or "", self.name)
         )
 
     def allows(self, asked: RequestAttributes) -> bool:
-        """Whether this is what a request needs."""
+        """Whether a request needs this grant."""
         same = (self.verb, self.group, self.resource) == (asked.verb, asked.group, asked.resource)
         here = self.namespace is None or self.namespace == asked.namespace
         return same and here and self.name in ("", asked.name)
 
 
 def grants(manifests: Iterable[dict[str, Any]]) -> Iterator[Grant]:
-    """Everything that roles grant, each on its own."""
+    """The grants of roles, one by one."""
     for role in manifests:
         namespace = role["metadata"]["namespace"] if role["kind"] == "Role" else None
         for rule in role["rules"]:
@@ -49,7 +49,7 @@ def grants(manifests: Iterable[dict[str, Any]]) -> Iterator[Grant]:
 
 
 def refused(asked: Collection[RequestAttributes], granted: Collection[Grant]) -> set[RequestAttributes]:
-    """The requests that nothing allows."""
+    """The requests that no grant allows."""
     return {one for one in asked if not any(grant.allows(one) for grant in granted)}
 
 
@@ -60,13 +60,13 @@ def unused(asked: Collection[RequestAttributes], granted: Collection[Grant]) -> 
 
 
 def _is_no_request(grant: Grant) -> bool:
-    """Whether the server looks at this right only while it checks another request."""
+    """Whether the server checks this right only as part of another request."""
     of_owners = grant.verb == "update" and grant.resource.endswith("/finalizers")
     return of_owners or (grant.group == _RBAC_GROUP and grant.verb in ("bind", "escalate"))
 
 
 class Accessing(Protocol):
-    """A program that ran: a RunningOperator."""
+    """A program that has run: a RunningOperator."""
 
     manager: Manager
     namespaces: tuple[str, ...]
@@ -77,7 +77,7 @@ class Accessing(Protocol):
 
 def assert_rbac_exact(operator: Accessing) -> None:
     """
-    Compare the roles of the declared access with the requests so far: each needs the other.
+    Compare the declared access's roles with the requests so far: each needs the other.
 
     A list that is streamed counts as list and watch, a patch that makes its object as patch and create. The
     runtime declares some access for rare cases, which may stay unused: get for the kind of the controller and
@@ -92,7 +92,7 @@ def assert_rbac_exact(operator: Accessing) -> None:
     rare = {("get", kind.resource.group, kind.resource.plural) for kind in kinds}
     stalling = [kind.resource for kind in kinds if can_stall(kind)]
     rare |= {(verb, kind.group, f"{kind.plural}/status") for kind in stalling for verb in _OF_A_STATUS}
-    # a status is written by one of the two verbs: allowing the other, too, adds nothing
+    # a status is written with one of the two verbs: allowing the other, too, adds nothing
     statuses = [one for one in asked if one.verb in _OF_A_STATUS and one.resource.endswith("/status")]
     rare |= {(verb, one.group, one.resource) for one in statuses for verb in _OF_A_STATUS}
     rare |= {("get", *one[1:3]) for one in granted if one[0] in ("create", "update", "patch", "delete")}

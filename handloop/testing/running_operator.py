@@ -35,7 +35,7 @@ USER_AGENT: Final = "operator-under-test"
 _LEAK_SECONDS: Final = SECONDS
 _LOOK_SECONDS: Final = 0.05
 _OWN_REASONS: Final = (NAME_TAKEN, WRITE_REFUSED, NOT_INDEXED, INVALID_OBJECT)
-"""The reasons of Events that a process records again as long as the cause lasts."""
+"""The reasons of Events that a process repeats while the cause lasts."""
 _OF_ONE_TRY: Final = re.compile(r""" (reconcileID|causes)=('[^']*'|"[^"]*")| failures=\d+""")
 
 
@@ -57,11 +57,11 @@ class RunningOperator:
         **options: Any,
     ) -> None:
         """
-        Set up, and apply the CRDs of the reconciled kinds, except for a test's that serves the version.
+        Set up, and apply the reconciled kinds' CRDs, unless the test has applied one with that version.
 
-        Args: clock is sandbox.clock, to move the operator's time with the server's; None = its time is real.
+        Args: clock is sandbox.clock, to move the operator's time with the server's; None = real time.
         options are those of Manager.
-        Raises: AssertionError for a kind whose CRD is another program's, and is not in the sandbox.
+        Raises: AssertionError for another program's kind whose CRD is not in the sandbox.
         """
         config = load_config(kubeconfig=str(sandbox.kubeconfig))
         if clock is not None:
@@ -84,7 +84,7 @@ class RunningOperator:
             )
 
     def _define(self, kind: type[Kind]) -> None:
-        """Apply the CRD of a type; one of the test's own may have more versions, with objects of them."""
+        """Apply a type's CRD, unless the test's own serves it: that may have more versions, with objects."""
         resource, defined = kind.resource, self._sandbox.defined
         name = f"{resource.plural}.{resource.group}"
         served = self._sandbox.client.discovery().resources(resource.group, resource.version)
@@ -115,7 +115,7 @@ class RunningOperator:
         self._running.end()
 
     def assert_quiet(self) -> None:
-        """Like assert_quiet; a hot loop that the manager slowed down is not quiet, either."""
+        """Like assert_quiet; a hot loop that the manager slows down is not quiet, either."""
         assert_quiet(self)
         writes = [str(write) for write in self.writes()]
         slowed = any(count for _, count in self._counts("hot_loops", "controller"))
@@ -123,9 +123,9 @@ class RunningOperator:
 
     def untold(self) -> list[str]:
         """
-        The objects that are Current for kstatus though the last reconcile failed, or waits for something.
+        The objects that are Current for kstatus although the last reconcile failed, or waits for something.
 
-        A kind whose status has no observed_generation does not count. Blocks: for a moment, if there is any.
+        Kinds whose status has no observed_generation do not count. Blocks: for a moment, if there is any.
         """
         found = self._untold_now()
         if found:
@@ -145,7 +145,7 @@ class RunningOperator:
         return [each for each in self.manager.runnables().values() if isinstance(each, Controller)]
 
     def _reporting(self, controller: Controller) -> list[Any]:
-        """The objects that a controller reconciles, and whose status says which generation it has seen."""
+        """A controller's objects, if their status says which generation was observed."""
         kinds = [each for each in self.manager.reconciled_kinds() if has_own_definition(each)]
         found = [
             obj
@@ -156,12 +156,12 @@ class RunningOperator:
         return [obj for obj in found if hasattr(getattr(obj, "status", None), "observed_generation")]
 
     def _reconcile_again(self) -> None:
-        """A reconcile under way may have read the time before the move, and wait from after it."""
+        """Reconcile again: a running reconcile may have read the time before the move, and wait after it."""
         for controller in self._controllers():
             controller.reconcile_again("the clock was moved")
 
     def _drops(self) -> str:
-        """What predicates kept from the reconciler, which may wait for just that; "" = nothing."""
+        """The events that predicates dropped, for which the reconciler may wait; "" = none."""
         told = ", ".join(f"{cause} ({count:g})" for cause, count in self._counts("dropped_events", "cause"))
         return f"predicates dropped watch events: {told}" if told else ""
 
@@ -172,7 +172,7 @@ class RunningOperator:
         return [(each.labels[label], each.value) for each in samples if each.name == name]
 
     def _is_ready(self) -> bool:
-        # a controller that still waits would time out as soon as the test moves the clock
+        # a controller that still waits would time out once the test moves the clock
         alone = self.manager.elector is None and self.manager.replica is None
         waits = alone and not all(one.statistics().workers for one in self._controllers())
         return not (waits or any(check() for check in self.manager.readiness_checks().values()))
@@ -190,12 +190,12 @@ def running_operator(
     """
     Run a set_up for as long as the block lasts, then check it.
 
-    The checks: it gets quiet; no line of level ERROR was logged; no object that failed or waits is Current
-    for kstatus; a second run of set_up writes nothing but Events of handloop itself, such as NameTaken;
-    neither left a thread behind. Faults are cleared before that.
+    The checks: it becomes quiet; no line of level ERROR was logged; no object that failed or waits is Current
+    for kstatus; a second run of set_up writes only Events of handloop itself, such as NameTaken;
+    neither run left a thread behind. Faults are cleared before the checks.
 
     Args: set_up is that of handloop.controller.cli.main, and called twice. expected_errors is a regular
-    expression for the ERROR lines that may be there, None = none may. options are clock, as of
+    expression for the allowed ERROR lines, None = none is allowed. options are clock, as of
     RunningOperator, and those of Manager.
     Raises: AssertionError of a check; as Manager.run.
     """
@@ -256,7 +256,7 @@ def _run_of(
 
 
 def _left_of(threads: set[threading.Thread]) -> set[threading.Thread]:
-    """The threads that do not end soon. Blocks: for _LEAK_SECONDS at most."""
+    """The new threads that do not end soon. Blocks: for _LEAK_SECONDS at most."""
     ends_at = time.monotonic() + _LEAK_SECONDS
     for thread in threads:
         thread.join(max(0.0, ends_at - time.monotonic()))

@@ -40,8 +40,8 @@ class RunningSandbox:
     """
     A running sandbox for tests.
 
-    Fields: explanations are asked when a wait fails, for a note or ""; defined are the names of the CRDs that
-    operators have applied by themselves; conversions has what converts, by these names.
+    Fields: explanations are called when a wait fails, for a note or ""; defined are the names of CRDs that
+    operators have applied themselves; conversions has the converting functions, by these names.
     Threads: the test's; any thread may use the clock and the faults, and read the requests.
     """
 
@@ -111,7 +111,7 @@ class RunningSandbox:
         return self.client.resource(what).get(name, namespace=_where(what, namespace))
 
     def delete(self, kind: type[Kind], name: str, *, namespace: str = "default") -> None:
-        """Delete an object; with finalizers it only begins. Raises: NotFound and other ClientErrors."""
+        """Delete an object; with finalizers deletion only begins. Raises: NotFound and other ClientErrors."""
         self.client.resource(kind).delete(name, namespace=_where(kind, namespace))
 
     def wait_for(
@@ -150,27 +150,27 @@ class RunningSandbox:
     def wait_for_gone(
         self, kind: type[Kind], name: str, *, namespace: str = "default", seconds: float = SECONDS
     ) -> None:
-        """Wait until there is no such object. Raises: as wait_for. Blocks: until then."""
+        """Wait until no such object exists. Raises: as wait_for. Blocks: until then."""
         what = f"rid of the {_named(kind, name, namespace)}"
         eventually(lambda: self._find(kind, name, namespace) is None, what, seconds=seconds)
 
     def finish(self, job: Kind) -> None:
         """
-        End a Job as its controller ends one whose pods have succeeded: by themselves they run on here.
+        End a Job as if its pods had succeeded: here they run until then.
 
-        Raises: RefusedError, also for a Job that has ended; it has the server's words, if there are any.
+        Raises: RefusedError, also for a Job that has ended; it has the server's message, if any.
         """
         self._end(job, "finish")
 
     def fail(self, job: Kind) -> None:
-        """End a Job as its controller ends one whose pods have failed too often. Raises: as finish."""
+        """End a Job as if its pods had failed too often. Raises: as finish."""
         self._end(job, "fail")
 
     def asked(self, user_agent: str = "") -> list[RequestAttributes]:
         """
         The requests for resources so far, oldest first; those of the fixture itself only if it is named.
 
-        Args: their user agents begin with that.
+        Args: user_agent begins their user agents.
         """
         mine = bool(user_agent) and _USER_AGENT.startswith(user_agent)
         return [
@@ -195,9 +195,9 @@ class RunningSandbox:
 
     def _applied(self, obj: Object) -> Object:
         """
-        Apply an object, a definition until it is served: the next manifest may be of its kind.
+        Apply an object; wait until a definition is served: the next manifest may be of its kind.
 
-        A name that is taken may become free: its definition may be about to disappear.
+        A taken name may become free: its definition may be about to disappear.
         Raises: RefusedError. Blocks: for 2 s at most.
         """
         pause, tries = threading.Event(), _ESTABLISHED_TRIES
@@ -225,7 +225,7 @@ class RunningSandbox:
 @contextmanager
 def running_sandbox(folder: Path, **arguments: Any) -> Iterator[RunningSandbox]:
     """
-    A sandbox with its kubeconfig in a folder, for as long as the context. Its Jobs wait for finish or fail.
+    A sandbox with its kubeconfig in a folder, while the context lasts. Its Jobs wait for finish or fail.
 
     Args: arguments are those of Sandbox; a clock must be a SettableClock.
     """
@@ -247,7 +247,7 @@ def _named(kind: type[Kind], name: str, namespace: str) -> str:
 
 
 def _message(body: bytes) -> str:
-    """What a refusal says: the message of a Status, else all of it."""
+    """The message of a refusal: that of a Status, else the whole body."""
     text = body.decode(errors="replace")
     with suppress(ValueError, LookupError, TypeError):
         return str(json.loads(text)["message"])

@@ -2,7 +2,7 @@
 Objects that a schema allows: the smallest one, and others that differ from it in one place.
 
 Such an object shows what one field does, and is small from the start. Random ones have many
-fields, for what two of them do together.
+fields, to show what two of them do together.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _ENVELOPE: Final = ("apiVersion", "kind", "metadata")
 
 
 def fields_schema(schema: Schema) -> Schema:
-    """The schema of an object without what every kind has."""
+    """The schema of an object without the fields that every kind has."""
     properties = {name: one for name, one in schema["properties"].items() if name not in _ENVELOPE}
     return {**schema, "properties": properties}
 
@@ -52,7 +52,7 @@ def unknown_fields(schema: Schema, random: Random, path: str = "") -> Iterator[s
 
 
 def overlaid(below: Any, above: Any) -> Any:
-    """A value overlaid with the fields of another, where both have fields."""
+    """A value merged with another, whose fields win."""
     if not (isinstance(below, Mapping) and isinstance(above, Mapping)):
         return above
     return {**below, **{name: overlaid(below.get(name), value) for name, value in above.items()}}
@@ -99,7 +99,7 @@ def _lists(schema: Schema, random: Random) -> Iterator[list[Any]]:
 
 
 def _extremes(schema: Schema) -> list[int]:
-    """The largest whole numbers: no pods are made of them here."""
+    """The largest whole numbers: here they cause no pods."""
     if schema.get("type") != "integer":
         return []
     least, most = schema.get("minimum", -_INT32_MAX - 1), schema.get("maximum", _INT32_MAX)

@@ -15,7 +15,7 @@ class SharedClock:
     """
     Implements handloop.seams.clock.Clock on a clock that a test moves.
 
-    Who waits for a time looks every 20 real ms whether it has come. Threads: any.
+    A waiter checks every 20 real ms whether its time has come. Threads: any.
     """
 
     def __init__(self, clock: SettableClock) -> None:

@@ -1,5 +1,5 @@
 """
-Replicas of one set-up that share slots on a sandbox, come and go, and are watched at every write.
+Replicas of a set-up that share slots on a sandbox, come and go, and have every write checked.
 
     with sharing(sandbox, set_up) as replicas:
         replicas.start("a", "b")
@@ -40,11 +40,11 @@ _REFUSED: Final = 300
 
 class Written(NamedTuple):
     """
-    A write that the server took.
+    A write that the server accepted.
 
     Fields: replica; method; path, without its query; body, the JSON that was sent, None = none; slot, that of
-    its object, None = it is in none, or it cannot be told; holder, the replica that had the slot's Lease
-    then, "" = nobody.
+    its object, None = in none, or unknown; holder, the replica that had the slot's Lease
+    then, "" = none.
     """
 
     replica: str
@@ -73,7 +73,7 @@ class Sharing:
     ) -> None:
         """No replica runs yet. See `sharing`."""
         self.sandbox = sandbox
-        # as short as they can be: a test waits for each change
+        # as short as possible: a test waits for each change
         self.shards = Shards(
             slots, by, lease=f"default/{_LEASE}", retry_period_seconds=0.25, settle_seconds=0.5
         )
@@ -86,7 +86,7 @@ class Sharing:
 
     @property
     def writes(self) -> Sequence[Written]:
-        """All writes so far, in the order in which the server took them, Leases and Events included."""
+        """All writes so far, in the server's order, Leases and Events included."""
         with self._lock:
             return tuple(self._writes)
 
@@ -97,7 +97,7 @@ class Sharing:
 
     @property
     def holders(self) -> Mapping[int, str]:
-        """Who has each slot's Lease; "" = it was released. A slot that nobody had yet is missing."""
+        """The holder of each slot's Lease; "" = released. A slot never held is missing."""
         with self._lock:
             return MappingProxyType(dict(self._holders))
 
@@ -113,11 +113,11 @@ class Sharing:
         return made
 
     def transport(self, replica: str) -> Transport:
-        """A replica's way in, for what it sends beside its manager, which refuses to send a stray."""
+        """A replica's transport for requests beside its manager's, which refuses to send a stray."""
         return _Noted(self.sandbox.transport(), replica, self._lock, self._took)
 
     def start(self, *replicas: str) -> None:
-        """More replicas, each with a name of its own. Raises: as set_up."""
+        """Start more replicas, each with a name of its own. Raises: as set_up."""
         for replica in replicas:
             if replica in self._running:
                 raise ValueError(f"replica {replica} runs already")
@@ -135,7 +135,7 @@ class Sharing:
             running.end()
 
     def held(self) -> dict[str, frozenset[int]]:
-        """The slots that each replica works on now, by its own account."""
+        """The slots that each replica believes to hold."""
         found = {one: manager.replica for one, manager in self.managers.items()}
         return {one: frozenset(replica.held.slots) for one, replica in found.items() if replica is not None}
 
@@ -156,7 +156,7 @@ class Sharing:
             raise
 
     def _took(self, replica: str, method: str, path: str, body: Any, answer: bytes) -> None:
-        """Note a write. _lock is held, so that their order is the server's."""
+        """Record a write. _lock is held, so that the order is the server's."""
         words, slot = _words(path), None
         if words.plural == "leases":
             self._note_lease(replica, body or {})
@@ -172,7 +172,7 @@ class Sharing:
             self._holders[int(slot)] = replica if lease["spec"].get("holderIdentity") else ""
 
     def _slot_of(self, namespace: str, answer: bytes) -> int | None:
-        """By UID an object has that of its label, of its owner, or its own; an answer may leave it out."""
+        """An object's slot: by UID that of its label, of its owner, or its own; an answer may lack it."""
         if self.shards.by == "namespace":
             return slot_of_namespace(namespace, self.shards.count)
         metadata = json.loads(answer).get("metadata") or {}
@@ -214,7 +214,7 @@ def sharing(
     sandbox: ManagedSandbox, set_up: Callable[[Manager], object], *, slots: int = SLOTS, by: By = "namespace"
 ) -> Iterator[Sharing]:
     """
-    Let replicas share slots for as long as the block lasts; in the end all are stopped.
+    Let replicas share slots while the block lasts; in the end all are stopped.
 
     Leases and Events never count as strays.
 
