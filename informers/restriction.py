@@ -27,7 +27,7 @@ class Restricted(Protocol):
     """What follows a restriction: a Reflector."""
 
     def restriction_changed(self) -> None:
-        """Another set of objects may be held. On the thread that changes it; does not block."""
+        """The set of objects that may be held has changed. On the thread that changed it; does not block."""
 
 
 class Restriction(Protocol[T]):

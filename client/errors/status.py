@@ -1,4 +1,4 @@
-"""The server's `Status`: its answer when it does not answer with an object."""
+"""The `Status` that the server returns in place of an object."""
 
 from __future__ import annotations
 

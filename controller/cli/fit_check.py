@@ -55,7 +55,7 @@ class Fit:
         return ", ".join(places[:_MOST_SHOWN]) + more
 
     def problem(self, operator: Operator) -> Problem | None:
-        """E20; None for a kind that fits, is unknown, or only lacks its subresource status: that is E08."""
+        """E20, or None if the kind fits, is unknown, or lacks only its status subresource, which is E08."""
         if all(each.rule == "no-status" for each in self.misfits):
             return None
         return misfit(str(self.resource), [*in_words(self.misfits)], self._fixes(operator))

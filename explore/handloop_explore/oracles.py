@@ -226,7 +226,7 @@ def _compared(
 
 
 def leaves_foreign_objects_alone(_: Played, played: Played) -> Iterator[str]:
-    """An object that a rival has made under the same name is not written; users may delete it."""
+    """The operator never writes to an object that a rival made under the same name; users may delete it."""
     given_up = {act.uid for act in played.acts if act.who == USER and act.ends}
     for rival, left in zip(played.rivals, played.states[-1].left, strict=True):
         if rival.what != "rival-takes-name" or rival.made is None:

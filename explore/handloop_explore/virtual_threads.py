@@ -294,7 +294,7 @@ class VirtualThreads:
                 while not found.dead:
                     with suppress(BaseException):
                         found.throw(GreenletExit)
-                # a thread that had not begun has no `finally`
+                # a thread that never started runs no `finally`
                 self._threads.pop(found, None)
         logging.disable(before)
 

@@ -36,7 +36,7 @@ class Sync(NamedTuple):
 
 def syncs(steps: Iterable[Step]) -> list[Sync]:
     """The syncs that begin in these steps, in the order of their ends; those without an end last."""
-    # also by queue: hand-written controllers use the same thread names
+    # by thread and queue: hand-written controllers use the same thread names
     under_way: dict[tuple[str, str], Sync] = {}
     left: dict[tuple[str, str], Sync] = {}
     ended = []

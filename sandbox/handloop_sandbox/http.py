@@ -71,7 +71,7 @@ class HTTPServer:
         address: BindAddress = BindAddress(),  # noqa: B008 - frozen
         tls: ssl.SSLContext | None = None,
     ) -> None:
-        """Args: address is the address to listen on; tls None = plain HTTP."""
+        """Args: address = where to listen. tls None = plain HTTP."""
         self._engine = engine
         self._clock = clock
         self._address = address

@@ -82,7 +82,7 @@ def with_fault(inject: Callable[[Any], object]) -> Callable[[Scene], None]:
 
 def lost_each_time(scene: Scene) -> None:
     """Each reconcile writes another Deployment: of one that is lost once, other lines soon take the place."""
-    scene.faults.lose_answer(**DEPLOYMENTS)
+    scene.faults.lose_answer(verbs=WRITES, resources=["deployments"])
     numbers = itertools.count()
 
     def reconcile(foo: Foo, context: Context) -> None:

@@ -97,7 +97,7 @@ class FirstReads:
         self._stop = stop
 
     def before_read(self, informer: Filling, namespace: str) -> None:
-        """Wait if the thread is a runnable's or a reconcile's. Raises, blocks: as wait_for."""
+        """Wait, if called from a runnable or a reconcile. Raises, blocks: as wait_for."""
         if READER.get():
             self.wait_for(informer, namespace)
 

@@ -101,4 +101,4 @@ class SignalHandler:
 
 
 def _left_to_the_thread(_number: int, _frame: FrameType | None) -> None:
-    """Without a handler of its own the interpreter would not write to the pipe."""
+    """Does nothing: without a Python handler for the signal, the interpreter would not write to the pipe."""

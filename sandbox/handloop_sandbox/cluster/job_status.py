@@ -1,4 +1,4 @@
-"""The status of a Job: how its pods count, its conditions and counters. Every function is pure."""
+"""The status of a Job: which pods count, its conditions and counters. All functions are pure."""
 
 from __future__ import annotations
 

@@ -253,7 +253,7 @@ _NUMBERS: Final = ("int", "uint", "float")
 
 
 def restoring(complaint: str) -> str:
-    """A complaint about JSON in the converter's words; other complaints do not change."""
+    """Put a JSON error into the converter's words; other errors stay as they are."""
     found = _JSON.fullmatch(complaint)
     if found is None:
         return f"error decoding from json: {complaint}" if "base64" in complaint else complaint
