@@ -102,10 +102,10 @@ def _about_versions(
         if name not in are:
             text = f"objects are stored in {name}: the server refuses the definition until they are migrated"
             yield Finding("stored-version", BREAKS, "", name, None, text, version=name)
-    for name in were.keys() - are.keys() - {*stored}:
-        if not status.get("storedVersions"):  # a file does not have it
-            text = f"{name} is gone: the server refuses the definition while status.storedVersions names it"
-            yield Finding("stored-version", WARNS, "", name, None, text, version=name)
+    unknown = () if status.get("storedVersions") else were.keys() - are.keys() - {*stored}  # as in a file
+    for name in unknown:
+        text = f"{name} is gone: the server refuses the definition while status.storedVersions names it"
+        yield Finding("stored-version", WARNS, "", name, None, text, version=name)
     for name, version in were.items():
         if version.get("served") and not are.get(name, {}).get("served"):
             text = f"{name} is no longer served: its clients get 404"

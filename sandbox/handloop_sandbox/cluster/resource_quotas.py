@@ -6,7 +6,7 @@ Follows: kubernetes pkg/controller/resourcequota, apiserver pkg/admission/plugin
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any, Final
 
 from handloop_sandbox.cluster.cluster_controller import KeyedController, Pace, View, Write
@@ -20,9 +20,10 @@ from handloop_sandbox.wire.resource import GroupResource
 QUOTAS: Final = GroupResource("", "resourcequotas")
 
 
-def used(state: State, quota: Object) -> Amounts:
-    """The amounts of a quota that its namespace uses, sorted by name."""
-    names = {name: counted_collection(name) for name in sorted(_hard(quota))}
+def used(state: State, quota: Object, among: Container[str] | None = None) -> Amounts:
+    """The amounts of a quota that its namespace uses, by name in order. Args: among = only these names."""
+    counted = (name for name in sorted(_hard(quota)) if among is None or name in among)
+    names = {name: counted_collection(name) for name in counted}
     total: dict[str, str] = {name: "0" for name, collection in names.items() if collection is not None}
     for collection in {found for found in names.values() if found is not None}:
         objects = state.list(collection, quota["metadata"]["namespace"])
@@ -37,7 +38,7 @@ def exceeded(state: State, quota: Object, more: Amounts) -> Mapping[str, str] | 
 
     Returns: None if nothing would, else the requested, used and limited amounts as strings.
     """
-    hard, present = _hard(quota), used(state, quota)
+    hard, present = _hard(quota), used(state, quota, among=more)  # a ConfigMap needs no look at the pods
     beyond = [
         name
         for name, amount in sorted(more.items())

@@ -45,8 +45,10 @@ def parse_request_url(text: str) -> GoUrl:
     """The parts of a URL. Raises: ValueError with Go's message, without the function's name."""
     if _CONTROL.search(text):
         raise ValueError("net/url: invalid control character in URL")
-    if not text or text == "*":
-        return GoUrl("", "", _star(text), "")
+    if not text:
+        raise ValueError("empty url")
+    if text == "*":
+        return GoUrl("", "", text, "")
     if text.startswith(":"):
         raise ValueError("missing protocol scheme")
     found = _SCHEME.match(text)
@@ -62,12 +64,6 @@ def parse_request_url(text: str) -> GoUrl:
         rest, host = slash + path, _host_of(scheme, authority)
     _check_escapes(rest)
     return GoUrl(scheme, host, rest, query)
-
-
-def _star(text: str) -> str:
-    if not text:
-        raise ValueError("empty url")
-    return text
 
 
 def _host_of(scheme: str, authority: str) -> str:
