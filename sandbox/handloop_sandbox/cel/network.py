@@ -94,7 +94,7 @@ def _why_no_network(text: str) -> str:
         return address_problem(host)
     if "%" in host:
         return "IPv6 zones cannot be present in a prefix"
-    if not re.fullmatch("0|[1-9][0-9]*", length):
+    if not re.fullmatch("0|[1-9][0-9]{0,17}", length):
         return f"bad bits after slash: {quoted(length)}"
     return "prefix length out of range" if int(length) > longest else ""
 

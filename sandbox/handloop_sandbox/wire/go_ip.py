@@ -16,6 +16,7 @@ _LONGEST_GROUP: Final = 4
 _GROUPS: Final = 8
 _OCTETS: Final = 4
 _LARGEST_OCTET: Final = 255
+_LONGEST_OCTET: Final = 3
 
 
 class _NoAddressError(ValueError):
@@ -52,10 +53,10 @@ def _parse_four(text: str) -> None:
             raise _NoAddressError("unexpected character", text[at + bad.start() :])
         if not field:
             raise _NoAddressError("IPv4 field must have at least one digit", text[at:] or text[at - 1 :])
-        if int(field) > _LARGEST_OCTET:
-            raise _NoAddressError("IPv4 field has value >255")
         if field != "0" and field.startswith("0"):
             raise _NoAddressError("IPv4 field has octet with leading zero")
+        if len(field) > _LONGEST_OCTET or int(field) > _LARGEST_OCTET:
+            raise _NoAddressError("IPv4 field has value >255")
         if index == _OCTETS:
             raise _NoAddressError("IPv4 address too long")
         at += len(field) + 1
