@@ -46,10 +46,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def opened(browser: Browser, folder: Path) -> Iterator[Tab]:
-    """The page, opened from its folder, with a clock that the test moves."""
+    """The page, opened from its folder, with a clock that only the test moves, so it skips no moment."""
     with browser.new_context() as context:
         page = context.new_page()
-        page.clock.install()
+        page.clock.install(time=0)
+        page.clock.pause_at(60)
         yield Tab(page, folder.as_uri())
 
 
