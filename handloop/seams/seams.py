@@ -3,7 +3,7 @@ Parts that tests replace, passed down as a whole: the clock, the source of rando
 threads.
 
 A part that only reads the time takes a `Clock`. Locks come from `new_lock`.
-Decision: Seams are handed down whole.
+Decision: Seams are passed down as one object.
 """
 
 from __future__ import annotations

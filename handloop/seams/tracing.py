@@ -3,7 +3,7 @@ Traces: the causes of a reconcile, its waits and its requests, as spans.
 
 Code checks `TRACING.on` first: a process without a tracer pays only for that attribute test. Our one tracer,
 handloop/seams/otel_tracer.py, passes all spans to OpenTelemetry. It is imported only if that is set up.
-Decision: Who sets OpenTelemetry up has traces.
+Decision: Traces need only a tracer provider.
 """
 
 from __future__ import annotations
