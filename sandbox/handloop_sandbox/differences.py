@@ -75,7 +75,7 @@ DIFFERENCES: Final = (
         "characters, repetitions of very large classes)."
     ),
     Difference(
-        "There are EndpointSlices, but no Endpoints. A Service leads to a conversion webhook by its "
+        "Endpoints that a user makes get no EndpointSlices. A Service leads to a conversion webhook by its "
         "annotation sandbox.handloop.dev/address or by ExternalName alone."
     ),
     Difference(
