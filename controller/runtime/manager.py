@@ -467,6 +467,7 @@ class Manager(Roster):
         Blocks: until stop is set, and then for shutdown_timeout_seconds (0 = runnables are not waited for),
         and 6 s for the lease, caches and Events, at most.
         """
+        self._refuse_a_second_run()
         raise_open_files()
         start_tracing()
         with self._services or nullcontext():

@@ -101,8 +101,7 @@ class Roster:
     def _complete(self, *, watches: bool) -> list[Runnable]:
         """Refuse further runnables. Args: watches = there are informers to run. Returns: the runnables."""
         with self._lock:
-            if self._ran:
-                raise RuntimeError("a manager runs once: make another one, on a registry of its own")
+            self._refuse_a_second_run()
             if self._begun:
                 names = ", ".join(sorted(self._begun))
                 raise RuntimeError(f"begun and never completed: {names}: call complete(reconcile)")
@@ -110,6 +109,11 @@ class Roster:
                 raise RuntimeError("the manager has nothing to run: add a controller, with controller_for")
             self._ran = True
             return list(self._runnables)
+
+    def _refuse_a_second_run(self) -> None:
+        """Without the lock, too: a forked child may find it held, by a thread that only its parent has."""
+        if self._ran:
+            raise RuntimeError("a manager runs once: make another one, on a registry of its own")
 
     def _workers_check(self) -> str | None:
         return self._reasons("workers_check")

@@ -18,6 +18,7 @@ from aiohttp.abc import AbstractStreamWriter
 from aiohttp.web_protocol import RequestHandler
 
 from handloop_sandbox.faults.watch_output import WatchOutput
+from handloop_sandbox.watch_answer import Framing
 
 GRACE_SECONDS: Final = 0.2
 _PAUSE_SECONDS: Final = 0.01
@@ -125,24 +126,22 @@ class WatchPump:
     client has so much unread that nothing more is sent.
     """
 
-    __slots__ = ("chunked", "halted", "over", "transport", "watcher")
+    __slots__ = ("_framing", "halted", "over", "transport", "watcher")
 
-    def __init__(self, watcher: WatchOutput, transport: asyncio.Transport, *, chunked: bool = True) -> None:
-        """Args: chunked False is for HTTP/1.0, where the end of the connection ends the stream."""
+    def __init__(self, watcher: WatchOutput, transport: asyncio.Transport, framing: Framing) -> None:
         self.watcher = watcher
         self.transport = transport
-        self.chunked = chunked
+        self._framing = framing
         self.over = False
         self.halted = asyncio.Event()
 
     def send(self, lines: list[bytes]) -> None:
-        """Write lines, as one chunk if the answer is chunked."""
+        """Write lines, in the form of the answer."""
         if self.transport.is_closing():
             self.finish()
             return
         if lines:
-            content = b"".join(lines)
-            self.transport.write(b"%x\r\n%b\r\n" % (len(content), content) if self.chunked else content)
+            self.transport.write(self._framing(lines))
         if self.watcher.ended:
             if self.watcher.broken:
                 break_connection(self.transport, reset=self.watcher.broken == "reset")

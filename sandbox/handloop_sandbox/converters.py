@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from handloop_sandbox.cluster.endpoint_slices import SERVICES
+from handloop_sandbox.cluster.service_endpoints import SERVICES
 from handloop_sandbox.custom import conversion_review, conversion_webhook
 from handloop_sandbox.custom.conversion_review import ReviewError, webhook_of
 from handloop_sandbox.custom.conversion_webhook import CallError, Target

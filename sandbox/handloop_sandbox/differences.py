@@ -32,7 +32,7 @@ DIFFERENCES: Final = (
         ("wl-pod-ready", "wl-pod-delete", "wl-pdb-pod-ready"),
     ),
     Difference(
-        "If a forbidden change of a pod, a claim or a volume is refused, the message has a diff in JSON "
+        "When a forbidden change of a pod, a claim or a volume is refused, the message has a diff in JSON "
         "instead of Go's structures. The same holds for a Job's template, which the message quotes.",
         ("wl-pod-immutable-422",),
     ),
@@ -74,8 +74,8 @@ DIFFERENCES: Final = (
         "characters, repetitions of very large classes)."
     ),
     Difference(
-        "There are EndpointSlices, but no Endpoints. A Service leads to a conversion webhook only by its "
-        "annotation sandbox.handloop.dev/address or by ExternalName."
+        "Endpoints that users create get no EndpointSlices. A Service leads to a conversion webhook only by "
+        "its annotation sandbox.handloop.dev/address or by ExternalName."
     ),
     Difference(
         "A conversion webhook gets up to 500 objects at once, without their resourceVersion. While it is "

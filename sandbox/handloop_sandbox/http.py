@@ -15,6 +15,7 @@ import logging
 import socket
 import ssl
 import threading
+from collections.abc import AsyncIterator
 from math import inf
 from typing import Final
 
@@ -36,6 +37,7 @@ from handloop_sandbox.faults.faults import LostAnswerError, NoAnswerError
 from handloop_sandbox.faults.watch_output import WatchOutput
 from handloop_sandbox.requests.request import Request, Response
 from handloop_sandbox.storage.watches import BATCH
+from handloop_sandbox.watch_answer import watch_answer
 from handloop_sandbox.wire.query import Query, is_escaped, target_of
 from handloop_sandbox.wire.status import StatusError, failure, request_entity_too_large
 
@@ -240,25 +242,24 @@ class HTTPServer:
         return names is None or host in names or host.rpartition(":")[0] in names
 
     async def _stream(self, incoming: web.BaseRequest, stream: Stream) -> web.StreamResponse:
-        response = web.StreamResponse(headers=stream.headers)
-        chunked = incoming.version >= HttpVersion11
-        if chunked:
-            response.enable_chunked_encoding()
-        else:
-            response.force_close()
+        response, framing = watch_answer(incoming, stream.headers)
+        if framing is None:
+            self._engine.close(stream.watcher)
+            return response
         try:
             await response.prepare(incoming)
             transport = incoming.transport
             if transport is None:
                 return response
-            pump = WatchPump(stream.watcher, transport, chunked=chunked)
+            pump = WatchPump(stream.watcher, transport, framing)
             self._pumps[stream.watcher] = pump
             for _, lines in self._engine.take_due([stream.watcher]):
                 pump.send(lines)
             self._set_timer(stream.watcher.next_wake())
-            while not pump.over:
-                self.schedule()  # more lines may be due
-                await pump.halt(incoming.writer)
+            async with _listening(response, pump):
+                while not pump.over:
+                    self.schedule()  # more lines may be due
+                    await pump.halt(incoming.writer)
         finally:
             self._pumps.pop(stream.watcher, None)
             self._engine.close(stream.watcher)
@@ -304,6 +305,26 @@ class HTTPServer:
                 return
             self._timer.cancel()
         self._timer = loop.call_at(at, self._turn)
+
+
+@contextlib.asynccontextmanager
+async def _listening(response: web.StreamResponse, pump: WatchPump) -> AsyncIterator[None]:
+    """Answer the pings of a WebSocket, and finish the pump when its client says that it leaves."""
+    if not isinstance(response, web.WebSocketResponse):
+        yield
+        return
+
+    async def listen() -> None:
+        async for _ in response:
+            pass  # a client has nothing to say
+        pump.finish()
+
+    listening = asyncio.ensure_future(listen())
+    try:
+        yield
+    finally:
+        listening.cancel()
+        await asyncio.gather(listening, return_exceptions=True)
 
 
 def _headers(incoming: web.BaseRequest) -> dict[str, str]:

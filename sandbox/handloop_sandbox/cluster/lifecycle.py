@@ -13,7 +13,6 @@ from handloop_sandbox.cluster.cron_jobs import CronJobController
 from handloop_sandbox.cluster.daemon_sets import DaemonSetController
 from handloop_sandbox.cluster.deployments import DeploymentController
 from handloop_sandbox.cluster.disruption_budgets import DisruptionController
-from handloop_sandbox.cluster.endpoint_slices import EndpointSliceController
 from handloop_sandbox.cluster.garbage_collector import GarbageCollector
 from handloop_sandbox.cluster.jobs import JobController
 from handloop_sandbox.cluster.namespaces import NamespaceController
@@ -23,6 +22,7 @@ from handloop_sandbox.cluster.replica_sets import ReplicaSetController, Replicat
 from handloop_sandbox.cluster.resource_quotas import ResourceQuotaController
 from handloop_sandbox.cluster.role_aggregation import RoleAggregationController
 from handloop_sandbox.cluster.scheduler import Scheduler
+from handloop_sandbox.cluster.service_endpoints import ServiceEndpointsController
 from handloop_sandbox.cluster.stateful_sets import StatefulSetController
 from handloop_sandbox.cluster.storage_protection import StorageProtectionController
 
@@ -57,7 +57,7 @@ def default_controllers(
         AutoscalerController(pace),
         Scheduler(pace),
         PodSimulation(pace, hold_jobs=hold_jobs),
-        EndpointSliceController(pace),
+        ServiceEndpointsController(pace),
         DisruptionController(pace),
         ResourceQuotaController(pace),
         RoleAggregationController(pace),

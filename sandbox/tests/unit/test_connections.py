@@ -9,6 +9,7 @@ import pytest
 from handloop_sandbox import connections
 from handloop_sandbox.connections import Connections, HeldRequests, WatchPump, break_connection
 from handloop_sandbox.faults.watch_output import WatchOutput
+from handloop_sandbox.watch_answer import one_chunk
 from support.servers.local_server import LocalServer
 
 _MAPS = "/api/v1/namespaces/default/configmaps"
@@ -44,25 +45,17 @@ def _watch(server: LocalServer) -> WatchOutput:
 
 
 def _pump(transport: _Transport, watch: WatchOutput) -> WatchPump:
-    return WatchPump(watch, transport)
+    return WatchPump(watch, transport, one_chunk)
 
 
-def test_lines_are_one_chunk() -> None:
-    """However many there are; none is no chunk."""
+def test_lines_are_written_together() -> None:
+    """However many there are; none is nothing to write."""
     transport = _Transport()
     pump = _pump(transport, _watch(LocalServer()))
     pump.send([b"a\n", b"b\n"])
     pump.send([])
     assert transport.written == b"4\r\na\nb\n\r\n"
     assert not pump.over
-
-
-def test_http_1_0_has_no_chunks() -> None:
-    """Its lines go out as they are."""
-    transport = _Transport()
-    pump = WatchPump(_watch(LocalServer()), transport, chunked=False)
-    pump.send([b"a\n", b"b\n"])
-    assert transport.written == b"a\nb\n"
 
 
 def test_the_end_of_the_watch_is_the_end_of_the_stream() -> None:

@@ -348,3 +348,16 @@ def new_config_map(name: str, *, owners: Sequence[dict[str, Any]] = (), **metada
         "kind": "ConfigMap",
         "metadata": {"name": name, "namespace": "default", **references, **metadata},
     }
+
+
+def new_service(name: str = "web", /, *, selector: dict[str, str] | None = None, **port: Any) -> Object:
+    """A Service with one port, 80 unless port says otherwise."""
+    spec: dict[str, Any] = {"ports": [{"port": 80, "protocol": "TCP", **port}]}
+    if selector is not None:
+        spec["selector"] = selector
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": spec,
+    }

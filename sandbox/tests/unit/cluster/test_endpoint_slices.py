@@ -1,25 +1,12 @@
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
-from handloop_sandbox.cluster.endpoint_slices import ENDPOINT_SLICES, SERVICES
+from handloop_sandbox.cluster.endpoint_slices import ENDPOINT_SLICES
+from handloop_sandbox.cluster.service_endpoints import SERVICES
 from handloop_sandbox.cluster.workloads import DEPLOYMENTS, PODS
 from handloop_sandbox.storage.stored import Object
-from support.servers.simulated_cluster import SimulatedCluster, new_deployment, new_pod
-
-
-def _service(service: str = "web", /, *, selector: dict[str, str] | None = None, **port: Any) -> Object:
-    spec: dict[str, Any] = {"ports": [{"port": 80, "protocol": "TCP", **port}]}
-    if selector is not None:
-        spec["selector"] = selector
-    return {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": {"name": service, "namespace": "default"},
-        "spec": spec,
-    }
+from support.servers.simulated_cluster import SimulatedCluster, new_deployment, new_pod, new_service
 
 
 def _slices(cluster: SimulatedCluster) -> list[Object]:
@@ -33,7 +20,7 @@ def _ready(cluster: SimulatedCluster) -> list[str]:
 
 def test_service_gets_a_slice_of_its_pods(cluster: SimulatedCluster) -> None:
     """The slice is empty at first, then lists running pods with address, node and readiness."""
-    made = cluster.create(SERVICES, _service(selector={"app": "web"}, targetPort=8080, name="http"))
+    made = cluster.create(SERVICES, new_service(selector={"app": "web"}, targetPort=8080, name="http"))
     cluster.run_for(1)
     (empty,) = _slices(cluster)
     assert (empty["endpoints"], empty["ports"], empty["addressType"]) == (None, None, "IPv4")
@@ -57,7 +44,7 @@ def test_service_gets_a_slice_of_its_pods(cluster: SimulatedCluster) -> None:
 
 def test_unready_and_terminating_pods_are_not_ready(cluster: SimulatedCluster) -> None:
     """A pod that is not ready is listed as such; one that terminates still serves but is not ready."""
-    cluster.create(SERVICES, _service(selector={"app": "web"}))
+    cluster.create(SERVICES, new_service(selector={"app": "web"}))
     cluster.create(PODS, new_pod("good", labels={"app": "web"}))
     cluster.create(PODS, new_pod("bad", labels={"app": "web"}, image="nginx:never-ready"))
     cluster.run_for(10)
@@ -72,53 +59,16 @@ def test_unready_and_terminating_pods_are_not_ready(cluster: SimulatedCluster) -
     assert [e["targetRef"]["name"] for e in found["endpoints"]] == ["bad"]
 
 
-def test_changed_labels_and_selectors_are_followed(cluster: SimulatedCluster) -> None:
-    """A pod that leaves the selector leaves the slice; a Service that selects others lists them instead."""
-    cluster.create(SERVICES, _service(selector={"app": "a"}))
-    for name in "ab":
-        cluster.create(PODS, new_pod(name, labels={"app": name}))
-    cluster.run_for(10)
-    assert _ready(cluster) == ["a"]
-    spec = cluster.must_get(SERVICES, "default", "web")["spec"]
-    cluster.change(SERVICES, "default", "web", spec={**spec, "selector": {"app": "b"}})
-    cluster.run_for(1)
-    assert _ready(cluster) == ["b"]
-    cluster.change(PODS, "default", "b", metadata={"labels": {"app": "c"}})
-    cluster.run_for(1)
-    assert _ready(cluster) == []
-
-
-def test_service_without_selector_is_left_to_others(cluster: SimulatedCluster) -> None:
-    """Such a Service gets no slice."""
-    cluster.create(SERVICES, _service())
-    cluster.run_for(1)
-    assert _slices(cluster) == []
-
-
 @pytest.mark.parametrize(("target", "expected"), [("web", [8080]), ("none", None), (None, [80])])
 def test_named_target_ports_are_looked_up(
     cluster: SimulatedCluster, target: str | None, expected: list[int] | None
 ) -> None:
     """A name is the containers' port of that name, none the Service's own; an unknown one has no port."""
     port = {"targetPort": target} if target else {}
-    cluster.create(SERVICES, _service(selector={"app": "web"}, **port))
+    cluster.create(SERVICES, new_service(selector={"app": "web"}, **port))
     pod = new_pod("p", labels={"app": "web"})
     pod["spec"]["containers"][0]["ports"] = [{"name": "web", "containerPort": 8080}]
     cluster.create(PODS, pod)
     cluster.run_for(10)
     (found,) = _slices(cluster)
     assert (found["ports"] and [entry["port"] for entry in found["ports"]]) == expected
-
-
-def test_deleted_slice_comes_back_and_goes_with_its_service(cluster: SimulatedCluster) -> None:
-    """A slice someone deletes is made again; the Service takes its slice along."""
-    cluster.create(SERVICES, _service(selector={"app": "web"}))
-    cluster.run_for(1)
-    (first,) = _slices(cluster)
-    cluster.delete(ENDPOINT_SLICES, "default", first["metadata"]["name"])
-    cluster.run_for(1)
-    (second,) = _slices(cluster)
-    assert second["metadata"]["uid"] != first["metadata"]["uid"]
-    cluster.delete(SERVICES, "default", "web")
-    cluster.run_for(1)
-    assert _slices(cluster) == []

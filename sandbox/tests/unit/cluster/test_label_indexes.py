@@ -3,8 +3,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handloop_sandbox.cluster.endpoint_slices import SERVICES
 from handloop_sandbox.cluster.label_indexes import LabelIndex, ServiceIndex
+from handloop_sandbox.cluster.service_endpoints import SERVICES
 from handloop_sandbox.cluster.workloads import PODS
 from handloop_sandbox.storage.stored import Change, ChangeType, Stored
 

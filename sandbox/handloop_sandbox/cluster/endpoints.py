@@ -1,0 +1,93 @@
+"""
+The Endpoints of a Service, which bear its name: the older form of its EndpointSlice.
+
+Follows: kubernetes pkg/controller/endpoint. Differs: no annotation with the time of the last change, and no
+bound of 1,000 addresses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from handloop_sandbox.cluster.cluster_controller import View, Write
+from handloop_sandbox.cluster.endpoint_slices import HEADLESS_LABEL, target_port
+from handloop_sandbox.cluster.workloads import is_deleting, is_pod_ready
+from handloop_sandbox.storage.stored import Object
+from handloop_sandbox.wire.resource import GroupResource
+
+ENDPOINTS = GroupResource("", "endpoints")
+
+_MANAGED = {"endpoints.kubernetes.io/managed-by": "endpoint-controller"}
+
+
+def endpoints_writes(view: View, service: Object, pods: Sequence[Object]) -> list[Write]:
+    """The write, if one is needed, that brings the Endpoints of a Service up to date; pods have addresses."""
+    metadata = service["metadata"]
+    namespace, name = metadata["namespace"], metadata["name"]
+    subsets, labels = _subsets(service, pods), _labels(service)
+    present = view.state.get(ENDPOINTS, namespace, name)
+    if present is None:
+        new = {"apiVersion": "v1", "kind": "Endpoints", "metadata": {"name": name, "namespace": namespace}}
+        return [_write("create", new, labels, subsets)]
+    if (present.get("subsets") or [], present["metadata"].get("labels")) == (subsets, labels):
+        return []
+    return [_write("update", present, labels, subsets)]
+
+
+def _write(verb: Any, obj: Object, labels: dict[str, str], subsets: list[dict[str, Any]]) -> Write:
+    kept = {key: value for key, value in obj.items() if key != "subsets"}
+    shown = {"subsets": subsets} if subsets else {}
+    return Write.of(verb, ENDPOINTS, {**kept, **shown, "metadata": {**obj["metadata"], "labels": labels}})
+
+
+def _labels(service: Object) -> dict[str, str]:
+    own = service["metadata"].get("labels") or {}
+    headless = {HEADLESS_LABEL: ""} if service["spec"].get("clusterIP") == "None" else {}
+    return {key: text for key, text in own.items() if key != HEADLESS_LABEL} | headless | _MANAGED
+
+
+def _subsets(service: Object, pods: Sequence[Object]) -> list[dict[str, Any]]:
+    """The pods by their ports: two pods share a subset if a named port has the same number in both."""
+    subsets: dict[str, dict[str, Any]] = {}
+    tolerant = bool(service["spec"].get("publishNotReadyAddresses"))
+    for pod in pods:
+        ports = _ports(service, pod)
+        if (is_deleting(pod) and not tolerant) or (service["spec"].get("ports") and not ports):
+            continue
+        subset = subsets.setdefault(repr(ports), {"ports": ports} if ports else {})
+        place = "addresses" if tolerant or is_pod_ready(pod) else "notReadyAddresses"
+        subset.setdefault(place, []).append(_address(service, pod))
+    for subset in subsets.values():
+        for place in {"addresses", "notReadyAddresses"} & subset.keys():
+            subset[place].sort(key=lambda address: address["ip"])
+    return list(subsets.values())
+
+
+def _ports(service: Object, pod: Object) -> list[dict[str, Any]]:
+    return [
+        {
+            **({"name": port["name"]} if port.get("name") else {}),
+            "port": number,
+            "protocol": port.get("protocol", "TCP"),
+            **({"appProtocol": port["appProtocol"]} if "appProtocol" in port else {}),
+        }
+        for port in service["spec"].get("ports") or ()
+        if (number := target_port(port, (pod,))) is not None
+    ]
+
+
+def _address(service: Object, pod: Object) -> dict[str, Any]:
+    metadata, spec = pod["metadata"], pod["spec"]
+    named = spec.get("hostname") and spec.get("subdomain") == service["metadata"]["name"]
+    return {
+        "ip": pod["status"]["podIP"],
+        **({"hostname": spec["hostname"]} if named else {}),
+        "nodeName": spec["nodeName"],
+        "targetRef": {
+            "kind": "Pod",
+            "namespace": metadata["namespace"],
+            "name": metadata["name"],
+            "uid": metadata["uid"],
+        },
+    }
