@@ -19,8 +19,8 @@ class Difference(NamedTuple):
 
 DIFFERENCES: Final = (
     Difference(
-        "Admission webhooks are not called, admission policies not evaluated (nor are their expressions "
-        "compiled), aggregated servers not asked. The kinds of flow control, of devices "
+        "Admission webhooks are not called, admission policies not evaluated (nor are the expressions of "
+        "mutations compiled), aggregated servers not asked. The kinds of flow control, of devices "
         "(resource.k8s.io), of storage drivers, of runtimes and of the addresses of Services are stored as "
         "they come: nothing validates them. Nothing writes the status of all these, and those that "
         "a cluster makes itself (APIServices, FlowSchemas, IPAddresses) are not there."
