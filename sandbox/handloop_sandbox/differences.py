@@ -19,8 +19,8 @@ class Difference(NamedTuple):
 
 DIFFERENCES: Final = (
     Difference(
-        "Admission webhooks are not called, admission policies are not evaluated (and their expressions "
-        "not compiled), and aggregated servers are not contacted. Kinds of flow control, devices "
+        "Admission webhooks are not called, admission policies are not evaluated (and the expressions of "
+        "mutations not compiled), and aggregated servers are not contacted. Kinds of flow control, devices "
         "(resource.k8s.io), storage drivers, runtimes and Service addresses are stored without "
         "validation. Nothing writes the status of these kinds, and the objects that a cluster creates by "
         "itself (APIServices, FlowSchemas, IPAddresses) do not exist."

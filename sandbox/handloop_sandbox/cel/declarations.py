@@ -16,6 +16,8 @@ from handloop_sandbox.cel.types import Bindings, CelType, read_type, resolved
 
 _COMPARED: Final = ("int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes")
 _NUMBERS: Final = ("int", "uint", "double")
+_AUTHORIZATION: Final = ("authz.", "kubernetes.authorization.")
+"""The short form of a prefix below, and its long one."""
 _TEXT: Final = """
 _-_ = (double, double) -> double; (duration, duration) -> duration; (int, int) -> int
 _-_ = (timestamp, duration) -> timestamp; (timestamp, timestamp) -> duration; (uint, uint) -> uint
@@ -112,6 +114,16 @@ format.dns1123Label format.dns1123Subdomain format.dns1035Label format.uri = () 
 format.dns1123LabelPrefix format.dns1123SubdomainPrefix format.uuid = () -> kubernetes.NamedFormat
 format.dns1035LabelPrefix format.qualifiedName format.labelValue = () -> kubernetes.NamedFormat
 format.byte format.date format.datetime = () -> kubernetes.NamedFormat
+path = authz.Authorizer.(string) -> authz.PathCheck
+group = authz.Authorizer.(string) -> authz.GroupCheck
+serviceAccount = authz.Authorizer.(string, string) -> authz.Authorizer
+resource = authz.GroupCheck.(string) -> authz.ResourceCheck
+subresource namespace name = authz.ResourceCheck.(string) -> authz.ResourceCheck
+fieldSelector labelSelector = authz.ResourceCheck.(string) -> authz.ResourceCheck
+check = authz.PathCheck.(string) -> authz.Decision
+check = authz.ResourceCheck.(string) -> authz.Decision
+errored allowed = authz.Decision.() -> bool
+error reason = authz.Decision.() -> string
 """
 
 TYPES: Final = {
@@ -151,7 +163,9 @@ class Overload(NamedTuple):
 def functions() -> Mapping[str, tuple[Overload, ...]]:
     """Every function, by its name; operators are written with a _ for each operand."""
     found: dict[str, str] = {}
-    for names, _, variants in (line.partition(" = ") for line in _TEXT.strip().splitlines()):
+    for names, _, variants in (
+        line.partition(" = ") for line in _TEXT.strip().replace(*_AUTHORIZATION).splitlines()
+    ):
         for name in names.split():
             found[name] = f"{found[name]}; {variants}" if name in found else variants
     for operator in ("<", "<=", ">", ">="):

@@ -366,7 +366,18 @@ FUNCTIONS: Final[dict[str, Function]] = {
     **texts.FUNCTIONS,
 }
 
+
+def _of_no_value(*_: Any) -> Any:
+    """A method of an authorizer, which no object holds."""
+    raise CelError("no such overload")
+
+
+_OF_AUTHORIZERS: Final = (
+    *("path", "group", "serviceAccount", "resource", "subresource", "namespace", "name"),
+    *("fieldSelector", "labelSelector", "check", "errored", "error", "allowed", "reason"),
+)
 METHODS: Final[dict[str, Function]] = {
+    **dict.fromkeys(_OF_AUTHORIZERS, _of_no_value),
     "size": size,
     "matches": lambda text, pattern: next(_found(text, pattern), None) is not None,
     "startsWith": lambda text, start: text.startswith(start),

@@ -1,14 +1,16 @@
 """
 The rules of admission policies and their bindings.
 
-Follows: kubernetes pkg/apis/admissionregistration/validation/validation.go. Differs: expressions must
-exist, but are not compiled.
+Follows: kubernetes pkg/apis/admissionregistration/validation/validation.go. Differs: the expressions of
+mutations must exist, but are not compiled, nor are the variables beside them.
 """
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
+from handloop_sandbox.rules.policy_expressions import BOOL, STRING, STRING_OR_NULL, Expressions
 from handloop_sandbox.rules.webhook_rules import (
     FAILURE_POLICIES,
     MATCH_POLICIES,
@@ -30,6 +32,7 @@ from handloop_sandbox.wire.field_rules import (
 )
 from handloop_sandbox.wire.status import Cause
 
+_IDENTIFIER: Final = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _MUTATING: Final = ("*", "CONNECT", "CREATE", "UPDATE")
 _ACTIONS: Final = ("Audit", "Deny", "Warn")
 _REASONS: Final = ("Forbidden", "Invalid", "RequestEntityTooLarge")
@@ -48,12 +51,15 @@ def validating_policy(new: Object, old: Object | None, subresource: str) -> list
     if subresource == "status":
         return []
     spec = part(new, "spec")
-    causes = _policy(spec)
+    expressions = Expressions(has_params=spec.get("paramKind") is not None)
+    causes = _policy(spec, expressions)
+    for index, variable in enumerate(entries(spec, "variables")):
+        causes += _variable(f"spec.variables[{index}]", variable, expressions)
     validations, notes = entries(spec, "validations"), entries(spec, "auditAnnotations")
     if not validations and not notes:
         return [*causes, *(required(f"spec.{name}", _NONE) for name in ("validations", "auditAnnotations"))]
     for index, validation in enumerate(validations):
-        causes += _validation(f"spec.validations[{index}]", validation)
+        causes += _validation(f"spec.validations[{index}]", validation, expressions)
     keys = [note.get("key", "") for note in notes]
     for index, note in enumerate(notes):
         path, key = (
@@ -61,7 +67,10 @@ def validating_policy(new: Object, old: Object | None, subresource: str) -> list
             f"{part(new, 'metadata').get('name', '')}/{keys[index]}",
         )
         causes += all_invalid(f"{path}.key", key, names.qualified_name(key))
-        if not note.get("valueExpression", "").strip():
+        text = note.get("valueExpression", "")
+        if text.strip():
+            causes += expressions.causes(f"{path}.valueExpression", text, STRING_OR_NULL)
+        else:
             causes.append(required(f"{path}.valueExpression", "valueExpression is not specified"))
         causes += [duplicate(f"{path}.key", keys[index])] if keys[index] in keys[:index] else []
     return causes
@@ -71,10 +80,15 @@ def mutating_policy(new: Object, old: Object | None, subresource: str) -> list[C
     """The complaints about a MutatingAdmissionPolicy."""
     del old, subresource
     spec = part(new, "spec")
-    causes = _policy(spec) + _only_mutating("spec.matchConstraints", part(spec, "matchConstraints"))
+    expressions = Expressions(has_params=spec.get("paramKind") is not None)
+    causes = _policy(spec, expressions) + _only_mutating(
+        "spec.matchConstraints", part(spec, "matchConstraints")
+    )
     mutations = entries(spec, "mutations")
     if not mutations:
         causes.append(required("spec.mutations", "mutations must contain at least one item"))
+    for index, variable in enumerate(entries(spec, "variables")):
+        causes += _variable(f"spec.variables[{index}]", variable, None)
     for index, mutation in enumerate(mutations):
         causes += _mutation(f"spec.mutations[{index}]", mutation)
     return causes + one_of("spec.reinvocationPolicy", spec.get("reinvocationPolicy"), REINVOCATION)
@@ -102,7 +116,7 @@ def mutating_binding(new: Object, old: Object | None, subresource: str) -> list[
     return _binding(spec) + _only_mutating("spec.matchResources", part(spec, "matchResources"))
 
 
-def _policy(spec: Object) -> list[Cause]:
+def _policy(spec: Object, expressions: Expressions) -> list[Cause]:
     causes = one_of("spec.failurePolicy", spec.get("failurePolicy"), FAILURE_POLICIES)
     if spec.get("paramKind") is not None:
         causes += _kind("spec.paramKind", spec["paramKind"])
@@ -113,14 +127,20 @@ def _policy(spec: Object) -> list[Cause]:
         causes += _matched("spec.matchConstraints", matched)
         if not entries(matched, "resourceRules"):
             causes.append(required("spec.matchConstraints.resourceRules"))
-    causes += conditions("spec.matchConditions", entries(spec, "matchConditions"))
-    for index, variable in enumerate(entries(spec, "variables")):
-        causes += [
-            required(f"spec.variables[{index}].{name}", f"{name} is not specified")
-            for name in ("name", "expression")
-            if not variable.get(name, "").strip()
-        ]
-    return causes
+    return causes + conditions("spec.matchConditions", entries(spec, "matchConditions"), expressions)
+
+
+def _variable(path: str, given: Object, expressions: Expressions | None) -> list[Cause]:
+    """Args: expressions None = what it may construct is not known, so it is not compiled."""
+    name, text = given.get("name", ""), given.get("expression", "")
+    causes: list[Cause] = []
+    if not name.strip():
+        causes.append(required(f"{path}.name", "name is not specified"))
+    elif not _IDENTIFIER.fullmatch(name):
+        causes.append(invalid_value(f"{path}.name", name, "must be a valid CEL identifier"))
+    if not text.strip():
+        return [*causes, required(f"{path}.expression", "expression is not specified")]
+    return causes + (expressions.declare(f"{path}.expression", name, text) if expressions else [])
 
 
 def _binding(spec: Object) -> list[Cause]:
@@ -179,10 +199,14 @@ def _only_mutating(path: str, matched: Object) -> list[Cause]:
     ]
 
 
-def _validation(path: str, given: Object) -> list[Cause]:
+def _validation(path: str, given: Object, expressions: Expressions) -> list[Cause]:
     causes: list[Cause] = []
-    if not given.get("expression", "").strip():
-        causes.append(required(f"{path}.expression", "expression is not specified"))
+    for name, wanted in (("expression", BOOL), ("messageExpression", STRING)):
+        text = given.get(name, "")
+        if text.strip():
+            causes += expressions.causes(f"{path}.{name}", text, wanted)
+        elif name == "expression":
+            causes.append(required(f"{path}.expression", "expression is not specified"))
     for name in ("messageExpression", "message"):
         text = given.get(name, "")
         if text and not text.strip():

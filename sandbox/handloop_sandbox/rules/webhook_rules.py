@@ -1,8 +1,7 @@
 """
 The rules of webhook configurations: what a webhook is called for, and how it is reached.
 
-Follows: kubernetes pkg/apis/admissionregistration/validation/validation.go. Differs: the expressions of match
-conditions are not compiled.
+Follows: kubernetes pkg/apis/admissionregistration/validation/validation.go.
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+from handloop_sandbox.rules.policy_expressions import BOOL, Expressions
 from handloop_sandbox.wire import names, webhook_client
 from handloop_sandbox.wire.causes import duplicate, invalid_value, not_supported, required, too_many
 from handloop_sandbox.wire.field_rules import Object, all_invalid, entries, label_selector, part
@@ -60,7 +60,7 @@ def _hook(path: str, hook: Object) -> list[Cause]:
         causes += label_selector(f"{path}.{name}", hook.get(name))
     causes += chosen(path, hook, "reinvocationPolicy", REINVOCATION)
     causes += webhook_client.client(f"{path}.clientConfig", part(hook, "clientConfig"))
-    return causes + conditions(f"{path}.matchConditions", entries(hook, "matchConditions"))
+    return causes + conditions(f"{path}.matchConditions", entries(hook, "matchConditions"), Expressions())
 
 
 def chosen(path: str, obj: Object, name: str, supported: Sequence[str]) -> list[Cause]:
@@ -69,13 +69,16 @@ def chosen(path: str, obj: Object, name: str, supported: Sequence[str]) -> list[
     return [] if value is None or value in supported else [not_supported(f"{path}.{name}", value, supported)]
 
 
-def conditions(path: str, given: Sequence[Any]) -> list[Cause]:
-    """The complaints about match conditions, each with a unique name and an expression."""
+def conditions(path: str, given: Sequence[Any], expressions: Expressions) -> list[Cause]:
+    """The complaints about match conditions, each with a unique name and an expression for a bool."""
     causes = [too_many(path, len(given), _MOST_CONDITIONS)] if len(given) > _MOST_CONDITIONS else []
     seen: set[str] = set()
     for index, condition in enumerate(given):
         at, name = f"{path}[{index}]", condition.get("name", "")
-        if not condition.get("expression", "").strip():
+        text = condition.get("expression", "")
+        if text.strip():
+            causes += expressions.causes(f"{at}.expression", text, BOOL)
+        else:
             causes.append(required(f"{at}.expression"))
         if not name:
             causes.append(required(f"{at}.name"))

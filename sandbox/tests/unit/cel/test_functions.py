@@ -81,3 +81,9 @@ def test_functions_that_cannot(text: str, message: str) -> None:
     """Arguments that do not fit raise."""
     with pytest.raises(CelError, match=message):
         _value(text)
+
+
+def test_nothing_has_the_methods_of_an_authorizer() -> None:
+    """A rule of a definition may call them on a value of any type, and fails then."""
+    with pytest.raises(CelError, match="no such overload"):
+        compile_rule("dyn(self).group('').resource('pods').check('get').allowed()")({"self": "x"})
