@@ -19,6 +19,7 @@ Size = tuple[int, int]
 MOST: Final = 2**64 - 1
 ONE: Final = (1, 1)
 UNKNOWN: Final = (0, MOST)
+_AUTHORIZATION: Final = 350_000
 _CHARACTER: Final = 0.1
 _PATTERN: Final = 0.25
 _LIST: Final = 10
@@ -260,6 +261,7 @@ def _constant(argument: Argument, otherwise: int) -> Size:
 
 
 _NAMED: Final[dict[str, Callable[[Call], Estimate]]] = {
+    "check": lambda _: Estimate(_AUTHORIZATION),
     "url lowerAscii upperAscii substring trim": _read,
     "cidr isIP isCIDR ip quantity isQuantity semver isSemver format": _parsed,
     "ip.isCanonical": _canonical,

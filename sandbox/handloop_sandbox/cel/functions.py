@@ -290,7 +290,7 @@ def _unwrapped(values: Sequence[Optional]) -> list[Any]:
 def _contains(where: Any, what: Any) -> bool:
     if isinstance(where, str):
         return what in where
-    raise CelError("no such overload: contains")
+    raise CelError("no such overload")
 
 
 def _is_subset(all_: Sequence[Any], some: Sequence[Any]) -> bool:
@@ -369,7 +369,7 @@ FUNCTIONS: Final[dict[str, Function]] = {
 
 def _of_no_value(*_: Any) -> Any:
     """A method of an authorizer, which no object holds."""
-    raise CelError("no such overload")
+    raise TypeError("no authorizer")
 
 
 _OF_AUTHORIZERS: Final = (

@@ -10,7 +10,7 @@ import ipaddress
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 from urllib.parse import parse_qsl, quote
 
 from handloop_sandbox.cel.values import CelError
@@ -27,6 +27,7 @@ _LOCAL: Final = 2
 class Address:
     """An IP address: `ip(text)`."""
 
+    cel_type: ClassVar = "net.IP"
     value: ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
@@ -34,6 +35,7 @@ class Address:
 class Network:
     """An address with the length of its prefix: `cidr(text)`."""
 
+    cel_type: ClassVar = "net.CIDR"
     value: ipaddress.IPv4Interface | ipaddress.IPv6Interface
 
     def contains(self, other: Address | Network) -> bool:

@@ -7,11 +7,13 @@ Follows: the CEL language definition (evaluation, errors absorbed by && and ||).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from functools import lru_cache, partial
+from itertools import repeat
 from typing import Any, Final
 
+from handloop_sandbox.cel.declarations import functions
 from handloop_sandbox.cel.functions import FUNCTIONS, METHODS
 from handloop_sandbox.cel.macros import expand
 from handloop_sandbox.cel.nodes import (
@@ -42,6 +44,14 @@ from handloop_sandbox.cel.values import (
 Env = Mapping[str, Any]
 Program = Callable[[Env], Any]
 
+_LENIENT: Final = frozenset(("startsWith", "endsWith", "contains", "matches", "size", "or", "orValue"))
+"""Functions that look at their arguments themselves."""
+_SHORT: Final = {
+    "google.protobuf.Duration": "duration",
+    "google.protobuf.Timestamp": "timestamp",
+    "null_type": "null",
+}
+"""Types that signatures name otherwise."""
 _TYPES: Final = {
     name: Type(name)
     for name in ("bool", "int", "uint", "double", "string", "bytes", "list", "map", "null_type", "type")
@@ -131,9 +141,7 @@ def _has(operand: Program, field: str) -> Program:
     def program(env: Env) -> bool:
         value = operand(env)
         value = value.value if isinstance(value, Optional) else value
-        if not isinstance(value, dict):
-            raise CelError(f"no such key: {field}")
-        return field in value
+        return isinstance(value, dict) and field in value
 
     return program
 
@@ -159,6 +167,8 @@ def _entry(value: Any, key: Any) -> Any:
         if not 0 <= key < len(value):
             raise CelError(f"index out of bounds: {key}")
         return readable(value[key])
+    if isinstance(value, list):
+        raise CelError(f"unsupported index type '{type_of(key).name}' in list")
     raise CelError(f"no such key: {key}")
 
 
@@ -190,15 +200,32 @@ def _applied(
         told = f"undeclared reference to '{node.function}' (in container '')"
         raise CelSyntaxError(Problem(node.at, told))
     programs = [_compile(arg) for arg in args]
+    variants = [
+        tuple(arg.name for arg in overload.args)
+        for overload in functions().get(name, ())
+        if overload.is_method is (known is METHODS) and len(overload.args) == len(args)
+    ]
 
     def program(env: Env) -> Any:
         values = [arg(env) for arg in programs]
+        types = [type_of(value).name for value in values]
+        told = "" if name in _LENIENT else f": {name}({', '.join(types)})"
+        if told and variants and not any(map(_accepts, variants, repeat(types))):
+            raise CelError(f"no such overload{told}")
         try:
             return function(*values)
         except (TypeError, AttributeError, ValueError, IndexError, OverflowError) as error:
-            raise CelError(f"no such overload: {name}") from error
+            raise CelError(f"no such overload{told}") from error
 
     return program
+
+
+def _accepts(variant: Sequence[str], types: Sequence[str]) -> bool:
+    """Whether a variant of a function takes values of these types, whatever is in lists and maps."""
+    return all(
+        wanted[0] == "%" or wanted == "dyn" or _SHORT.get(given, given) == wanted
+        for wanted, given in zip(variant, types, strict=True)
+    )
 
 
 def _loop(node: Comprehension) -> Program:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from handloop_sandbox.cel.network import parses, url
 from handloop_sandbox.cel.values import NONE, CelError, Optional, type_of
@@ -58,6 +58,7 @@ _QUOTES: Final = str.maketrans(
 class Format:
     """A format that texts are validated by: `format.dns1123Label()`."""
 
+    cel_type: ClassVar = "kubernetes.NamedFormat"
     name: str
 
 
@@ -65,6 +66,7 @@ class Format:
 class Version:
     """A semantic version: `semver(text)`."""
 
+    cel_type: ClassVar = "kubernetes.Semver"
     numbers: tuple[int, ...]
     before: str = ""
 

@@ -20,6 +20,7 @@ from handloop_sandbox.cel.tokens import Uint
 from handloop_sandbox.grammar import duration
 from handloop_sandbox.kinds import structure
 from handloop_sandbox.wire import go_time
+from handloop_sandbox.wire.go_url import GoUrl
 from handloop_sandbox.wire.resource import Schema
 
 _INT64: Final = 2**63
@@ -59,7 +60,7 @@ def type_of(value: Any) -> Type:
     """The type of a value."""
     if value is None:
         return Type("null_type")
-    return Type(_NAMES.get(type(value), "map"))
+    return Type(getattr(value, "cel_type", "") or _NAMES.get(type(value), "map"))
 
 
 _NAMES: Final[dict[type, str]] = {
@@ -76,6 +77,7 @@ _NAMES: Final[dict[type, str]] = {
     Type: "type",
     Optional: "optional_type",
     Quantity: "kubernetes.Quantity",
+    GoUrl: "kubernetes.URL",
 }
 
 

@@ -19,9 +19,9 @@ from handloop_sandbox.wire.resource import Schema
 from handloop_sandbox.wire.status import Cause
 
 RULES: Final = "x-kubernetes-validations"
-_NO_OVERLOAD: Final = (
-    "'no such overload': call arguments did not match a supported operator, function or macro signature"
-    " for rule"
+_NO_OVERLOAD: Final = "no such overload"
+_NO_SIGNATURE: Final = (
+    "call arguments did not match a supported operator, function or macro signature for rule"
 )
 
 
@@ -124,8 +124,11 @@ def _cause(place: _Place, rule: Mapping[str, Any]) -> Cause | None:
             return None
     except CelError as error:
         kind = structure.TYPE_NAMES.get(type(place.value), "null")
-        told = _NO_OVERLOAD if str(error).startswith("no such overload") else f"{error} evaluating rule"
-        message = f'Invalid value: "{kind}": {told}: {_message(rule, {})}'
+        if str(error).startswith(_NO_OVERLOAD):
+            told = f"'{error}': {_NO_SIGNATURE}: {rule.get('message') or text}"
+        else:
+            told = f"{error} evaluating rule: {_message(rule, {})}"
+        message = f'Invalid value: "{kind}": {told}'
         return Cause("FieldValueInvalid", message, place.path)
     return _failed(place, rule, env)
 
