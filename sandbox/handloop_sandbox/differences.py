@@ -23,7 +23,7 @@ DIFFERENCES: Final = (
         "mutations not compiled), and aggregated servers are not contacted. Kinds of flow control, devices "
         "(resource.k8s.io), storage drivers, runtimes and Service addresses are stored without "
         "validation. Nothing writes the status of these kinds, and the objects that a cluster creates by "
-        "itself (APIServices, FlowSchemas, IPAddresses) do not exist."
+        "itself (FlowSchemas, IPAddresses) do not exist."
     ),
     Difference("/readyz?verbose lists the checks of the sandbox, which has no etcd.", ("readyz-verbose",)),
     Difference(

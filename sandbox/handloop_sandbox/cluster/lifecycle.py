@@ -7,6 +7,7 @@ At speed 1, a Deployment of three is available 2 to 4 s after its creation.
 from __future__ import annotations
 
 from handloop_sandbox.cluster.account_tokens import AccountTokenController
+from handloop_sandbox.cluster.api_services import ApiServiceController
 from handloop_sandbox.cluster.autoscalers import AutoscalerController
 from handloop_sandbox.cluster.cluster_controller import ClusterController, Pace
 from handloop_sandbox.cluster.cron_jobs import CronJobController
@@ -63,4 +64,5 @@ def default_controllers(
         RoleAggregationController(pace),
         AccountTokenController(pace, root_ca=root_ca),
         StorageProtectionController(pace),
+        ApiServiceController(pace),
     )

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from support.builders.widgets import CRDS, Widgets, definition, wait_until_served
+from support.builders.widgets import CRDS, Widgets, defined, definition, wait_until_served
 from support.servers.api_server import APIServer, Object
 
 _ANYTHING = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
@@ -203,3 +203,19 @@ def test_a_definition_of_an_older_version_is_told_of_its_version(server: APIServ
     assert refused.message == (
         f"the API version in the data ({given}) does not match the expected API version ({expected})"
     )
+
+
+def test_each_served_version_has_an_api_service(server: APIServer, group: str) -> None:
+    """It is made again where a user deletes it, and goes with the definition."""
+    path = f"/apis/apiregistration.k8s.io/v1/apiservices/v1.{group}"
+    with defined(server, definition(group, "sites", "Site")):
+        made = server.eventually(path, lambda answer: answer.status == 200).body
+        assert made["metadata"]["labels"] == {"kube-aggregator.kubernetes.io/automanaged": "true"}
+        priorities = {"groupPriorityMinimum": 1000, "versionPriority": 100}
+        assert made["spec"] == {"group": group, "version": "v1", **priorities}
+        (condition,) = made["status"]["conditions"]
+        assert (condition["type"], condition["status"], condition["reason"]) == ("Available", "True", "Local")
+        server.delete(path)
+        uid = made["metadata"]["uid"]
+        server.eventually(path, lambda answer: answer.status == 200 and answer.body["metadata"]["uid"] != uid)
+    server.eventually(path, lambda answer: answer.status == 404)

@@ -31,7 +31,7 @@ def test_number_of_nodes() -> None:
 def test_writes_are_made_in_the_names_of_the_real_components() -> None:
     """Field managers are those a real cluster shows."""
     names = {controller.name for controller in default_controllers()}
-    parts = {"kube-controller-manager", "kube-scheduler", "kubelet"}
+    parts = {"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet"}
     assert names == parts | {"clusterrole-aggregation-controller"}
 
 

@@ -77,6 +77,7 @@ def test_scaling_down_deletes_unready_pods_first(cluster: SimulatedCluster) -> N
     cluster.change(REPLICA_SETS, "default", "web", spec={**spec, "replicas": 3})
     cluster.run_for(0.3)
     assert cluster.messages("SuccessfulDelete") == [f"Deleted pod: {youngest}"]
+    cluster.run_until(lambda: {pod["metadata"]["name"] for pod in cluster.pods()} == before)
     cluster.change(REPLICA_SETS, "default", "web", spec={**spec, "replicas": 1})
     cluster.run_for(0.3)
     assert _status(cluster)["replicas"] == 1

@@ -1,0 +1,135 @@
+"""
+The APIServices that a cluster makes itself: one for each group and version that its API server serves.
+
+Follows: kube-aggregator pkg/controllers/autoregister, apiserver pkg/controlplane/apiserver/aggregator.go
+(priorities) and crdregistration (those of definitions).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from handloop_sandbox.cluster.cluster_controller import KeyedController, Pace, Step, View, Write
+from handloop_sandbox.requests.definitions import DEFINITIONS
+from handloop_sandbox.storage.stored import Change, Object
+from handloop_sandbox.wire.resource import GroupResource
+
+API_SERVICES: Final = GroupResource("apiregistration.k8s.io", "apiservices")
+
+_MANAGED: Final = "kube-aggregator.kubernetes.io/automanaged"
+_REACTION_SECONDS: Final = 0.05
+_OF_DEFINITIONS: Final = 1000, 100
+_VERSION_PRIORITY: Final = 15
+_VERSION_PRIORITIES: Final = {
+    "v1": 1,
+    "autoscaling/v2": 30,
+    "flowcontrol.apiserver.k8s.io/v1": 21,
+    "resource.k8s.io/v1": 21,
+}
+_GROUPS: Final = {
+    "": 18000,
+    "apps": 17800,
+    "events.k8s.io": 17750,
+    "authentication.k8s.io": 17700,
+    "authorization.k8s.io": 17600,
+    "autoscaling": 17500,
+    "batch": 17400,
+    "certificates.k8s.io": 17300,
+    "networking.k8s.io": 17200,
+    "policy": 17100,
+    "rbac.authorization.k8s.io": 17000,
+    "storage.k8s.io": 16800,
+    "apiextensions.k8s.io": 16700,
+    "admissionregistration.k8s.io": 16700,
+    "scheduling.k8s.io": 16600,
+    "coordination.k8s.io": 16500,
+    "node.k8s.io": 16300,
+    "discovery.k8s.io": 16200,
+    "resource.k8s.io": 16200,
+    "flowcontrol.apiserver.k8s.io": 16100,
+}
+"""The built-in groups with the least priority of each."""
+
+
+class ApiServiceController(KeyedController[str]):
+    """
+    Makes those of built-in groups once, and keeps those of definitions; keys are names, `v1.example.com`.
+
+    State: _began, whether the first step was taken.
+    """
+
+    name = "kube-apiserver"
+    interests: frozenset[GroupResource] | None = frozenset({DEFINITIONS, API_SERVICES})
+
+    def __init__(self, pace: Pace) -> None:
+        super().__init__(pace)
+        self._began = False
+
+    def step(self, view: View, changes: Sequence[Change], now: float) -> Step:
+        """As any other's, after those of built-in groups in the first step."""
+        built_in = [] if self._began else [*_built_in(view)]
+        self._began = True
+        writes, wake = super().step(view, changes, now)
+        return Step([*built_in, *writes], wake)
+
+    def _observe(self, view: View, change: Change, now: float) -> None:
+        del view
+        states = [state.object for state in (change.new, change.old) if state is not None]
+        for name in _names(states) if change.group_resource == DEFINITIONS else (change.name,):
+            self._dirty.mark(name, now + self._pace.seconds(_REACTION_SECONDS))
+
+    def _sync(self, view: View, key: str, now: float) -> list[Write]:
+        del now
+        version, _, group = key.partition(".")
+        present = view.state.get(API_SERVICES, "", key)
+        if present is not None and (present["metadata"].get("labels") or {}).get(_MANAGED) != "true":
+            return []  # a user's, or that of a built-in group
+        if not _is_served(view, group, version):
+            return [] if present is None else [Write.of("delete", API_SERVICES, present)]
+        wanted = _new(group, version, _OF_DEFINITIONS, "true")
+        if present is None:
+            return [Write.of("create", API_SERVICES, wanted)]
+        if present["spec"] == wanted["spec"]:
+            return []
+        return [Write.of("update", API_SERVICES, {**present, "spec": wanted["spec"]})]
+
+
+def _built_in(view: View) -> Iterator[Write]:
+    for group, priority in _GROUPS.items():
+        for version in view.catalog.versions(group):
+            name = f"{group}/{version}" if group else version
+            priorities = priority, _VERSION_PRIORITIES.get(name, _VERSION_PRIORITY)
+            yield Write.of("create", API_SERVICES, _new(group, version, priorities, "onstart"))
+
+
+def _names(definitions: Sequence[Object]) -> set[str]:
+    return {
+        f"{version['name']}.{definition['spec']['group']}"
+        for definition in definitions
+        for version in definition["spec"]["versions"]
+    }
+
+
+def _is_served(view: View, group: str, version: str) -> bool:
+    return any(
+        each["name"] == version and each.get("served")
+        for definition in view.state.list(DEFINITIONS)
+        if definition["spec"]["group"] == group
+        for each in definition["spec"]["versions"]
+    )
+
+
+def _new(group: str, version: str, priorities: tuple[int, int], managed: str) -> dict[str, Any]:
+    least, own = priorities
+    return {
+        "apiVersion": "apiregistration.k8s.io/v1",
+        "kind": "APIService",
+        "metadata": {"name": f"{version}.{group}", "labels": {_MANAGED: managed}},
+        "spec": {
+            **({"group": group} if group else {}),
+            "version": version,
+            "groupPriorityMinimum": least,
+            "versionPriority": own,
+        },
+    }
