@@ -1,5 +1,5 @@
 """
-Checks the class attributes by which a type adds to its definition: an unknown name is refused.
+Checks the class attributes with which a type adds to its definition. An unknown name is refused.
 
 Otherwise it would silently be missing from the definition.
 """
@@ -39,13 +39,13 @@ _OR_YOURS: Final = "a constant of your own is in capitals, or a ClassVar"
 
 
 def has_status_subresource(cls: type[msgspec.Struct]) -> bool:
-    """Whether a kind has the status subresource: it has a status, and does not opt out."""
+    """Return whether a kind has the status subresource: it has a status, and does not opt out."""
     return "status" in cls.__struct_fields__ and bool(getattr(cls, "status_subresource", True))
 
 
 def check_attributes(cls: type[msgspec.Struct]) -> None:
     """
-    Check the attributes of a struct or a kind, and of its bases except for ours.
+    Check the attributes of a struct or a kind, and of its bases except our own.
 
     Raises: TypeError for an attribute without a meaning.
     """

@@ -1,8 +1,8 @@
 """
-metav1.Condition, and how a list of them changes: the time of a transition moves only when the status does.
+metav1.Condition, and changes of a list of conditions: the transition time changes only with the status.
 
-A list of conditions is a tuple with at most one condition per type. Every function returns a tuple: the given
-one if nothing changes, so `is` shows whether a status must be written.
+A list of conditions is a tuple with at most one condition per type. Every function returns a tuple. It
+returns the given tuple if nothing changes, so `is` shows whether a status must be written.
 Follows: apimachinery pkg/api/meta/conditions.go, differs: returns a new tuple; a second condition of the same
 type (a hand-edited status) is dropped.
 """
@@ -87,7 +87,7 @@ _C = TypeVar("_C", Condition, ForeignCondition)
 
 
 def find_condition(conditions: Sequence[_C], condition_type: str) -> _C | None:
-    """The first condition of the type, or None."""
+    """Return the first condition of the type, or None."""
     for condition in conditions:
         if condition.type == condition_type:
             return condition
@@ -95,27 +95,27 @@ def find_condition(conditions: Sequence[_C], condition_type: str) -> _C | None:
 
 
 def is_condition_true(conditions: Sequence[_C], condition_type: str) -> bool:
-    """Whether the condition exists and is True."""
+    """Return whether the condition exists and is True."""
     return is_condition(conditions, condition_type, TRUE)
 
 
 def is_condition_false(conditions: Sequence[_C], condition_type: str) -> bool:
-    """Whether the condition exists and is False; an absent one is neither true nor false."""
+    """Return whether the condition exists and is False. An absent one is neither true nor false."""
     return is_condition(conditions, condition_type, FALSE)
 
 
 def is_condition(conditions: Sequence[_C], condition_type: str, status: ConditionStatus) -> bool:
-    """Whether the condition exists and has this status."""
+    """Return whether the condition exists and has this status."""
     condition = find_condition(conditions, condition_type)
     return condition is not None and condition.status == status
 
 
 def set_condition(conditions: Conditions, condition: Condition, *, now: float) -> Conditions:
     """
-    Replace the condition of the same type, or append.
+    Replace the condition of the same type, or append the condition.
 
-    While the status stays the same, last_transition_time is that of the old condition; otherwise the given
-    time, or now if that is "".
+    While the status stays the same, last_transition_time is kept from the old condition. Otherwise it is the
+    given time, or now if that is "".
     Args: now in Unix seconds.
     """
     old = find_condition(conditions, condition.type)
@@ -129,7 +129,7 @@ def set_condition(conditions: Conditions, condition: Condition, *, now: float) -
 
 
 def remove_condition(conditions: Conditions, condition_type: str) -> Conditions:
-    """The conditions without those of the type."""
+    """Return the conditions without those of the type."""
     if find_condition(conditions, condition_type) is None:
         return conditions
     return tuple(condition for condition in conditions if condition.type != condition_type)

@@ -6,10 +6,10 @@ Converts objects of a kind between its versions.
         def from_previous(cls, old: SiteV1Beta1) -> Site: ...
         def to_previous(self) -> SiteV1Beta1: ...
 
-Two pure functions join a version and its previous one. A version without them has every field of the
-previous one, and objects pass unchanged. A conversion to a distant version goes through all versions between.
-Follows: controller-runtime pkg/conversion, differs: neighbours are joined, not all with one hub, so a version
-that is removed takes its functions along, and no other version changes.
+Two pure functions join a version and its previous one. A version without them has every field of the previous
+one, and objects pass unchanged. A conversion to a distant version goes through all versions between them.
+Follows: controller-runtime pkg/conversion, differs: neighbours are joined, not all with one hub, so when a
+version is removed, its functions are removed with it, and no other version changes.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _MAY_CHANGE: Final = ("labels", "annotations")
 
 
 class ConversionError(ValueError):
-    """An object cannot be converted. The message names it, and the field that does not fit."""
+    """An object cannot be converted. The message names the object, and the field that does not fit."""
 
 
 class Converter:
@@ -53,7 +53,7 @@ class Converter:
 
     def convert(self, obj: Document, api_version: str) -> Document:
         """
-        An object as another version has it; obj stays as it is.
+        Return an object as another version has it. obj does not change.
 
         Raises: ConversionError.
         """
@@ -66,7 +66,7 @@ class Converter:
         except ConversionError as error:
             raise ConversionError(f"{self.kind.resource.kind} {_name(obj)}: {error}") from error.__cause__
         except Exception as error:
-            # of a result that is not an object of its class
+            # The error comes from a result that is not an object of its class.
             raise ConversionError(f"{self.kind.resource.kind} {_name(obj)}: {_words(error)}") from error
         return obj
 
@@ -84,7 +84,7 @@ class Converter:
 
 
 def _words(error: BaseException) -> str:
-    """The text of an author's error, if it has one."""
+    """Return the text of an author's error, if it has one."""
     try:
         return f"{type(error).__name__}: {error}"
     except Exception:  # noqa: BLE001 - of a class that we do not know
@@ -96,9 +96,9 @@ Conversions = dict[str, Callable[[Sequence[Document], str], list[Document]]]
 
 def conversions_of(kinds: Iterable[type[Kind]]) -> Conversions:
     """
-    What a sandbox needs to convert these kinds without a webhook, by the names of their definitions.
+    Return what a sandbox needs to convert these kinds without a webhook, by the names of their definitions.
 
-    Each takes objects and an apiVersion; kinds whose versions no functions join are left out.
+    Each function takes objects and an apiVersion. Kinds whose versions no functions join are omitted.
     """
     converters = {kind.resource.group_resource: Converter(kind) for kind in kinds if is_converted(kind)}
     return {name: converter.convert_all for name, converter in converters.items()}
@@ -111,7 +111,7 @@ def _name(obj: Document) -> str:
 
 
 def _converted(obj: Document, source: type[Kind], target: type[Kind]) -> Document:
-    """An object in a neighbouring version."""
+    """Return an object in a neighbouring version."""
     newer = target if target.previous is source else source
     if not has_functions(newer):
         return {**obj, "apiVersion": target.resource.api_version}
@@ -142,7 +142,7 @@ def _document(obj: Kind) -> Document:
 
 
 def _without_inventions(document: Document, after: Kind, given: Document) -> Document:
-    """The object without default parts, such as a status, that the given object lacks."""
+    """Return the object without default parts, such as a status, that the given object lacks."""
     for field in fields_of(type(after)).values():
         if field.encode_name in document and field.encode_name not in given:
             is_made = field.default is msgspec.NODEFAULT and field.default_factory is not msgspec.NODEFAULT
@@ -154,9 +154,9 @@ def _without_inventions(document: Document, after: Kind, given: Document) -> Doc
 
 def _completed(kind: type[Kind], obj: Document) -> Kind | None:
     """
-    An object of a version; missing fields of a part get Go's zero values. None if a whole part is missing.
+    Return an object of a version. A part's missing fields get Go's zero values; None if a part is missing.
 
-    Pruning leaves such objects: there is nothing to convert. Parts of the same name stay.
+    Pruning leaves such objects, and they cannot be converted. Parts of the same name stay.
     Raises: ConversionError.
     """
     try:
@@ -184,7 +184,7 @@ def _decoded(kind: type[Kind], obj: Document) -> Kind:
 
 def _called(before: Kind, newer: type[Kind], target: type[Kind]) -> Kind:
     """
-    The result of an author's function.
+    Return the result of an author's function.
 
     Raises: ConversionError if it fails, returns another type, or changes what only the server may change.
     """
@@ -212,18 +212,18 @@ def _changed(before: ObjectMeta, after: ObjectMeta) -> Iterator[str]:
 def _metadata(
     given: Document, before: ObjectMeta, after: ObjectMeta, versions: tuple[type[Kind], type[Kind]]
 ) -> dict[str, Any]:
-    """The given metadata, with the labels and annotations of the result; annotations are a copy."""
+    """Return the given metadata, with the result's labels and annotations. Annotations are a copy."""
     metadata = dict(given)
     if after.labels != before.labels:
         metadata["labels"] = dict(after.labels)
-    # the functions need not pass on our own annotations
+    # The functions need not pass on our own annotations.
     own = {key for version in versions if (key := annotation_of(version)) in before.annotations}
     metadata["annotations"] = {**after.annotations, **{key: before.annotations[key] for key in own}}
     return metadata
 
 
 def _with_kept(kind: type[Kind], document: Document, text: str) -> Document:
-    """The object with every field that is kept for a version, except for those that do not fit."""
+    """Return the object with every field that is kept for a version, except those that do not fit."""
     for path, entry in kept_values(kind, text):
         fuller = brought_back(document, path, entry)
         if fuller is not None and _fits(kind, fuller):

@@ -2,12 +2,12 @@
 CustomResourceDefinitions generated from the types: bounds, formats, defaults and texts are written once, at
 the field.
 
-Follows: apiextensions.k8s.io/v1. A kind may add `printer_columns`, `scale`, `categories`, `crd_annotations`,
+Follows: apiextensions.k8s.io/v1. A kind can add `printer_columns`, `scale`, `categories`, `crd_annotations`,
 `selectable_fields` (names for field selectors, such as `spec.color`), `kept_fields` (see kept_fields.py), and
-`deprecation_warning` (the server sends the text with each answer); short names come from its resource. A
-field `status` makes the status subresource, unless `status_subresource = False`. Any struct may add
+`deprecation_warning` (the server sends the text with each answer). Short names come from its resource. A
+field `status` creates the status subresource, unless `status_subresource = False`. Any struct can add
 `crd_rules` and `crd_required` (fields that our own code can do without, as the server spells them).
-crd_schema.py makes the schema.
+crd_schema.py generates the schema.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class PrinterColumn:
     """Its head, in any letters: kubectl shows capitals."""
 
     type: str
-    """integer, number, string, boolean or date; a date is shown as an age."""
+    """integer, number, string, boolean or date. A date is shown as an age."""
 
     json_path: str
     """Such as `.spec.replicas`, or `.status.conditions[?(@.type=="Ready")].status`."""
@@ -49,7 +49,7 @@ class PrinterColumn:
     """Above 0 it shows with `-o wide` only."""
 
     format: str = ""
-    """A hint for those who show it: int32, int64, float, double, byte, date, date-time or password."""
+    """A hint for programs that show it: int32, int64, float, double, byte, date, date-time or password."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +71,7 @@ class WebhookService:
     """For a program outside of the cluster: `https://HOST:PORT`."""
 
     def client_config(self) -> dict[str, Any]:
-        """The webhook's clientConfig in a definition, without a CA."""
+        """Return the webhook's clientConfig in a definition, without a CA."""
         if self.url:
             return {"url": f"{self.url.rstrip('/')}{CONVERT_PATH}"}
         return {
@@ -81,11 +81,11 @@ class WebhookService:
 
 def custom_resource_definition(kind: type[Kind], webhook: WebhookService | None = None) -> dict[str, Any]:
     """
-    The CRD of one type, as apiextensions.k8s.io/v1 has it.
+    Return the CRD of one type, as in apiextensions.k8s.io/v1.
 
     Args: webhook is where versions are converted, if functions join any.
-    Raises: TypeError with the path of the part that no schema can express, and the fix; TypeError for a
-    class attribute that is not used.
+    Raises: TypeError with the path of the part that no schema can express, and the fix; TypeError for a class
+    attribute that is not used.
     """
     resource = kind.resource
     names: dict[str, Any] = {
@@ -114,10 +114,10 @@ def custom_resource_definition(kind: type[Kind], webhook: WebhookService | None 
 
 def _versions(kind: type[Kind]) -> list[dict[str, Any]]:
     """
-    The newest version, which is stored, and those before it, which are served with a warning.
+    Return the newest version, which is stored, and the earlier ones, which are served with a warning.
 
-    Raises: TypeError for one whose objects its successor cannot hold or read, where no function joins them:
-    the server copies no field over.
+    Raises: TypeError for a version whose objects its successor cannot hold or read, if no function joins
+    them: the server does not copy fields.
     """
     for version in versions_of(kind):
         if kept_fields(version) and not is_converted(kind):

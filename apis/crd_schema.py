@@ -1,9 +1,9 @@
 """
-Structural schemas generated from types, or a refusal; docs/types.md has a table of types and schemas.
+Generates structural schemas from types, or refuses to. docs/types.md has a table of types and schemas.
 
-The decoder accepts each object that the server accepts, as the server stores it, and the server each
+The decoder accepts each object that the server accepts, as the server stores it, and the server accepts each
 object that the decoder accepts. Only the server checks list types, CEL rules, `crd_required` and a Meta's
-extra_json_schema, and refuses whole numbers beyond 64 bits, which msgspec takes. Only the decoder checks
+extra_json_schema, and refuses whole numbers beyond 64 bits, which msgspec accepts. Only the decoder checks
 structs that ANY_FIELDS marks.
 Follows: apiextensions.k8s.io/v1 JSONSchemaProps. kube-openapi (pkg/validation) compares whole numbers with
 bounds as int64, so a bound that is not a small whole number becomes a CEL rule.
@@ -51,7 +51,7 @@ _WAYS_OUT: Final[Mapping[type[inspect.Type], str]] = {
     inspect.DecimalType: "write str with a pattern, or an int in a smaller unit",
 }
 UNOBSERVED: Final = {"observedGeneration": -1}
-"""The status of an object that no controller has seen: to kstatus an object without any is done."""
+"""The status of an object that no controller has seen. kstatus takes an object without any for done."""
 _NAMES: Final[Mapping[type, str]] = {bool: "boolean", int: "integer", str: "string"}
 
 
@@ -60,8 +60,8 @@ class _Place:
     """
     Where a type is used in a kind.
 
-    path is for people: `spec.tags[].x`; outer are the structs around it; told says whether defaults are in
-    the schema: not in a status, which no user writes, and not in metadata.
+    path is for people: `spec.tags[].x`. outer are the structs around it. told says whether defaults are in
+    the schema: they are not in a status, which no user writes, or in metadata.
     """
 
     path: str
@@ -77,7 +77,7 @@ class _Place:
 
 def object_schema(kind: type[Kind], *, defaults: bool = True) -> dict[str, Any]:
     """
-    The structural schema of a top-level type, with the three fields that every kind has first.
+    Return the structural schema of a top-level type, which begins with the three fields of every kind.
 
     Args: defaults = with the defaults that the server fills in; a kind of others has none of ours.
     Raises: TypeError with the path of the part that no schema can express, and the fix.
@@ -134,8 +134,8 @@ def _tag(info: inspect.StructType) -> dict[str, Any]:
 
 def _field(field: inspect.Field, annotation: Any, struct: _Place, *, demanded: bool) -> dict[str, Any]:
     """
-    The schema of a field. One that may be null is nullable only if null differs from leaving it out: without
-    a default, or with one that is not None.
+    Return the schema of a field. A field that may be null is nullable only if null differs from leaving it
+    out: without a default, or with a default that is not None.
     """
     is_top = len(struct.outer) == 1
     place = replace(
@@ -162,14 +162,14 @@ def _field(field: inspect.Field, annotation: Any, struct: _Place, *, demanded: b
 
 
 def default_of(field: inspect.Field) -> Any:
-    """The default of a field, also one made by a factory; NODEFAULT without any."""
+    """Return the default of a field, even one made by a factory; NODEFAULT if it has none."""
     if field.default_factory is not msgspec.NODEFAULT:
         return field.default_factory()
     return field.default
 
 
 def _says_something(default: Any) -> bool:
-    """Whether the server must fill in a default: not an empty text, list or map, false, null, or a struct."""
+    """Return whether the server must fill in a default: not an empty or false one, null, or a struct."""
     if isinstance(default, (bool, str, tuple, Mapping)) and not isinstance(default, Enum):
         return bool(default)
     return isinstance(default, (int, float, Enum, JSON))
@@ -193,7 +193,7 @@ def _check_has_default(default: Any, place: _Place, *, demanded: bool) -> None:
 
 
 def _without_inner(default: Any, schema: Mapping[str, Any]) -> Any:
-    """A struct's default without the parts that the server fills in from the defaults inside it."""
+    """Return a struct's default without the parts that the server fills in from defaults inside it."""
     parts = schema.get("properties")
     if not isinstance(default, dict) or parts is None:
         return default
@@ -227,19 +227,19 @@ def _takes_null(info: inspect.Type) -> bool:
 
 
 def _is_map(info: inspect.Type) -> bool:
-    """Whether a type is a map of strings, which decodes null as an empty map, as Go does."""
+    """Return whether a type is a map of strings, which decodes null as an empty map, as Go does."""
     bare = _bare(info)
     return isinstance(bare, inspect.CustomType) and bare.cls is FrozenMap
 
 
 def _element(info: inspect.Type, place: _Place) -> dict[str, Any]:
-    """The schema of a list's item or a map's value, where null differs from absence."""
+    """Return the schema of a list's item or a map's value, for which null differs from absence."""
     schema = _schema(info, place)
     return _nullable(schema, place) if _takes_null(info) else schema
 
 
 def _nullable(schema: dict[str, Any], place: _Place) -> dict[str, Any]:
-    """The schema with null allowed. The server accepts null for no enum, even if the enum lists it."""
+    """Return the schema with null allowed. Null does not fit an enum, even if the enum lists it."""
     if "enum" in schema:
         raise place.refusal("an enum cannot be null: write the default None, or a value that stands for it")
     return schema | {"nullable": True}
@@ -306,7 +306,7 @@ def _annotated(info: inspect.Metadata, place: _Place) -> dict[str, Any]:
 def _with_extra(
     schema: dict[str, Any], extra: dict[str, Any], bare: inspect.Type, place: _Place
 ) -> dict[str, Any]:
-    """A schema with an annotation's additions: rules are appended; a format must fit, "" removes it."""
+    """Add an annotation's parts to a schema: rules are appended; a format must fit, "" removes it."""
     kind = schema.get("type")
     if "x-kubernetes-map-type" in extra and kind != "object":
         raise place.refusal("MAP_ATOMIC is for a map or a struct: write LIST_ATOMIC for a list")
@@ -333,7 +333,7 @@ def _check_key(key: str, items: Mapping[str, Any], place: _Place) -> None:
 
 
 def _union(info: inspect.UnionType, place: _Place) -> dict[str, Any]:
-    """The schema of a union: `T | None` may be left out; the only other union is a number or a string."""
+    """Return a union's schema: `T | None` may be left out; else a union is a number or a string."""
     some = [part for part in info.types if part != _NULL]
     if len(some) == 1:
         return _schema(some[0], place)
@@ -375,7 +375,7 @@ def _scalar(info: inspect.Type, place: _Place) -> dict[str, Any]:
 
 
 def _integer(info: inspect.IntType) -> dict[str, Any]:
-    """The schema of an int: bounds within int32 make the format int32, which replaces int32's own bounds."""
+    """Return the schema of an int. Bounds within int32 give the format int32, which has its own bounds."""
     bounds = _bounds(info)
     low, high = bounds.get("minimum", -_EXACT), bounds.get("maximum", _EXACT)
     is_small = low >= _INT32[0] and high <= _INT32[1]
@@ -386,9 +386,9 @@ def _integer(info: inspect.IntType) -> dict[str, Any]:
 
 def _bounds(info: inspect.IntType | inspect.FloatType) -> dict[str, Any]:
     """
-    The limits of a number, and rules for limits that the server would not compute exactly.
+    Return the limits of a number, and rules for limits that the server would not compute exactly.
 
-    For instance, it takes 2147483647.0 for a multiple of 5.
+    For instance, it accepts 2147483647.0 as a multiple of 5.
     """
     schema: dict[str, Any] = {}
     rules = []
@@ -403,7 +403,7 @@ def _bounds(info: inspect.IntType | inspect.FloatType) -> dict[str, Any]:
 
 
 def _signed(info: inspect.IntType | inspect.FloatType) -> Iterator[tuple[str, str, float]]:
-    """The bounds; a whole number above 0 is at least 1."""
+    """Return the bounds. A whole number above 0 is at least 1."""
     step = 1 if isinstance(info, inspect.IntType) else 0
     for sign, name, bound, inward in (
         (">", "minimum", info.gt, step),

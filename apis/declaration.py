@@ -1,12 +1,12 @@
 """
-How a type is declared: class keywords give a kind's names once, and the rest follows.
+Declares a type: class keywords give a kind's names once, and everything else follows.
 
     class Greeting(Kind, group="example.org", version="v1"):     tag, apiVersion, URL, CRD names
         spec: GreetingSpec
 
-Two metaclasses, derived from msgspec's, do so when the class is made: a contradiction fails at import. They
-cost nothing when objects are decoded. Constructors check the types of their arguments under pytest and with
-`python -X dev`, and nowhere else.
+Two metaclasses, derived from msgspec's, do this when the class is created, so a contradiction fails at
+import. They cost nothing when objects are decoded. Constructors check the types of their arguments only under
+pytest and with `python -X dev`.
 Decision: A kind is declared once, in class keywords.
 """
 
@@ -39,7 +39,7 @@ _ACRONYMS: Final = {
 }
 _DNS_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _GROUP: Final = re.compile(rf"({_DNS_LABEL.pattern}(\.{_DNS_LABEL.pattern})*)?")
-# in lower case a DNS label, as the server checks it: postgresql of acid.zalan.do is a kind
+# In lower case this is a DNS label, as the server checks it: postgresql of acid.zalan.do is a kind.
 _KIND: Final = re.compile(r"[A-Za-z]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?")
 
 CHECKS_TYPES: Final = sys.flags.dev_mode or "PYTEST_VERSION" in os.environ
@@ -47,9 +47,9 @@ CHECKS_TYPES: Final = sys.flags.dev_mode or "PYTEST_VERSION" in os.environ
 
 def wire_name(name: str) -> str:
     """
-    A field's name on the wire: `pod_cidrs` is `podCIDRs`, as the API's conventions spell acronyms.
+    Return a field's name on the wire: `pod_cidrs` is `podCIDRs`, as the API's conventions spell acronyms.
 
-    All 896 fields of the built-in kinds of Kubernetes 1.36 follow it but `scaleIO` and a status's `Port`.
+    All 896 fields of the built-in kinds of Kubernetes 1.36 follow it, except `scaleIO` and a status's `Port`.
     """
     head, *tail = name.split("_")
     return head + "".join(_ACRONYMS.get(word) or word[:1].upper() + word[1:] for word in tail)
@@ -57,11 +57,11 @@ def wire_name(name: str) -> str:
 
 class StructType(msgspec.StructMeta):
     """
-    Makes types whose fields are given by name, frozen, and camelCase on the wire.
+    Creates types whose fields are given by name, frozen, and camelCase on the wire.
 
-    A default with content, such as a number, a boolean or a string, is sent even if the field was not set:
-    the server has no other way to know it. None, "", () and empty maps are left out.
-    The class keyword `omit_defaults=True` leaves all defaults out, `omit_defaults=False` none.
+    A default with content, such as a number, a boolean or a string, is sent even if the field was not set,
+    because the server has no other way to know it. None, "", () and empty maps are left out. The class
+    keyword `omit_defaults=True` leaves all defaults out, and `omit_defaults=False` leaves none out.
     """
 
     def __new__(
@@ -72,7 +72,7 @@ class StructType(msgspec.StructMeta):
             _send_defaults_with_content(namespace)
         made = super().__new__(mcls, name, bases, namespace, **{"frozen": True, "kw_only": True} | keywords)
         if made.__struct_config__.frozen:
-            # after the class is made: msgspec puts its own, which has no fix, in place of one in the body
+            # Do this after the class is created: msgspec replaces the body's methods by its own, with no fix.
             for change in ("__setattr__", "__delattr__"):
                 setattr(made, change, _refuse_change)
         return made
@@ -81,9 +81,9 @@ class StructType(msgspec.StructMeta):
 
         def __call__(cls, *args: Any, **fields: Any) -> Any:
             """
-            An object of the type.
+            Create an object of the type.
 
-            Raises: TypeError, which names a field that the type does not have, or whose value has the wrong
+            Raises: TypeError that names a field that the type does not have, or whose value has the wrong
             type.
             """
             known = fields_of(cls)
@@ -98,7 +98,7 @@ class StructType(msgspec.StructMeta):
 
 
 class KindType(StructType):
-    """Makes top-level types: the class keywords are the names of the kind and of its objects' place."""
+    """Creates top-level types. The class keywords are the names of the kind and of its objects' place."""
 
     def __new__(
         mcls,
@@ -128,7 +128,7 @@ class KindType(StructType):
         themselves, where these are not the names of the kind. previous is the same kind in its version before
         this one, which stays in the definition.
 
-        Raises: TypeError for names that are missing, given twice, or that no server takes.
+        Raises: TypeError for names that are missing, given twice, or that a server does not accept.
         """
         if any(isinstance(base, KindType) for base in bases):
             if group is None:
@@ -150,14 +150,14 @@ class KindType(StructType):
 
 
 def plural_of(kind: str) -> str:
-    """The English plural of a kind, in lower case: `policies`, `ingresses`, `foos`."""
+    """Return the English plural of a kind, in lower case: `policies`, `ingresses`, `foos`."""
     word = kind.lower()
     if re.search(r"[^aeiou]y$", word):
         return f"{word[:-1]}ies"
     return f"{word}es" if re.search(r"(s|x|z|ch|sh)$", word) else f"{word}s"
 
 
-# the built-in groups with a dot, without .k8s.io
+# These are the built-in groups with a dot, without .k8s.io.
 _BUILT_IN: Final = frozenset(
     {
         "admissionregistration",
@@ -185,21 +185,21 @@ _BUILT_IN: Final = frozenset(
 
 def is_built_in(group: str) -> bool:
     """
-    Whether a group is Kubernetes' own.
+    Return whether a group is Kubernetes' own.
 
-    Not every group of k8s.io is: gateway.networking.k8s.io holds custom kinds.
+    Not every group of k8s.io is Kubernetes' own: gateway.networking.k8s.io holds custom kinds.
     """
     return "." not in group or group.removesuffix(".k8s.io") in _BUILT_IN
 
 
 @cache  # msgspec reads the annotations again each time
 def fields_of(kind: type[msgspec.Struct]) -> dict[str, msgspec.structs.FieldInfo]:
-    """The fields of a type, by their names in Python."""
+    """Return the fields of a type, by their names in Python."""
     return {field.name: field for field in msgspec.structs.fields(kind)}
 
 
 def no_field(fields: Mapping[str, msgspec.structs.FieldInfo], name: str) -> str:
-    """A message that a type has no field of that name, with the nearest name."""
+    """Return a message that a type has no field of that name, with the nearest name."""
     by_wire = {field.encode_name: field.name for field in fields.values()}
     near = [by_wire[name]] if name in by_wire else get_close_matches(name, fields, 1)
     hint = f": did you mean {near[0]}?" if near else ""
@@ -208,7 +208,7 @@ def no_field(fields: Mapping[str, msgspec.structs.FieldInfo], name: str) -> str:
 
 def shown(obj: msgspec.Struct, masked: Mapping[str, Any] = MappingProxyType({})) -> str:
     """
-    A struct for people: the fields that were set, and the wire name where camelCase would mislead.
+    Show a struct for people: the fields that were set, and the wire name if camelCase would mislead.
 
     Args: masked has, by field name, what is shown in place of the value.
     """
@@ -236,20 +236,20 @@ def _refuse_change(obj: msgspec.Struct, name: str, _value: object = None) -> Non
 
 def _annotations(namespace: Mapping[str, Any]) -> dict[str, Any]:
     """
-    The annotations in the body of a class.
+    Return the annotations in the body of a class.
 
-    From Python 3.14 on a body has a function that makes them, without `from __future__ import annotations`.
+    From Python 3.14 on, a body has a function that creates them, even without the __future__ import.
     """
     if sys.version_info >= (3, 14) and "__annotations__" not in namespace:
         annotate = annotationlib.get_annotate_from_class_namespace(namespace)
         if annotate is not None:
-            # a name that does not exist yet stays a reference, which msgspec resolves later
+            # A name that does not exist yet stays a reference, which msgspec resolves later.
             return annotationlib.call_annotate_function(annotate, annotationlib.Format.FORWARDREF)
     return dict(namespace.get("__annotations__", {}))
 
 
 def _send_defaults_with_content(namespace: dict[str, Any]) -> None:
-    """Make defaults with content by a factory: msgspec never leaves those out."""
+    """Make defaults with content by a factory, because msgspec never leaves those out."""
     for name, annotation in _annotations(namespace).items():
         if "ClassVar" in str(annotation):
             continue
@@ -293,7 +293,7 @@ def _check_previous(name: str, resource: Resource, previous: Any) -> None:
 
 
 def _check_functions(name: str, namespace: Mapping[str, Any], previous: Any) -> None:
-    """Raises: TypeError for one of the two functions without the other, or without a version before."""
+    """Raises: TypeError for one of the two functions without the other, or without a previous version."""
     both = ("from_previous", "to_previous")
     if given := [function for function in both if function in namespace]:
         if previous is None:
@@ -350,13 +350,13 @@ def _check(type_name: str, field: msgspec.structs.FieldInfo, value: Any) -> None
 
 
 def _in_words(value: Any) -> str:
-    """A value for an error message, without the values of a map, such as a Secret's data."""
+    """Return a value for an error message, without the values of a map, such as a Secret's data."""
     return "" if isinstance(value, dict) else f": {value!r}"
 
 
 def checked(path: str, kind: Any, value: Any) -> Any:
     """
-    A value for the field at a path, as it would be decoded.
+    Return a value for the field at a path, as it would be decoded.
 
     Raises: TypeError with the path for a value that does not fit, and for a dict where a struct belongs.
     """
@@ -376,7 +376,7 @@ def _expected(kind: type, value: Any) -> str:
 
 
 def _refuse_dicts(path: str, value: Any, same: Any) -> None:
-    """Raises: TypeError for a dict in place of a struct: msgspec would accept it."""
+    """Raises: TypeError for a dict in place of a struct, which msgspec would accept."""
     if isinstance(same, msgspec.Struct) and same is not value:
         raise TypeError(f"{path}: {_expected(type(same), value)}")
     if isinstance(same, dict):
@@ -389,9 +389,9 @@ def _refuse_dicts(path: str, value: Any, same: Any) -> None:
 
 def _as_it_is(kind: Any, value: Any) -> Any:
     """
-    The hook of a check: unknown types are not converted from other values; a map's values are checked.
+    Return the hook of a check: unknown types are not converted from other values; a map's values are checked.
 
-    Raises: TypeError when value is not of that type.
+    Raises: TypeError if value is not of that type.
     """
     of = getattr(kind, "values_type", None)
     if not isinstance(value, kind):

@@ -1,9 +1,9 @@
 """
-Decoders of msgspec, each made by only one thread.
+Decoders of msgspec, each created by only one thread.
 
-The first use of a struct type makes msgspec's table of its fields, and puts it into the type before it is
-complete: a second thread that uses the type meanwhile reads memory that does not exist yet, and the process
-ends with a segmentation fault. So types meet msgspec here, under a lock; a complete table is only read.
+On the first use of a struct type, msgspec creates a table of its fields, and stores it in the type while it
+is incomplete. A second thread that uses the type then reads memory that does not exist yet: a segmentation
+fault. So types are given to msgspec here, under a lock. Reading a complete table is safe.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import msgspec
 T = TypeVar("T")
 Hook = Callable[[type, Any], Any]
 
-# reentrant: a name in an annotation is looked up under this lock, which may load a module
+# It is reentrant: a name in an annotation is looked up under this lock, which may load a module.
 _MAKING: Final = threading.RLock()
 
 
@@ -32,7 +32,7 @@ def decoder_of(
 ) -> msgspec.json.Decoder[Any]: ...
 def decoder_of(of: Any, dec_hook: Hook | None = None, *, strict: bool = True) -> msgspec.json.Decoder[Any]:
     """
-    A decoder of JSON, shared by all callers, as it holds no state.
+    Return a decoder of JSON, shared by all callers because it holds no state.
 
     Raises: TypeError for a type that msgspec refuses. Threads: any.
     """
@@ -56,7 +56,7 @@ def converted(value: Any, of: type[T], dec_hook: Hook | None = None) -> T: ...
 def converted(value: Any, of: Any, dec_hook: Hook | None = None) -> Any: ...
 def converted(value: Any, of: Any, dec_hook: Hook | None = None) -> Any:
     """
-    As msgspec.convert: the value as that type.
+    Return the value as that type, like msgspec.convert.
 
     Raises: TypeError as decoder_of, msgspec.ValidationError. Threads: any.
     """

@@ -1,4 +1,4 @@
-"""The duration of a field: `30d`, `1h30m`. Go's time.ParseDuration has no days, and takes fractions."""
+"""The duration of a field: `30d`, `1h30m`. Go's time.ParseDuration has no days, and accepts fractions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ The type of a field: days, hours, minutes and seconds in this order, each at mos
 
 
 def timedelta_of(duration: str) -> timedelta:
-    """The length of a `Duration`. Raises: ValueError for anything else, such as Go's `1.5h`."""
+    """Return the length of a `Duration`. Raises: ValueError for anything else, such as Go's `1.5h`."""
     parts = re.fullmatch(_FIELD, duration)
     if not parts or not duration:
         raise ValueError(

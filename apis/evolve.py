@@ -1,5 +1,5 @@
 """
-One nested change of an immutable object, in one call.
+Make one nested change of an immutable object, in one call.
 
     evolve(deployment, "spec.template.spec.containers[0].image", "nginx:2")
     evolve(greeting, 'metadata.labels["app.kubernetes.io/name"]', "greeter")
@@ -25,10 +25,10 @@ _STEP: Final = re.compile(
 
 def evolve(obj: T, path: str, value: Any) -> T:
     """
-    A copy of obj with a new value at a path; everything beside the path is shared.
+    Return a copy of obj with a new value at a path. Everything outside the path is shared.
 
-    Args: path holds field names as Python spells them, `[0]` for an entry of a list, `["key"]` for one of a
-    map, which need not exist yet. Lists and dicts in value become tuples and FrozenMaps.
+    Args: path holds field names as Python spells them, `[0]` for an entry of a list, and `["key"]` for an
+    entry of a map, which need not exist yet. Lists and dicts in value become tuples and FrozenMaps.
     Raises: ValueError for a path that leads nowhere; TypeError for a value that does not fit its field, such
     as a dict in place of a struct.
     """

@@ -1,7 +1,7 @@
 """
 Regular expressions that mean the same to Python, which decodes, and to Go, which validates.
 
-Only syntax with one meaning passes. `$` is not among it: in Python it also matches before a final newline.
+Only syntax with the same meaning in both passes. In Python, `$` also matches before a final newline.
 Follows: Go's regexp/syntax, with Perl flags as in regexp.MustCompile.
 """
 
@@ -31,20 +31,20 @@ _EDGES: Final = (r"\b", r"\B")
 _ANCHORS: Final = {r"\A": r"\A", r"\Z": "$"}
 _WAYS_OUT: Final = {
     "$": r"it also matches before a final newline in Python: write \Z",
-    r"\s": r"it takes other characters in Go: write a set, such as [ \t]",
-    r"\S": r"it takes other characters in Go: write a set, such as [^ \t]",
+    r"\s": r"it matches other characters in Go: write a set, such as [ \t]",
+    r"\S": r"it matches other characters in Go: write a set, such as [^ \t]",
     **dict.fromkeys(
         (*_LETTERS, *_EDGES),
-        "it knows more than ASCII in Python: begin the pattern with (?a), or write a set such as [0-9]",
+        "it matches more than ASCII in Python: begin the pattern with (?a), or write a set such as [0-9]",
     ),
 }
 
 
 def go_pattern(pattern: str) -> str:
     r"""
-    The same pattern for Go: `\Z` becomes `$`, and a leading `(?a)` is left out.
+    Return the same pattern for Go: `\Z` becomes `$`, and a leading `(?a)` is left out.
 
-    Raises: ValueError, which names the part that differs in meaning, and the fix.
+    Raises: ValueError that names the part that differs in meaning, and the fix.
     """
     rest = pattern.removeprefix(_ASCII)
     is_ascii = rest != pattern

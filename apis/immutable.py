@@ -1,5 +1,5 @@
 """
-Whether objects of a type can be changed: all readers of a cache share one object.
+Checks whether objects of a type can be changed: all readers of a cache share one object.
 
 The type's annotations decide, read once per type. A part that is not known to be immutable counts as mutable,
 and so does `msgspec.Raw`, which keeps the whole answer alive.
@@ -38,17 +38,17 @@ _PLAIN: Final = (
 @cache  # each informer calls it, and a Pod has many parts
 def mutable_parts(kind: type[msgspec.Struct]) -> tuple[str, ...]:
     """
-    The parts of a struct type that could be changed, as paths: `spec.tags` for a list there.
+    Return the parts of a struct type that could be changed, as paths: `spec.tags` for a list there.
 
-    Returns: () when they cannot: structs all the way are frozen, lists are tuples, maps are `FrozenMap` or
-    `MapOf`, parts without a shape are `JSON`.
+    Returns: () if they cannot: all structs are frozen, lists are tuples, maps are `FrozenMap` or `MapOf`, and
+    parts without a shape are `JSON`.
     """
-    # one call for the whole tree: a call for each struct would read the parts below again
+    # Make one call for the whole tree. A call for each struct would read the parts below again.
     return tuple(_parts(inspect.type_info(kind), "", frozenset()))
 
 
 def _struct_parts(info: inspect.StructType, path: str, outer: frozenset[type[Any]]) -> Iterator[str]:
-    """The mutable parts of a struct; outer = the structs around it, so that a recursive type has an end."""
+    """Yield the mutable parts of a struct; outer = the structs around it, which end a recursive type."""
     kind = info.cls
     if not kind.__struct_config__.frozen:
         yield path or kind.__name__

@@ -11,8 +11,8 @@ class JSON:
     """
     A part of an object without a declared shape: any JSON, null included.
 
-    `JSON({"a": [1]})` holds the value's compact text, with sorted keys: bytes of its own, never a slice that
-    keeps a whole list page alive. Values are equal when their texts are; 1 and 1.0 are not.
+    `JSON({"a": [1]})` holds the value's compact text, with sorted keys. The text has its own bytes, and is
+    never a slice that keeps a whole list page alive. Values are equal if their texts are; 1 and 1.0 are not.
 
     State: none that changes.
     """
@@ -28,7 +28,7 @@ class JSON:
         self._text: Final = msgspec.json.encode(value, order="sorted")
 
     def value(self) -> Any:
-        """A fresh dict, list or scalar, the caller's to change; decoded again at each call."""
+        """Return a new dict, list or scalar, which the caller may change. Every call decodes again."""
         return msgspec.json.decode(self._text)
 
     def __eq__(self, other: object) -> bool:

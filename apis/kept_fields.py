@@ -1,11 +1,11 @@
 """
-Keeps fields that another version lacks: an annotation holds them there.
+Keeps fields that another version lacks, in an annotation.
 
-A class names them: `kept_fields: ClassVar = ("spec.hosts",)`, spelled as on the wire. On the way, a value
-that the functions would not bring back goes into the annotation `GROUP/kept-VERSION`; on the way back it
-returns, unless the functions now make something else: then somebody has changed, in the other version,
-the field from which it is made, and that change wins. A client may write the annotation, too: what does not
-fit is left out, as if it did not exist.
+A class names them: `kept_fields: ClassVar = ("spec.hosts",)`, spelled as on the wire. In a conversion, a
+value that the functions would not bring back goes into the annotation `GROUP/kept-VERSION`. On the way back
+it returns, unless the functions now produce something else. In that case a client has changed, in the other
+version, the field from which it is made, and that change wins. A client can also write the annotation; a
+value that does not fit is left out, as if it did not exist.
 Follows: cluster-api util/conversion (MarshalData), differs: a change that was made meanwhile wins.
 """
 
@@ -26,20 +26,20 @@ _MADE, _IS = "made", "is"
 
 
 def annotation_of(kind: type[Kind]) -> str:
-    """The key of the annotation that keeps the fields of a version."""
+    """Return the key of the annotation that keeps the fields of a version."""
     return f"{kind.resource.group}/kept-{kind.resource.version}"
 
 
 def kept_fields(kind: type[Kind]) -> tuple[str, ...]:
-    """The paths that a version names."""
+    """Return the paths that a version names."""
     return tuple(getattr(kind, "kept_fields", ()))
 
 
 def put_away(kind: type[Kind], obj: Document, returned: Document) -> str:
     """
-    The annotation's value for an object of a version; "" if nothing has to be kept.
+    Return the annotation's value for an object of a version; "" if nothing has to be kept.
 
-    Args: returned = the object after the way to the other version and back, without help.
+    Args: returned = the object after the way to the other version and back, without the annotation.
     """
     kept: dict[str, Any] = {}
     for path in kept_fields(kind):
@@ -50,7 +50,7 @@ def put_away(kind: type[Kind], obj: Document, returned: Document) -> str:
 
 
 def kept_values(kind: type[Kind], text: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The paths that an annotation has, each with its entry."""
+    """Return the paths that an annotation has, each with its entry."""
     try:
         kept = json.loads(text)
     except (ValueError, RecursionError):
@@ -62,7 +62,7 @@ def kept_values(kind: type[Kind], text: str) -> Iterator[tuple[str, dict[str, An
 
 
 def brought_back(obj: Document, path: str, entry: dict[str, Any]) -> Document | None:
-    """An object with the kept value of a path; None if the functions now make something else there."""
+    """Return an object with the kept value of a path; None if the functions now produce another one."""
     if entry.get(_MADE) != _digest(_at(obj, path)):
         return None
     return _with(obj, path.split("."), entry.get(_IS, _ABSENT))

@@ -26,7 +26,7 @@ class SelectingStruct(APIStruct):
 
     def selector(self) -> Selector:
         """
-        The same for listers.
+        Return the same selector for listers.
 
         Raises: SelectorError for an operator, a key or a value that the server would refuse.
         """
@@ -40,7 +40,7 @@ class SelectingStruct(APIStruct):
 
     def matches(self, labels: Mapping[str, str]) -> bool:
         """
-        Whether an object with these labels is selected.
+        Return whether an object with these labels is selected.
 
         Raises: as selector.
         """

@@ -1,8 +1,8 @@
 """
-Parts of every object: metadata and owner references; and the two base classes of our typed views.
+Parts of every object: metadata and owner references. Also the two base classes of our typed views.
 
-A typed view holds the fields we own or read; unknown fields are skipped at decode time. Views are frozen all
-the way down: structs reject assignment, lists are tuples, maps are `FrozenMap` and `MapOf`.
+A typed view holds the fields that we own or read. Unknown fields are skipped when decoding. Views are
+completely frozen: structs reject assignment, lists are tuples, maps are `FrozenMap` and `MapOf`.
 Follows: apimachinery pkg/apis/meta/v1 (types.go, controller_ref.go).
 Decision: Typed views instead of dicts or generated models.
 """
@@ -144,7 +144,7 @@ class ObjectMeta(APIStruct, omit_defaults=True):
         return shown(self, _without_copy(self))
 
     def __rich_repr__(self) -> list[tuple[str, Any]]:
-        """The same for tracebacks that show locals."""
+        """Return the same for tracebacks that show locals."""
         return _rich(self, _without_copy(self))
 
 
@@ -189,7 +189,7 @@ class Kind(
     @classmethod
     def named(cls, name: Object | str, /, *, namespace: str = "", **fields: Any) -> Self:
         """
-        A new object of a name, or of the name and namespace of another object; the fields follow.
+        Return a new object of a name, or of the name and namespace of another object; the fields follow.
 
         Dicts and lists among the fields become the immutable maps and tuples of their types.
         """
@@ -204,7 +204,7 @@ class Kind(
         return shown(self, _masked(self))
 
     def __rich_repr__(self) -> list[tuple[str, Any]]:
-        """The same for tracebacks that show locals."""
+        """Return the same for tracebacks that show locals."""
         return _rich(self, _masked(self))
 
 
@@ -222,12 +222,12 @@ def _masked(obj: Kind) -> dict[str, Any]:
 
 
 def encodable(text: str) -> str:
-    """A string that JSON accepts: a broken character, such as from a subprocess, becomes an escape."""
+    """Return a string that JSON accepts: a broken character, as from a subprocess, becomes an escape."""
     return text.encode(errors="backslashreplace").decode()
 
 
 def frozen(value: Any) -> Any:
-    """Dicts as immutable maps and lists as tuples, all the way down; other values are kept."""
+    """Return dicts as immutable maps and lists as tuples, recursively. Other values are kept."""
     if isinstance(value, dict):
         entries = {key: frozen(each) for key, each in value.items()}
         return (FrozenMap if all(isinstance(each, str) for each in entries.values()) else MapOf)(entries)
@@ -245,7 +245,7 @@ class Object(Protocol):
 
 
 def controller_of(obj: Object) -> OwnerReference | None:
-    """The first owner reference with controller = true, or None."""
+    """Return the first owner reference with controller = true, or None."""
     for reference in obj.metadata.owner_references:
         if reference.controller:
             return reference
@@ -253,16 +253,16 @@ def controller_of(obj: Object) -> OwnerReference | None:
 
 
 def is_controlled_by(obj: Object, owner: Object) -> bool:
-    """Whether the controlling owner reference carries the owner's UID (its name is not compared)."""
+    """Return whether the controlling owner reference has the owner's UID. Names are not compared."""
     reference = controller_of(obj)
     return reference is not None and reference.uid == owner.metadata.uid
 
 
 def new_controller_ref(owner: Kind) -> OwnerReference:
     """
-    The owner reference that makes owner the controller of an object.
+    Return the owner reference that makes owner the controller of an object.
 
-    Raises: ValueError for an owner without a UID: the server would refuse the reference.
+    Raises: ValueError for an owner without a UID, because the server would refuse the reference.
     """
     if not owner.metadata.uid:
         what = f"{owner.resource.kind} {owner.metadata.name}"
@@ -279,10 +279,10 @@ def new_controller_ref(owner: Kind) -> OwnerReference:
 
 def decode_hook(kind: type, value: Any) -> Any:
     """
-    Build the types msgspec does not know: maps and `JSON`.
+    Build the types that msgspec does not know: maps and `JSON`.
 
-    Raises: TypeError or ValueError when a value does not fit; msgspec turns it into a ValidationError with
-    the path.
+    Raises: TypeError or ValueError if a value does not fit. msgspec turns it into a ValidationError with the
+    path.
     """
     if kind is FrozenMap and value.__class__ is dict:
         for entry in value.values():
@@ -293,8 +293,8 @@ def decode_hook(kind: type, value: Any) -> Any:
 
 
 def decode_hook_of_views(kind: type, value: Any) -> Any:
-    """The same without LAST_APPLIED, a copy of the object that kubectl keeps: a view would hold all of it."""
-    # no call of decode_hook: that costs an eighth of a first list, with four maps per object
+    """Return the same without LAST_APPLIED, kubectl's copy of the object: a view would hold all of it."""
+    # Do not call decode_hook here, which costs an eighth of a first list, with four maps per object.
     if kind is FrozenMap and value.__class__ is dict:
         if LAST_APPLIED in value:
             del value[LAST_APPLIED]
@@ -321,7 +321,7 @@ def _not_a_string(entry: object) -> TypeError:
 
 def encode_hook(value: Any) -> Any:
     """
-    What msgspec encodes in place of a `JSON`.
+    Return what msgspec encodes in place of a `JSON`.
 
     Raises: NotImplementedError for other types.
     """
@@ -331,7 +331,7 @@ def encode_hook(value: Any) -> Any:
 
 
 def _made_map(value: Any) -> FrozenMap:
-    """The map made from null, or from a map that msgspec.convert passes through."""
+    """Return the map made from null, or from a map that msgspec.convert passes through."""
     if value is None:
         return EMPTY_MAP
     if not isinstance(value, MapOf):
@@ -350,7 +350,7 @@ def _typed_map(kind: type[MapOf[Any]], value: Any) -> MapOf[Any]:
 
 @cache
 def _entries_of(kind: type[MapOf[Any]]) -> msgspec.json.Decoder[dict[str, Any]]:
-    """Encoding a map and decoding it by its type takes a third of the time of msgspec.convert."""
+    """Encode a map and decode it by its type, which takes a third of the time of msgspec.convert."""
     bounds = msgspec.Meta(min_length=kind.min_length, max_length=kind.max_length)
     values: Any = kind.values_type
     return decoder_of(Annotated[dict[str, values], bounds], decode_hook)

@@ -11,15 +11,15 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def made_once(make: F) -> F:
     """
-    Like functools.cache, which may give two concurrent threads different results. Threads: any.
+    Like functools.cache, which can give two concurrent threads different results. Threads: any.
 
-    make may be called twice anyway. Its arguments are positional, and hashable.
+    make may be called twice all the same. Its arguments are positional, and hashable.
     """
     made: dict[tuple[Hashable, ...], Any] = {}
 
     @wraps(make)
     def get(*key: Hashable) -> Any:
-        # setdefault is atomic: all threads get the first result
+        # setdefault is atomic, so all threads get the first result.
         return made[key] if key in made else made.setdefault(key, make(*key))
 
     return cast("F", get)

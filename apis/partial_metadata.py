@@ -1,10 +1,10 @@
 """
-Objects of a kind without anything but their metadata.
+Objects of a kind with only their metadata.
 
     secrets = manager.lister_for(PartialObjectMetadata[Secret])
 
-The server leaves the rest out, so neither the wire nor a cache has it; a type checker knows that there is no
-spec. To read a whole object, ask the server.
+The server sends only the metadata, so neither the network nor a cache carries anything else, and a type
+checker knows that there is no spec. To read a whole object, ask the server.
 Follows: apimachinery pkg/apis/meta/v1 (PartialObjectMetadata).
 """
 
@@ -25,15 +25,15 @@ META_KIND: Final = "PartialObjectMetadata"
 
 class PartialObjectMetadata(Kind, Generic[K], abstract=True):
     """
-    Only the metadata of a kind. `PartialObjectMetadata[Secret]` is the same type each time.
+    Only the metadata of a kind. `PartialObjectMetadata[Secret]` is the same type every time.
 
-    Fields: whole = the kind. resource is that of the kind, too; kind and api_version are those of the wire.
+    Fields: whole = the kind. resource is also the kind's; kind and api_version are those on the wire.
     """
 
     whole: ClassVar[type[Kind]]
 
     def __class_getitem__(cls, kind: type[Kind]) -> Any:
-        """The type for a kind."""
+        """Return the type for a kind."""
         return metadata_of(kind)
 
 

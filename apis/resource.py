@@ -1,4 +1,4 @@
-"""A kind's names on the wire: group, version, kind, plural, scope, and the URLs made of them."""
+"""A kind's names on the wire: group, version, kind, plural, scope, and the URLs built from them."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _SHOWN: Final = 100
 
 def path_segment_errors(text: str) -> str:
     """
-    Why a string cannot name an object, a namespace or a subresource in a path; "" = it can.
+    Return why a string cannot name an object, a namespace or a subresource in a path; "" = it can.
 
-    A gateway resolves `..`, and a server decodes `a%2Fb`: both would address another object.
+    A gateway resolves `..`, and a server decodes `a%2Fb`. Both would address another object.
     Follows: apimachinery pkg/api/validation/path/name.go.
     """
     if text in (".", ".."):
@@ -22,7 +22,7 @@ def path_segment_errors(text: str) -> str:
     return next((f"may not contain '{mark}'" for mark in "/%" if mark in text), "")
 
 
-# the names of objects recur: each is in at least three requests
+# The names of objects recur: each is in at least three requests.
 @lru_cache(maxsize=4096)
 def _segment(text: str) -> str:
     """Raises: ValueError."""
@@ -31,12 +31,12 @@ def _segment(text: str) -> str:
     return quote(text, safe="", errors="surrogatepass")
 
 
-# the subresources of a Namespace are not in the namespace
+# The subresources of a Namespace are not in the namespace.
 _IN_A_NAMESPACE: Final = re.compile(r"/(?:api|apis/[^/]+)/[^/]+/namespaces/([^/]+)/(?!(?:status|finalize)$).")
 
 
 def namespace_in(path: str) -> str:
-    """The namespace of the object at a URL path; "" for all namespaces, or a cluster-scoped object."""
+    """Return the namespace of the object at a URL path; "" for all namespaces, or a cluster-scoped object."""
     found = _IN_A_NAMESPACE.match(path)
     return found[1] if found else ""
 
@@ -73,7 +73,7 @@ class Resource(NamedTuple):
     """As in manifests."""
 
     namespaced: bool = True
-    """Whether its objects are in namespaces."""
+    """Whether the objects of the kind are in namespaces."""
 
     singular: str = ""
     """As people may type it."""
@@ -98,7 +98,7 @@ class Resource(NamedTuple):
 
     def path(self, *, namespace: str = "", name: str = "", subresource: str = "") -> str:
         """
-        The URL path of the collection, an object or a subresource.
+        Return the URL path of the collection, an object or a subresource.
 
         Args: namespace "" means all namespaces, or a cluster-scoped kind.
         Raises: ValueError for a string that would lead to another path.

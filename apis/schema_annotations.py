@@ -1,7 +1,7 @@
 """
-What a field's annotation says to the API server, beside its type: `Annotated[tuple[str, ...], LIST_SET]`.
+What a field's annotation says to the API server, besides its type: `Annotated[tuple[str, ...], LIST_SET]`.
 
-Several may share one annotation. Except for a default, the decoder knows nothing of them: only the server
+Several can share one annotation. Except for a default, the decoder knows nothing about them: only the server
 checks. crd_schema.py puts them into the schema; docs/types.md has the table.
 Follows: apiextensions.k8s.io/v1 JSONSchemaProps and ValidationRule; kube-openapi pkg/validation/strfmt.
 """
@@ -15,10 +15,10 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 
 MARK_OF_ANY_FIELDS: Final = "x-handloop-any-fields"
-"""In a Meta's extra_json_schema: the CRD leaves out the fields of the struct. In no CRD."""
+"""In a Meta's extra_json_schema, this makes the CRD leave out the fields of the struct. In no CRD."""
 
 MARK_OF_DEFAULT: Final = "x-handloop-server-default"
-"""There: the CRD has the default, whatever it is. In no CRD."""
+"""In the same place, this gives the CRD the default, whatever it is. In no CRD."""
 
 VALIDATIONS: Final = "x-kubernetes-validations"
 
@@ -27,7 +27,7 @@ TEXT_FORMATS: Final = (
     *("hostname", "ipv4", "ipv6", "isbn", "isbn10", "isbn13", "mac", "password", "rgbcolor", "ssn", "uri"),
     *("uuid", "uuid3", "uuid4", "uuid5", "k8s-short-name", "k8s-long-name"),
 )
-"""The formats of texts that a server checks, all but password."""
+"""The formats of texts that a server checks: all except password."""
 NUMBER_FORMATS: Final = ("int32", "int64", "float", "double")
 """Those of numbers, which nobody checks."""
 
@@ -40,26 +40,26 @@ class Rule:
     """
     A CEL expression that must be true: in `crd_rules` of a struct or kind, or by `rules` on a field.
 
-    Raises: TypeError for a rule without a message, or with a reason or a path that no server takes.
+    Raises: TypeError for a rule without a message, or with a reason or path that a server does not accept.
     """
 
     expression: str
-    """`self` is what has the rule, `oldSelf` what it was before an update."""
+    """`self` is the value that has the rule; `oldSelf` is the value before an update."""
 
     message: str = ""
-    """For the object's author. With message_expression: what is said when that fails."""
+    """The message for the object's author. With message_expression: the message if that fails."""
 
     message_expression: str = ""
-    """CEL that makes the message: `self.limit > 9 ? 'too many' : 'at most ten'`. It may not cost much."""
+    """CEL that returns the message: `self.limit > 9 ? 'too many' : 'at most ten'`. It must be cheap."""
 
     reason: Reason | None = None
-    """The machine's word in the refusal; FieldValueInvalid where none is given."""
+    """The machine-readable reason of the refusal; FieldValueInvalid if none is given."""
 
     field_path: str = ""
     """The field below that is to blame, such as `.replicas`."""
 
     optional_old_self: bool | None = None
-    """True evaluates a rule with oldSelf for new objects, too: there oldSelf is an optional."""
+    """True evaluates a rule with oldSelf for new objects too. In that case oldSelf is an optional."""
 
     def __post_init__(self) -> None:
         if not self.message and not self.message_expression:
@@ -70,7 +70,7 @@ class Rule:
             raise TypeError(f'field_path={self.field_path!r} begins with a dot: ".{self.field_path}"')
 
     def schema(self) -> dict[str, Any]:
-        """The rule as the server has it."""
+        """Return the rule as the server has it."""
         said = {
             "rule": self.expression,
             "message": self.message,
@@ -97,34 +97,34 @@ MAP_ATOMIC: Final = _says(x_kubernetes_map_type="atomic")
 
 ANY_FIELDS: Final = msgspec.Meta(extra_json_schema={MARK_OF_ANY_FIELDS: True})
 """
-The annotation of a struct whose fields are not in the CRD, such as a PodTemplateSpec, which is long there.
+The annotation of a struct whose fields are not in the CRD, for example a PodTemplateSpec, which is long.
 
-The server keeps all fields in it; the controller finds an object that does not fit the struct.
+The server keeps all fields in it. The controller detects an object that does not fit the struct.
 """
 
 SERVER_DEFAULT: Final = msgspec.Meta(extra_json_schema={MARK_OF_DEFAULT: True})
 """
-The annotation of a field whose default the server fills in although it says nothing: false, "", an empty list
-or map, a struct. With a struct the defaults inside it are filled in, too, where an author leaves it out.
+The annotation of a field whose default the server fills in although it is empty: false, "", an empty list or
+map, a struct. For a struct, the defaults inside it are also filled in if an author leaves it out.
 """
 
 NO_FORMAT: Final = _says(format="")
-"""The annotation of an int of any size: without it the schema says int64, or int32 where the bounds do."""
+"""The annotation of an int of any size. Without it the schema says int64, or int32 if the bounds do."""
 
 
 def list_map(*keys: str) -> msgspec.Meta:
-    """The annotation of a list whose entries have these fields as their key, also in merges."""
+    """Return the annotation of a list whose entries have these fields as their key, also in merges."""
     schema = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": list(keys)}
     return msgspec.Meta(extra_json_schema=schema)
 
 
 def rules(*given: Rule) -> msgspec.Meta:
-    """The annotation of a field of any type with rules of its own: `self` is the field's value."""
+    """Return the annotation of a field of any type with its own rules: `self` is the field's value."""
     return msgspec.Meta(extra_json_schema={VALIDATIONS: [rule.schema() for rule in given]})
 
 
 def property_counts(*, least: int | None = None, most: int | None = None) -> msgspec.Meta:
-    """The annotation of a struct of which so many fields must be given. A map has its bounds in its class."""
+    """Return the annotation of a struct with a required number of fields. A map has bounds in its class."""
     bounds = {"minProperties": least, "maxProperties": most}
     said = {name: bound for name, bound in bounds.items() if bound is not None}
     return msgspec.Meta(extra_json_schema=said)
@@ -132,9 +132,9 @@ def property_counts(*, least: int | None = None, most: int | None = None) -> msg
 
 def schema_format(name: str) -> msgspec.Meta:
     """
-    The annotation of a text or number with a format of the API: "cidr", "hostname", "uuid", "double".
+    Return the annotation of a text or number with a format of the API: "cidr", "hostname", "uuid", "double".
 
-    Raises: TypeError for a format that the server does not know: it would take everything.
+    Raises: TypeError for a format that the server does not know, because it would accept everything.
     """
     known = (*TEXT_FORMATS, *NUMBER_FORMATS)
     if name not in known:
@@ -149,5 +149,5 @@ DateTime = Annotated[str, schema_format("date-time")]
 """
 The type of a field with an RFC 3339 time, as `metav1.Time`: `parse_time` reads it, `format_time` writes it.
 
-As with Go, the server also takes a lower-case t and an offset such as +99:99, which a reader refuses.
+Like Go, the server also accepts a lower-case t and an offset such as +99:99, which a reader refuses.
 """

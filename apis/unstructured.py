@@ -35,9 +35,9 @@ class Unstructured(Kind, abstract=True):
     """
     The raw bytes of one object with its metadata decoded.
 
-    raw is the object as the server sent it, in bytes of its own (never a slice that keeps a whole list page
-    alive). An object with other metadata, as evolve and with_controller make it, keeps the raw bytes: content
-    and to_json put the two together.
+    raw is the object as the server sent it, in its own bytes (never a slice that keeps a whole list page
+    alive). If evolve or with_controller changes the metadata, the object keeps the raw bytes: content and
+    to_json combine the two.
     """
 
     raw: bytes = b""
@@ -47,24 +47,24 @@ class Unstructured(Kind, abstract=True):
         api_version: str, kind: str, *, plural: str = "", scope: Scope = "Namespaced"
     ) -> type[Unstructured]:
         """
-        The type of a kind, for clients and informers: the same one for the same names.
+        Return the type of a kind, for clients and informers. The same names give the same type.
 
         Args: api_version is `group/version`; plural "" = the English plural. `Discovery.kind` asks the server
         for plural and scope.
-        Raises: TypeError for names that no server takes.
+        Raises: TypeError for names that a server does not accept.
         """
         return _type_of(api_version, kind, plural, scope)
 
     @staticmethod
     def of_resource(resource: Resource) -> type[Unstructured]:
-        """The type of a resource."""
+        """Return the type of a resource."""
         scope: Scope = "Namespaced" if resource.namespaced else "Cluster"
         return _type_of(resource.api_version, resource.kind, resource.plural, scope)
 
     @classmethod
     def from_json(cls, raw: bytes) -> Self:
         """
-        Read an object of this kind; items of lists come without kind and apiVersion.
+        Read an object of this kind. Items of lists come without kind and apiVersion.
 
         Raises: ValueError for another kind, or for JSON that is not an object.
         """
@@ -78,7 +78,7 @@ class Unstructured(Kind, abstract=True):
         return cls(metadata=envelope.metadata, raw=bytes(raw))
 
     def content(self) -> dict[str, Any]:
-        """A fresh dict of the whole object, the caller's to change; decoded again at each call."""
+        """Return a new dict of the whole object, which the caller may change. Every call decodes again."""
         names = self.resource
         content: dict[str, Any] = (
             msgspec.json.decode(self.raw)
@@ -91,7 +91,7 @@ class Unstructured(Kind, abstract=True):
         return content
 
     def to_json(self) -> bytes:
-        """The whole object, as it is to be sent; raw itself if its metadata is unchanged."""
+        """Return the whole object, as it is to be sent; raw itself if its metadata is unchanged."""
         if self.raw and _envelope.decode(self.raw).metadata == self.metadata:
             return self.raw
         return msgspec.json.encode(self.content())
@@ -105,7 +105,7 @@ class Unstructured(Kind, abstract=True):
 
 
 def json_of(obj: Kind) -> bytes:
-    """An object as it will be sent. Raises: as to_json."""
+    """Return an object as it will be sent. Raises: as to_json."""
     if isinstance(obj, Unstructured):
         return obj.to_json()
     metadata = obj.metadata
@@ -114,20 +114,20 @@ def json_of(obj: Kind) -> bytes:
 
 def to_json(what: str, value: Any) -> bytes:
     """
-    A value as JSON.
+    Return a value as JSON.
 
-    Raises: ValueError naming what, and the field, for a text with half of a character: JSON has none.
+    Raises: ValueError that names the value and the field, for a text with a lone surrogate: JSON has none.
     """
     try:
         return _encode(value)
     except UnicodeEncodeError:
         where = next(_broken("", msgspec.to_builtins(value, enc_hook=encode_hook)), "")
         fix = "text.encode(errors='replace').decode() replaces it"
-        raise ValueError(f"{what}: {where} has half of a character, a lone surrogate: {fix}") from None
+        raise ValueError(f"{what}: {where} contains half of a character, a lone surrogate: {fix}") from None
 
 
 def _broken(path: str, value: Any) -> Iterator[str]:
-    """The places of texts that are not Unicode."""
+    """Yield the places of texts that are not Unicode."""
     if isinstance(value, dict):
         for key, each in value.items():
             yield from _broken(f"{path}.{key}".lstrip("."), each)
@@ -142,7 +142,7 @@ def _broken(path: str, value: Any) -> Iterator[str]:
 
 
 def _changed(sent: dict[str, Any], before: ObjectMeta, after: ObjectMeta) -> dict[str, Any]:
-    """Metadata as JSON with the fields that differ; those that ObjectMeta does not know stay."""
+    """Return metadata as JSON with the fields that differ. Fields unknown to ObjectMeta stay."""
     said = msgspec.json.decode(_encode(after))
     for field in msgspec.structs.fields(ObjectMeta):
         if getattr(before, field.name) != getattr(after, field.name):

@@ -1,4 +1,4 @@
-"""The versions of a kind: each class names the one before it, and two functions may join them."""
+"""The versions of a kind. Each class names its previous version, and two functions can join them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ S = TypeVar("S", bound=msgspec.Struct)
 
 
 def versions_of(kind: type[Kind]) -> list[type[Kind]]:
-    """The versions of a kind, the newest first."""
+    """Return the versions of a kind, the newest first."""
     found: list[type[Kind]] = []
     version: type[Kind] | None = kind
     while version is not None:
@@ -24,18 +24,18 @@ def versions_of(kind: type[Kind]) -> list[type[Kind]]:
 
 
 def has_functions(kind: type[Kind]) -> bool:
-    """Whether functions join a version with the one before it."""
+    """Return whether functions join a version with the previous one."""
     return "from_previous" in vars(kind)
 
 
 def is_converted(kind: type[Kind]) -> bool:
-    """Whether functions join any versions of a kind: then a webhook has to convert its objects."""
+    """Return whether functions join any versions of a kind, so that a webhook must convert its objects."""
     return any(has_functions(version) for version in versions_of(kind))
 
 
 def same_fields(obj: msgspec.Struct, of: type[S], /, **changes: Any) -> S:
     """
-    A struct of another type, with the fields that both have, by their names on the wire.
+    Return a struct of another type, with the fields that both have, by their names on the wire.
 
     Args: changes are the fields with other values.
     Raises: msgspec.ValidationError for a value that does not fit its field there; TypeError for a field that

@@ -1,8 +1,8 @@
 """
-What Go has in place of a missing field: "", 0, false, an empty list or object.
+Go's values for a missing field: "", 0, false, an empty list or object.
 
-A server converts objects that lack required fields: it removes what an applier no longer sends, and looks
-at the rest in every version of which somebody owns a part (structured-merge-diff, merge/update.go, prune).
+A server converts objects that lack required fields: it removes what an applier no longer sends, and checks
+the others in every version of which somebody owns a part (structured-merge-diff, merge/update.go).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _ZEROS: Final[Mapping[str, Any]] = {"string": "", "integer": 0, "number": 0, "bo
 
 
 def completed(value: Any, schema: Mapping[str, Any]) -> Any:
-    """A value with a zero for each required field that it lacks; value is not changed."""
+    """Return a value with a zero for each required field that it lacks. value is not changed."""
     if isinstance(value, dict):
         parts: Mapping[str, Any] = schema.get("properties") or {}
         others: Mapping[str, Any] = schema.get("additionalProperties") or {}

@@ -1,4 +1,4 @@
-"""Our permissions and our identity, as the server sees them."""
+"""Our permissions and our identity, as the server reports them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BEARER_REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews"
 
 
 class Permission(NamedTuple):
-    """One thing a program wants to do. namespace "" means everywhere, or a cluster-scoped resource."""
+    """An action that a program wants to take. namespace "" means everywhere, or a cluster-scoped one."""
 
     verb: str
     resource: Resource
@@ -36,7 +36,7 @@ class Permission(NamedTuple):
 
 
 class AccessAnswer(msgspec.Struct, frozen=True, rename="camel"):
-    """The server's decision. denied is stronger than not allowed; reason may explain the decision."""
+    """The server's decision. denied is stronger than not allowed; reason can explain the decision."""
 
     allowed: bool = False
     denied: bool = False
@@ -76,7 +76,7 @@ class _SelfReview(msgspec.Struct, frozen=True):
 
 def check_access(rest: RESTClient, permission: Permission) -> AccessAnswer:
     """
-    Whether we have a permission (SelfSubjectAccessReview, which every user may make).
+    Return whether we have a permission (SelfSubjectAccessReview, which every user may create).
 
     Raises: APIError, TransportError, DecodeError.
     """
@@ -97,7 +97,7 @@ def check_access(rest: RESTClient, permission: Permission) -> AccessAnswer:
 
 def who_am_i(rest: RESTClient) -> Identity | None:
     """
-    Our own identity; None if the server does not report it (before 1.28, or forbidden).
+    Return our own identity; None if the server does not report it (before 1.28, or forbidden).
 
     Raises: APIError, TransportError, DecodeError.
     """
@@ -109,7 +109,7 @@ def who_am_i(rest: RESTClient) -> Identity | None:
 
 def whose_token(rest: RESTClient, token: str) -> Identity | None:
     """
-    The identity of a token's bearer; None when the server does not accept the token (TokenReview).
+    Return the identity of a token's owner; None if the server does not accept the token (TokenReview).
 
     Raises: APIError, TransportError, DecodeError.
     """
@@ -119,7 +119,7 @@ def whose_token(rest: RESTClient, token: str) -> Identity | None:
 
 def check_path_access(rest: RESTClient, identity: Identity, path: str) -> AccessAnswer:
     """
-    Whether a user may get a path that is not a resource, such as `/metrics` (SubjectAccessReview).
+    Return whether a user may get a path that is not a resource, such as `/metrics` (SubjectAccessReview).
 
     Raises: APIError, TransportError, DecodeError.
     """

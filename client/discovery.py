@@ -22,7 +22,7 @@ A = TypeVar("A")
 
 
 class Version(msgspec.Struct, frozen=True, rename="camel"):
-    """The server's version; git_version is the usual form, such as `v1.36.3`."""
+    """The server's version. git_version is the usual form, such as `v1.36.3`."""
 
     major: str = ""
     minor: str = ""
@@ -54,12 +54,12 @@ class GroupResources(msgspec.Struct, frozen=True):
     resources: tuple[ServedResource, ...] = ()
 
     def find(self, plural: str, subresource: str = "") -> ServedResource | None:
-        """The resource or subresource of that name, or None."""
+        """Return the resource or subresource of that name, or None."""
         name = f"{plural}/{subresource}" if subresource else plural
         return next((resource for resource in self.resources if resource.name == name), None)
 
     def subresources(self, plural: str) -> frozenset[str]:
-        """The names of a resource's subresources, such as status and scale."""
+        """Return the names of a resource's subresources, such as status and scale."""
         names = (resource.name.partition("/") for resource in self.resources)
         return frozenset(subresource for name, _, subresource in names if name == plural and subresource)
 
@@ -80,7 +80,7 @@ class _Groups(msgspec.Struct, frozen=True):
 
 class Discovery:
     """
-    Asks a server about itself. Threads: any. It caches nothing: a server's resources change with its CRDs.
+    Asks a server about itself. Threads: any. Nothing is cached, because resources change with CRDs.
 
     Every method raises APIError, TransportError, and DecodeError for an invalid answer.
     """
@@ -89,16 +89,16 @@ class Discovery:
         self._rest = rest
 
     def version(self) -> Version:
-        """The server's version."""
+        """Return the server's version."""
         return self._get("/version", Version)
 
     def resources(self, group: str, version: str) -> GroupResources | None:
-        """The resources of a group in a version; None when the group does not serve that version."""
+        """Return the resources of a group in a version; None if the group does not serve that version."""
         root = f"/apis/{quote(group, safe='')}" if group else "/api"
         return self._get_or_none(f"{root}/{quote(version, safe='')}", GroupResources)
 
     def versions(self, group: str) -> tuple[str, ...]:
-        """The versions a named group serves, the preferred one first; () when it does not exist."""
+        """Return the versions that a named group serves, preferred first; () if the group does not exist."""
         found = self._get_or_none(f"/apis/{quote(group, safe='')}", _Group)
         if found is None:
             return ()
@@ -106,15 +106,15 @@ class Discovery:
         return tuple(dict.fromkeys(name for name in names if name))
 
     def groups(self) -> dict[str, str]:
-        """The preferred version of each named group."""
+        """Return the preferred version of each named group."""
         return {group.name: group.preferred_version.version for group in self._get("/apis", _Groups).groups}
 
     def nearest(self, resource: Resource) -> str:
         """
-        `things.m.example.com/v1`: the served resource with the most similar name.
+        Return the served resource with the most similar name, such as `things.m.example.com/v1`.
 
-        It has the same name in a similar group, or a similar name in the same group and version.
-        "" = none exists, or the server does not answer.
+        It has the same name in a similar group, or a similar name in the same group and version. "" = none
+        exists, or the server does not answer.
         """
         try:
             return self._nearest(resource)
@@ -137,9 +137,9 @@ class Discovery:
 
     def kind(self, api_version: str, kind: str) -> type[Unstructured]:
         """
-        The untyped form of a kind, with the plural and scope from the server.
+        Return the untyped form of a kind, with the plural and scope from the server.
 
-        Raises: LookupError when the server has no such kind.
+        Raises: LookupError if the server does not have the kind.
         """
         group, _, version = api_version.rpartition("/")
         served = self.resources(group, version)
@@ -150,24 +150,24 @@ class Discovery:
         raise LookupError(f"the server has no kind {kind} in {api_version}")
 
     def withholds(self, resource: Resource) -> bool:
-        """Whether the CRD has the version with served: false; False without the right to read CRDs."""
+        """Return whether the CRD has the version, but does not serve it; False if we may not read CRDs."""
         versions = self._definition(resource).get("spec", {}).get("versions", ())
         return any(one["name"] == resource.version and not one["served"] for one in versions)
 
     def stored_versions(self, resource: Resource) -> tuple[str, ...]:
-        """The versions in which the CRD's objects may be stored; () without the right to read CRDs."""
+        """Return the versions in which the CRD's objects may be stored; () if we may not read CRDs."""
         return tuple(self._definition(resource).get("status", {}).get("storedVersions") or ())
 
     def conversion_strategy(self, resource: Resource) -> str:
-        """The CRD's strategy, `None` or `Webhook`; "" without the right to read CRDs."""
+        """Return the CRD's conversion strategy, `None` or `Webhook`; "" if we may not read CRDs."""
         spec = self._definition(resource).get("spec")
         return "" if spec is None else str((spec.get("conversion") or {}).get("strategy") or "None")
 
     def storage_version(self, resource: Resource, storage_version_hash: str) -> str:
         """
-        The version in which the server stores, by the hash that it gives for a resource.
+        Return the version in which the server stores, found by the hash that it publishes for a resource.
 
-        Asks for nothing if that is the version of `resource` itself. "" = the server gives no hash, or does
+        No request is sent if that is the version of `resource` itself. "" = the server gives no hash, or does
         not serve that version.
         Follows: apiserver pkg/endpoints/discovery/storageversionhash.go.
         """
@@ -197,6 +197,6 @@ class Discovery:
 
 
 def storage_hash(resource: Resource) -> str:
-    """The hash in discovery of a resource whose objects are stored in this version."""
+    """Return the hash in discovery of a resource whose objects are stored in this version."""
     text = f"{resource.group}/{resource.version}/{resource.kind}"
     return base64.b64encode(hashlib.sha256(text.encode()).digest()[:8]).decode()

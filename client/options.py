@@ -11,7 +11,7 @@ from handloop.client.decoding.sieve import Sieve
 
 
 class ListOptions(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """Parameters of a list or watch; a field at its default is not sent."""
+    """Parameters of a list or watch. A field at its default is not sent."""
 
     label_selector: str = ""
     """Such as `app=web,tier!=cache`."""
@@ -42,8 +42,8 @@ class ListOptions(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
     shard_selector: str = ""
     """
-    A server without the feature ShardedListAndWatch ignores it; a list with it has a remainingItemCount
-    that counts the objects of all shards.
+    A server without the feature ShardedListAndWatch ignores it. A list with it has a remainingItemCount that
+    counts the objects of all shards.
     """
 
     sieve: Sieve | None = None
@@ -53,7 +53,7 @@ class ListOptions(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """Not sent: decodes most objects in part."""
 
     def query(self, *, watch: bool = False) -> dict[str, str]:
-        """The query parameters, in the order the server documents them."""
+        """Return the query parameters, in the order in which the server documents them."""
         pairs = {
             "labelSelector": self.label_selector,
             "fieldSelector": self.field_selector,

@@ -1,10 +1,10 @@
 """
-Reads what a server publishes about a kind in OpenAPI v3: its schema, and the served subresources.
+Reads what a server publishes about a kind in OpenAPI v3: its schema, and its subresources.
 
-Every account may read it (system:discovery). A document is one group and version: that of the core group has
-1 MB and more, so only the requested part is decoded, and the document is not kept.
-Follows: kube-openapi pkg/handler3; the server answers for a definition as soon as it has published it, a
-moment after the definition was changed.
+Every account may read it (system:discovery). One document covers one group and version. The core group's
+document has 1 MB or more, so only the requested part is decoded, and the document is not kept.
+Follows: kube-openapi pkg/handler3; the server answers for a definition once it has published that, a moment
+after the definition was changed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _KIND: Final = "x-kubernetes-group-version-kind"
 
 
 class PublishedKind(NamedTuple):
-    """A kind as the server has it; its schema is resolved as deep as the one that it is compared with."""
+    """A kind as the server has it. Its schema is resolved as deep as the schema that it is compared with."""
 
     schema: Schema
     subresources: frozenset[str]
@@ -64,17 +64,17 @@ class PublishedSchemas:
         """
         Request a group and version.
 
-        Raises: APIError, NoKindMatch where nothing is published; TransportError; DecodeError. Blocks: for
-        a request.
+        Raises: APIError, NoKindMatch if nothing is published; TransportError; DecodeError. Blocks: for a
+        request.
         """
         place = f"apis/{group}/{version}" if group else f"api/{version}"
         return cls(client.get_raw(f"/openapi/v3/{place}"))
 
     def find(self, resource: Resource, like: Schema) -> PublishedKind | None:
         """
-        A kind, None if the document lacks it.
+        Return a kind, or None if the document lacks it.
 
-        Args: like is a schema: fields that like lacks are named, and not resolved.
+        Args: like is a schema: fields that like lacks are named, but not resolved.
         """
         for name in self._raw:
             if name.rpartition(".")[2] == resource.kind and self._is(self._schema(name), resource):
@@ -100,15 +100,15 @@ class PublishedSchemas:
 
     def _resolved(self, schema: Schema, like: Schema, above: tuple[str, ...]) -> Schema:
         """
-        A schema in the form of a definition: with references resolved, and without the server's additions.
+        Return a schema in the form of a definition: references resolved, the server's additions removed.
 
-        Args: above are the schemas around this one: a recursive schema becomes an open one there.
+        Args: above are the schemas around this one, at which a recursive schema becomes an open one.
         """
         whole = {key: value for key, value in schema.items() if key != "$ref"}
         if name := _reference(schema):
             whole.pop("allOf", None)
             referred = self._schema(name)
-            # a part of a built-in kind without a schema, such as a RawExtension, holds anything
+            # A part of a built-in kind without a schema, such as a RawExtension, can hold anything.
             is_open = name in above or (
                 referred.get("type", "object") == "object" and not _has_shape(referred)
             )
@@ -132,7 +132,7 @@ class PublishedSchemas:
 
 
 def _reference(schema: Schema) -> str:
-    """The name that a schema refers to, directly or as the only item of allOf; "" = none."""
+    """Return the name that a schema refers to, directly or as the only item of allOf; "" = none."""
     parts: Sequence[Schema] = schema.get("allOf") or ()
     only = parts[0] if len(parts) == 1 else {}
     return str(schema.get("$ref") or only.get("$ref", "")).removeprefix(_COMPONENTS)

@@ -1,8 +1,8 @@
 """
-Reports on requests, to the log and to metrics.
+Reports requests to the log and to metrics.
 
-The log: -v 6 shows a line, 7 headers, 8 cut bodies, 9 whole bodies; credentials never. The level is
-checked before a line is made, so that unwanted lines cost nothing. The names of the metrics are
+The log: -v 6 shows a line, 7 headers, 8 cut bodies, 9 whole bodies, and never credentials. The level is
+checked before a line is built, so that unwanted lines cost nothing. The metrics have the names of
 controller-runtime's `rest_client_*` series; `method` and `verb` are both the HTTP method, as there.
 """
 
@@ -23,16 +23,16 @@ BODIES: Final = 8
 WHOLE_BODIES: Final = 9
 _CUT_BYTES: Final = 1024
 _SAID_WARNINGS: Final = 1000
-# RFC 9110's predecessor: 299 AGENT "TEXT", separated by commas
+# The format is that of RFC 9110's predecessor: 299 AGENT "TEXT", separated by commas.
 _WARNING: Final = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
 _ESCAPED: Final = re.compile(r"\\(.)")
 _SECRET_FIELDS: Final = ("authorization", "proxy-authorization")
-# paths whose bodies are secret: Secrets, and service account tokens
+# The bodies of these paths are secret: Secrets, and service account tokens.
 _SECRET_PATHS: Final = ("/secrets", "/token")
 
 
 class _Verbosity:
-    """State: level, written by set_verbosity, read by every request."""
+    """State: level, written by set_verbosity, and read by every request."""
 
     level = 0
 
@@ -43,7 +43,7 @@ def set_verbosity(level: int) -> None:
 
 
 def enabled(level: int) -> bool:
-    """Whether lines of this level are wanted."""
+    """Return whether lines of this level are wanted."""
     return _Verbosity.level >= level
 
 
@@ -72,7 +72,7 @@ def log_body(what: str, path: str, body: bytes) -> None:
 
 
 def masked(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Header fields for a log: credentials keep their scheme only."""
+    """Return header fields for a log. Of credentials only the scheme is shown."""
     return {
         name: f"{value.partition(' ')[0]} <masked>" if name.lower() in _SECRET_FIELDS else value
         for name, value in headers
@@ -91,7 +91,7 @@ class ServerWarnings:
         self._said: dict[str, None] = {}
 
     def hear(self, answer: Mapping[str, str], resource: str) -> None:
-        """Args: answer holds the header fields; `Warning` may hold several texts."""
+        """Args: answer holds the header fields. `Warning` can hold several texts."""
         for quoted in _WARNING.findall(answer.get("Warning", "")):
             text = _ESCAPED.sub(r"\1", quoted)
             with self._lock:
@@ -104,13 +104,13 @@ class ServerWarnings:
 
 
 class RequestMetrics:
-    """A listener that ignores all reports. Threads: called from any, outside locks; must be quick."""
+    """A listener that ignores all reports. Threads: any calls it, without locks; it must be quick."""
 
     def request_total(self, *, code: str, method: str, host: str) -> None:
-        """An attempt ended: code is the HTTP status, or `<error>` when there was no answer."""
+        """An attempt ended. code is the HTTP status, or `<error>` if there was no answer."""
 
     def request_duration(self, *, verb: str, host: str, seconds: float) -> None:
-        """The seconds from an attempt's start to the end of the answer, or of its head for a watch."""
+        """The seconds from an attempt's start to the end of the answer, or to the end of a watch's head."""
 
     def request_size(self, *, verb: str, host: str, size: int) -> None:
         """Bytes of a request's body."""

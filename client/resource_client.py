@@ -2,7 +2,7 @@
 Create, read, change, delete and watch the objects of one kind.
 
 Follows: client-go's typed clients (gentype/type.go), differs: list returns one page; a page or event with an
-object that does not fit its type still delivers the others.
+object that does not fit its type still delivers the other objects.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from handloop.client.errors import InvalidName
 from handloop.client.options import ListOptions
 from handloop.client.rest_client import Call, RESTClient
 
-# JSON allows these characters in strings; in YAML some are errors, and others end a line
+# JSON allows these characters in strings. In YAML some of them are errors, and others end a line.
 _NOT_YAML: Final = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 
 T = TypeVar("T", bound=Object)
@@ -53,7 +53,7 @@ _TYPE: Final = decoder_of(_Type)
 
 
 class PatchType(StrEnum):
-    """The kind of a patch; values are the media types. Custom resources do not take STRATEGIC."""
+    """The kind of a patch. The values are media types. Custom resources do not accept STRATEGIC."""
 
     MERGE = "application/merge-patch+json"
     JSON = "application/json-patch+json"
@@ -65,11 +65,11 @@ class Client(RESTClient):
     """One API server: a RESTClient that knows kinds. Threads: any."""
 
     def resource(self, kind: type[K]) -> ResourceClient[K]:
-        """The objects of a typed kind."""
+        """Return the objects of a typed kind."""
         return ResourceClient(self, codec_of(kind))
 
     def for_resource(self, resource: Resource) -> ResourceClient[Unstructured]:
-        """The objects of a kind without a typed view."""
+        """Return the objects of a kind without a typed view."""
         return self.resource(Unstructured.of_resource(resource))
 
     def discovery(self) -> Discovery:
@@ -78,7 +78,7 @@ class Client(RESTClient):
 
     def version(self) -> Version:
         """
-        The server's version.
+        Return the server's version.
 
         Raises: APIError, TransportError, DecodeError.
         """
@@ -86,7 +86,7 @@ class Client(RESTClient):
 
     def get_raw(self, path: str) -> bytes:
         """
-        The body at a path, such as `/readyz`.
+        Return the body at a path, such as `/readyz`.
 
         Raises: APIError, TransportError.
         """
@@ -97,14 +97,14 @@ class ResourceClient(Generic[T]):
     """
     The objects of one kind, in all namespaces.
 
-    Every method raises APIError if the server refuses, TransportError when there is no answer (for a write
-    with outcome_unknown: look before repeating it), DecodeError when the answer is not an object of the kind.
-    A request for one object of a namespaced kind without a namespace is a ValueError, and is not sent.
-    Methods block until the answer arrives, at most 30 s an attempt. Threads: any.
+    Every method raises APIError if the server refuses, TransportError if there is no answer (for a write with
+    outcome_unknown: read the object before repeating it), and DecodeError if the answer is not an object of
+    the kind. A request for one object of a namespaced kind without a namespace raises ValueError, and is not
+    sent. Methods block until the answer arrives, for at most 30 s per attempt. Threads: any.
     """
 
     def __init__(self, rest: RESTClient, codec: Codec[T], *, timeout_seconds: float | None = None) -> None:
-        """Args: timeout_seconds bounds each attempt of a request, None = the transport's own 30 s."""
+        """Args: timeout_seconds limits each attempt of a request, None = the transport's own 30 s."""
         self._rest = rest
         self._codec = codec
         self._timeout_seconds = timeout_seconds
@@ -113,7 +113,7 @@ class ResourceClient(Generic[T]):
         return f"<ResourceClient of {self.kind}>"
 
     def within(self, timeout_seconds: float) -> ResourceClient[T]:
-        """The same objects; an attempt of a request takes at most timeout_seconds. Watches do not change."""
+        """Return a client whose attempts take at most timeout_seconds each. Watches do not change."""
         return ResourceClient(self._rest, self._codec, timeout_seconds=timeout_seconds)
 
     @property
@@ -124,7 +124,7 @@ class ResourceClient(Generic[T]):
     def create(
         self, obj: T, *, namespace: str = "", field_manager: str | None = None, dry_run: bool = False
     ) -> T:
-        """Create an object; namespace "" takes the object's own. Returns the stored object."""
+        """Create an object. namespace "" takes the object's own. Returns the stored object."""
         namespace = namespace or obj.metadata.namespace
         query = _write_query(field_manager, dry_run=dry_run)
         body = self._codec.encode(obj)
@@ -138,7 +138,7 @@ class ResourceClient(Generic[T]):
 
     def get(self, name: str, *, namespace: str = "", subresource: str = "") -> T | Unstructured:
         """
-        The object from the server; a NotFound when there is none.
+        Return the object from the server. Raises NotFound if it does not exist.
 
         A subresource of another kind is an Unstructured: of `scale` a Scale.
         """
@@ -150,7 +150,7 @@ class ResourceClient(Generic[T]):
         return self._codec_for(options).pages.decode(response.body, options.sieve)
 
     def watch(self, namespace: str = "", *, options: ListOptions = ListOptions()) -> WatchStream[T]:  # noqa: B008 - frozen
-        """Open a watch; close it when done. No request is repeated, even if the server asks for it."""
+        """Open a watch. Close it when done. No request is repeated, even if the server asks for it."""
         stream = self._rest.open(self._call("watch", "GET", namespace, query=options.query(watch=True)))
         return WatchStream(stream, self._codec_for(options).events(options.sieve), clock=self._rest.clock)
 
@@ -158,15 +158,15 @@ class ResourceClient(Generic[T]):
         """
         Replace an object.
 
-        A resource version in obj makes it conditional: a Conflict when the object has changed since.
-        Raises: TypeError for a partial view: the server would erase all fields that it does not hold.
+        A resource version in obj makes the update conditional: a Conflict if the object has changed since.
+        Raises: TypeError for a partial view, because the server would erase all fields that it does not hold.
         """
         _refuse_partial(obj, "update")
         return self._put(obj, "", field_manager, dry_run=dry_run)
 
     def update_status(self, obj: T, *, field_manager: str | None = None, dry_run: bool = False) -> T:
         """
-        Replace an object's status; everything else in obj but its name and version is ignored.
+        Replace an object's status. Everything else in obj is ignored, except its name and version.
 
         Raises: as update.
         """
@@ -216,7 +216,7 @@ class ResourceClient(Generic[T]):
         """
         Change parts of an object. A subresource of another kind is an Unstructured: of `scale` a Scale.
 
-        Args: patch is any JSON value (a dict, or a list for JSON), or bytes that are sent unchanged; force
+        Args: patch is any JSON value (a dict, or a list for JSON), or bytes that are sent unchanged. force
         takes over other managers' fields (APPLY only, which also needs a field_manager).
         """
         query = _write_query(field_manager, dry_run=dry_run)
@@ -240,9 +240,9 @@ class ResourceClient(Generic[T]):
         dry_run: bool = False,
     ) -> None:
         """
-        Delete an object; with finalizers the deletion only begins.
+        Delete an object. If it has finalizers, the deletion only begins.
 
-        Args: uid and resource_version are preconditions: a Conflict when the object has others.
+        Args: uid and resource_version are preconditions: a Conflict if the object has others.
         propagation_policy is Background, Foreground or Orphan.
         """
         preconditions = {"uid": uid, "resourceVersion": resource_version}
@@ -255,7 +255,7 @@ class ResourceClient(Generic[T]):
         }
         given = {key: value for key, value in options.items() if value is not None}
         body = msgspec.json.encode({"kind": "DeleteOptions", "apiVersion": "v1", **given}) if given else None
-        # a server reads it only from the body; Call.writes reads it here
+        # A server reads it only from the body. Call.writes reads it here.
         query = _write_query(None, dry_run=dry_run)
         self._rest.send(self._call("delete", "DELETE", namespace, _named(name), query=query, body=body))
 
@@ -277,7 +277,7 @@ class ResourceClient(Generic[T]):
         return self._codec.decode(self._rest.send(call).body)
 
     def _answer(self, call: Call) -> T | Unstructured:
-        """The object, or the server's answer about a subresource. The write was done, whatever that is."""
+        """Return the object, or the server's answer about a subresource. The write was done in any case."""
         body = self._rest.send(call).body
         if call.subresource in ("", "status"):
             return self._codec.decode(body)
@@ -319,7 +319,7 @@ class ResourceClient(Generic[T]):
             namespace=namespace if resource.namespaced else "",
             name=name,
             timeout_seconds=self._timeout_seconds,
-            # the answer to a write also shows which others write (HotLoops)
+            # The answer to a write also shows which other clients write (HotLoops).
             drop_managed_fields=method == "GET" and not self._codec.keeps_managed_fields,
         )
 
@@ -330,7 +330,7 @@ def _write_query(field_manager: str | None, *, dry_run: bool) -> dict[str, str]:
 
 
 def _readable_as_yaml(body: bytes) -> bytes:
-    """The same JSON, for a server that reads it as YAML, as it does with an apply."""
+    """Return the same JSON, for a server that reads it as YAML, as it does for an apply."""
     if body.isascii() and b"\x7f" not in body:
         return body
     return _NOT_YAML.sub(lambda found: f"\\u{ord(found[0]):04x}", body.decode()).encode()
@@ -345,7 +345,7 @@ def _refuse_partial(obj: Object, verb: str) -> None:
 
 
 def _named(name: str) -> str:
-    """A name that addresses one object: an empty one would address the whole collection, also in a delete."""
+    """Check a name that addresses one object. An empty name would address the whole collection."""
     if not name:
         raise ValueError("an object's name must not be empty")
     return name
@@ -355,10 +355,10 @@ class Codec(Generic[T]):
     """
     How a resource client encodes and decodes the objects of a kind.
 
-    Args: encode makes an object's JSON, item reads it. page reads a whole list page at once, block whole
-    lines of a watch; without them each object is read by itself. keeps_managed_fields: its objects have them.
-    wire has the names of the objects themselves, which are requested; None = those of the resource.
-    Threads: any; decoders of msgspec keep no state. A decoder of events is for one watch.
+    Args: encode returns an object's JSON, and item reads it. page reads a whole list page at once, and block
+    whole lines of a watch; without them each object is read separately. keeps_managed_fields: the objects
+    have them. wire has the names of the requested objects; None = those of the resource.
+    Threads: any, because msgspec's decoders keep no state. A decoder of events is for one watch.
     """
 
     def __init__(
@@ -381,7 +381,7 @@ class Codec(Generic[T]):
         self._block = block
 
     def accept(self, verb: str) -> dict[str, str]:
-        """The header that asks for the objects in this form."""
+        """Return the header that asks for the objects in this form."""
         if self._wire is self.resource:
             return {}
         kind = f"{self._wire.kind}List" if verb == "list" else self._wire.kind
@@ -397,12 +397,12 @@ class Codec(Generic[T]):
         return read(self._item, body, f"not a {self.resource.kind}")
 
     def events(self, sieve: Sieve | None = None) -> EventDecoder[T]:
-        """A decoder of watch events, for one watch."""
+        """Return a decoder of watch events, for one watch."""
         return EventDecoder(self._wire, self._item, self._block, sieve=sieve)
 
 
 def codec_of(kind: type[K]) -> Codec[K]:
-    """The codec of a typed view; or of an Unstructured, whose objects each keep their own bytes."""
+    """Return the codec of a typed view, or of an Unstructured, whose objects each keep their own bytes."""
     if issubclass(kind, Unstructured):
         untyped: Codec[Any] = Codec(kind.resource, json_of, kind.from_json, keeps_managed_fields=True)
         return untyped

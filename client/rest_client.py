@@ -1,8 +1,8 @@
 """
-A request to the API server from end to end: rate limit, attempt, waiting as the server asks, error, metrics.
+Sends a request to the API server: rate limit, attempt, the server's requested wait, error, metrics.
 
 It knows the API's rules, but no kinds. Each request also records whether the server answers. Several
-components may wait for an unreachable server, each backing off by itself for up to half a minute: the first
+components can wait for an unreachable server, each backing off separately for up to half a minute: the first
 answered request ends the wait of all of them. Threads: any.
 """
 
@@ -98,7 +98,7 @@ class Call(NamedTuple):
 
     @property
     def writes(self) -> bool:
-        """Whether an accepted request changes something: neither a read nor a dry run."""
+        """Return whether an accepted request changes something: it is neither a read nor a dry run."""
         return not self.read and "dryRun" not in self.query
 
 
@@ -111,11 +111,11 @@ class RESTClient:
     Sends calls over a transport.
 
     Args: qps and burst limit our own requests, 0 = no limit; opening a watch is not counted. stop cancels
-    waits (a Retry-After, the rate limit): pass the event that stops the program. A component that must
-    outlive it uses `client.until(its_own_event)`. reachability counts answered and lost requests; clients of
-    one server may share it. drop_managed_fields=False requests managedFields even if nobody reads them.
+    waits (a Retry-After, the rate limit): pass the event that stops the program. A component that outlives it
+    uses `client.until(its_own_event)`. reachability counts answered and lost requests; clients of one server
+    can share it. drop_managed_fields=False requests managedFields even if nobody reads them.
 
-    State: _whole_objects is set for good once a server has refused to leave managedFields out.
+    State: _whole_objects is set permanently once a server has refused to leave managedFields out.
     """
 
     def __init__(
@@ -142,7 +142,7 @@ class RESTClient:
         self._stop: Callable[[], threading.Event] = lambda: stop or never
         self._warnings = ServerWarnings()
         self._patience_seconds = math.inf
-        # an event, so that copies of this client share it
+        # This is an event, so that copies of this client share it.
         self._whole_objects = threading.Event()
         if not drop_managed_fields:
             self._whole_objects.set()
@@ -158,11 +158,11 @@ class RESTClient:
         self, stop: threading.Event | Callable[[], threading.Event], *, patience_seconds: float | None = None
     ) -> Self:
         """
-        The same client, with the same rate limit, whose waits end when stop is set.
+        Return the same client, with the same rate limit, whose waits end when stop is set.
 
-        Args: stop may be a function that returns the event for each wait, on its thread. patience_seconds
-        limits the total wait of a request: if the server asks for more, its answer is raised. None = as
-        before.
+        Args: stop can be a function that returns the event for each wait, called on the waiting thread.
+        patience_seconds limits the total wait of a request: if the server asks for a longer wait, its answer
+        is raised. None = as before.
         """
         client = copy(self)
         client._stop = stop if callable(stop) else lambda: stop  # noqa: SLF001 - of our own class
@@ -172,10 +172,10 @@ class RESTClient:
 
     def telling(self, on_write: OnWrite) -> Self:
         """
-        The same client, with the same rate limit, which also calls on_write with each accepted write.
+        Return the same client, with the same rate limit, which also calls on_write for each accepted write.
 
         Args: on_write is called on the writing thread before the write returns, and must not raise. It is not
-        called for a dry run, nor for a write without a complete answer.
+        called for a dry run, or for a write without a complete answer.
         """
         client = copy(self)
         before = self._on_write
@@ -189,7 +189,7 @@ class RESTClient:
         return client
 
     def wrap(self, wrapper: Callable[[Transport], Transport]) -> Self:
-        """The same client, with the same rate limit, over the transport that wrapper makes."""
+        """Return the same client, with the same rate limit, over the transport that wrapper returns."""
         client = copy(self)
         client._transport = wrapper(self._transport)  # noqa: SLF001 - of our own class
         return client
@@ -215,7 +215,7 @@ class RESTClient:
                     raise
                 patience -= wait
                 code = str(error.code) if isinstance(error, APIError) else _NO_ANSWER
-                # logged at a lower level: the server did not ask for this wait, which takes up to ten seconds
+                # Log this at a lower level: the server did not ask for this wait of up to ten seconds.
                 level = 2 if isinstance(error, TransportError) else 4
                 log.debug("Waiting before a retry", v=level, request=call.path, seconds=wait, err=str(error))
                 if self.clock.sleep(wait, self._stop()):
@@ -229,16 +229,16 @@ class RESTClient:
 
     def open(self, call: Call) -> Stream:
         """
-        An open stream whose status is not a failure.
+        Return an open stream, after checking that its status is not a failure.
 
-        This call does not wait: its caller has its own back-off, and can be stopped during that.
+        This call does not wait, because its caller has its own back-off, and can be stopped during it.
 
         Raises: APIError, TransportError.
         """
         return self._as_served(call, self._open)
 
     def _as_served(self, call: Call, send: Callable[[Call], A]) -> A:
-        """Send a call; after a 406, which may be about drop_managed_fields, retry and continue without it."""
+        """Send a call. After a 406, which may be about drop_managed_fields, retry and continue without it."""
         if self._whole_objects.is_set():
             call = call._replace(drop_managed_fields=False)
         try:
@@ -273,7 +273,7 @@ class RESTClient:
         return response
 
     def _traced(self, call: Call, headers: dict[str, str]) -> Response:
-        """An attempt, with a span of its own if its thread is in a span: lists for caches are in none."""
+        """Make one attempt, with its own span if the thread is in a span; lists for caches are in none."""
         server = urlsplit(str(getattr(self._transport, "host", "")))
         facts: dict[str, str | int] = {
             "http.request.method": call.method,
@@ -354,14 +354,14 @@ class RESTClient:
 
 
 def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
-    """The server's Retry-After in seconds, None without one that is a whole number."""
+    """Return the server's Retry-After in seconds; None if it is missing or not a whole number."""
     text = headers.get("Retry-After", "").strip()
     return float(text) if _SECONDS.fullmatch(text) else None
 
 
 def wait_before_retry(error: APIError | TransportError, *, read: bool, uniform: float) -> float | None:
     """
-    Seconds to wait before sending the request again, None to give up.
+    Return the seconds to wait before sending the request again, None to give up.
 
     Args: read = the request changes nothing; uniform, in [0, 1), spreads clients that got the same answer.
     """
@@ -376,20 +376,20 @@ def wait_before_retry(error: APIError | TransportError, *, read: bool, uniform: 
 
 
 def _facts_of(call: Call) -> dict[str, str]:
-    """The facts of a request for the live page: the kind, and the holder in a write of a lease."""
+    """Return facts about a request for the live page: the kind, and the holder in a write of a lease."""
     holder = _HOLDER.search(call.body or b"") if call.kind == "Lease" else None
     return {"kind": call.kind} | ({"holder": holder[1].decode()} if holder else {})
 
 
 @cache
 def default_user_agent() -> str:
-    """The User-Agent of this installation."""
+    """Return the User-Agent of this installation."""
     python = f"{sys.version_info.major}.{sys.version_info.minor}"
     return f"handloop/{_version()} ({sys.platform}) python/{python}"
 
 
 def _version() -> str:
-    # imported here because this import costs more than everything else in the module
+    # This is imported here because the import costs more than everything else in the module.
     from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415
 
     try:
@@ -400,7 +400,7 @@ def _version() -> str:
 
 class Reachability:
     """
-    Whether one server answers.
+    Tracks whether one server answers.
 
     State, under _changed: _lost = the newest request had no answer; _returns = how often it came back.
     Threads: any.
@@ -430,10 +430,10 @@ class Reachability:
         """
         Wait for the next return of the server.
 
-        Args: seen = the result of lost() for the failed request: a return since then counts. None = only
-        a future one counts.
-        Returns: False when the time has passed or stop is set.
-        Blocks: until then; after setting stop, call wake().
+        Args: seen = the result of lost() for the failed request: a return since then counts. None = only a
+        future return counts.
+        Returns: False if the time has passed or stop is set.
+        Blocks: until then. After setting stop, call wake().
         """
         give_up_at = self._clock.now() + seconds
         with self._changed:

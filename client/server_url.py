@@ -1,9 +1,9 @@
 """
 Addresses of servers and proxies: checks them, shows them without secrets, finds the proxy for a server.
 
-Follows, for proxies: golang.org/x/net/http/httpproxy: loopback is never proxied, NO_PROXY takes names,
-.suffixes, *.suffixes, addresses, networks such as 10.0.0.0/8, and each but the last with a port. An entry
-that is none of these excludes nothing.
+Follows, for proxies: golang.org/x/net/http/httpproxy: loopback is never proxied; NO_PROXY accepts names,
+.suffixes, *.suffixes, addresses, and networks such as 10.0.0.0/8. All except networks can have a port. Any
+other entry excludes nothing.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _HOST_AND_PORT: Final = re.compile(r"(\[[\w.:%]*\]|[\w.-]*)(:\d*)?")
 
 def server_url(server: str, tls: TLSOptions) -> str:
     """
-    A server as `scheme://host:port/path`; without a scheme https if TLS is configured in any way, else http.
+    Return a server as `scheme://host:port/path`; without a scheme, https if TLS is configured, else http.
 
-    Raises: ConfigError for anything that is not such a URL.
+    Raises: ConfigError for anything that is not a server's URL.
     """
     secure = bool(tls.ca or tls.ca_file or tls.key_pair or tls.insecure_skip_verify)
     text = server if "://" in server else f"{'https' if secure else 'http'}://{server}"
@@ -45,22 +45,22 @@ def server_url(server: str, tls: TLSOptions) -> str:
 
 def shown_server(url: str) -> str:
     """
-    A URL for messages, whether usable or not: `scheme://host:port`, with `...` for doubtful parts.
+    Return a URL for messages, whether usable or not: `scheme://host:port`, with `...` for doubtful parts.
 
-    All other parts may be secrets: user name, password, query, and the path, as the sandbox's.
+    All other parts can be secrets: user name, password, query, and the path, as in the sandbox's URL.
     """
     scheme, separator, rest = url.partition("://")
     if not separator or not _SCHEME.fullmatch(scheme):
         scheme, separator, rest = "", "", url
     authority = _PATH.split(rest, maxsplit=1)[0]
     host = authority.rpartition("@")[2]
-    # a password with a slash in it makes the user name look like the host
+    # A password that contains a slash makes the user name look like the host.
     in_doubt = "@" in rest[len(authority) :] or not _HOST_AND_PORT.fullmatch(host)
     return f"{scheme}{separator}{'...' if in_doubt else host}"
 
 
 def _flaw(url: str) -> str:
-    """Why a URL is unusable as a server's, in words that show nothing of it; "" = it is usable."""
+    """Return why a URL is unusable as a server's, without quoting it; "" = it is usable."""
     if flaw := proxy_flaw(url):
         return flaw
     parts = urlsplit(url)
@@ -70,7 +70,7 @@ def _flaw(url: str) -> str:
 
 
 def proxy_flaw(url: str) -> str:
-    """Why a URL is unusable as a proxy's, which may hold a user name and a password; "" = it is usable."""
+    """Return why a URL is unusable as a proxy's, which may hold user name and password; "" = usable."""
     try:
         parts = urlsplit(url)
         usable = parts.hostname and parts.port != 0 and url.isprintable()
@@ -88,7 +88,7 @@ def proxy_flaw(url: str) -> str:
 
 
 def proxy_from_environment(server: str, environ: Mapping[str, str]) -> str:
-    """The proxy for server that the environment names, "" for none."""
+    """Return the proxy that the environment names for server, "" for none."""
     url = urlsplit(server)
     name = f"{url.scheme}_proxy"
     proxy = environ.get(name.upper()) or environ.get(name) or ""
@@ -123,7 +123,7 @@ def _excludes(entry: str, host: str, ip: _Address | None, port: str) -> bool:
 
 
 def _address(text: str) -> _Address | None:
-    """An IPv4 or IPv6 address; an IPv4-mapped IPv6 address counts as IPv4."""
+    """Return an IPv4 or IPv6 address. An IPv4-mapped IPv6 address counts as IPv4."""
     try:
         ip = ipaddress.ip_address(text)
     except ValueError:
@@ -133,7 +133,7 @@ def _address(text: str) -> _Address | None:
 
 def _network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
     address, _, bits = text.partition("/")
-    # Go does not accept 10.0.0.0/255.0.0.0 as a network
+    # Go does not accept 10.0.0.0/255.0.0.0 as a network.
     if (found := _address(address)) is None or not bits.isdecimal():
         return None
     mapped = ":" in address and isinstance(found, ipaddress.IPv4Address)

@@ -1,8 +1,8 @@
 """
 The seam between the client and the network: requests in, bytes out.
 
-HTTPTransport speaks HTTP/1.1 to one server; the sandbox offers another Transport that never leaves the
-process. This module knows no kinds and no JSON, obeys no Retry-After, and follows no redirect.
+HTTPTransport speaks HTTP/1.1 to one server. The sandbox offers another Transport that never leaves the
+process. This module knows no kinds and no JSON, ignores Retry-After, and follows no redirect.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ class Transport(Protocol):
         send_seconds: float = math.inf,
     ) -> Response:
         """
-        Send a request and read its whole answer, of any status.
+        Send a request and read its whole answer, with any status.
 
-        Args: path is percent-encoded, query is not; timeout_seconds bounds the whole request, None = default.
+        Args: path is percent-encoded, query is not; timeout_seconds limits the whole request, None = default.
         send_seconds limits only the sending, not the wait for the answer.
-        Raises: TransportError; with outcome_unknown for a write that may have reached the server.
-        Blocks: until the answer is complete, at most timeout_seconds.
+        Raises: TransportError, with outcome_unknown for a write that may have reached the server.
+        Blocks: until the answer is complete, for at most timeout_seconds.
         """
 
     def stream(
@@ -79,7 +79,7 @@ class Transport(Protocol):
 
 
 class ForwardingTransport:
-    """A Transport that passes everything on to another; a base for observers. Threads: any."""
+    """A Transport that passes everything to another one; a base for observers. Threads: any."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
@@ -109,11 +109,11 @@ class ForwardingTransport:
 
 class _Request(NamedTuple):
     """
-    One request as it goes out, without credentials.
+    One request as it is sent, without credentials.
 
-    path is for messages: the target's without the path of the configured server, which may be a secret.
-    deadline is when the answer must be complete (monotonic); send_by when the request must be sent, by
-    the transport's clock; infinity = only the deadline matters.
+    path is for messages: it is the target without the path of the configured server, which can be a secret.
+    deadline is when the answer must be complete (monotonic); send_by is when the request must be sent, by the
+    transport's clock; infinity = only the deadline matters.
     """
 
     method: str
@@ -135,13 +135,13 @@ class HTTPTransport:
     """
     A handloop.client.transport.Transport over sockets.
 
-    Every request ends within its deadline, however slowly the server drips. If the server has closed an idle
-    connection, a GET is repeated once on a new one. A write is not: its outcome is unknown. After a 401,
-    rotating credentials are refreshed and the request is repeated once. Redirects are refused: a token goes
-    to one host only.
+    Every request ends within its deadline, however slowly the server answers. If the server has closed an
+    idle connection, a GET is repeated once on a new one. A write is not, because its outcome is unknown.
+    After a 401, rotating credentials are refreshed and the request is repeated once. Redirects are refused,
+    so that a token goes to one host only.
 
     host is `scheme://host:port`.
-    Threads: any. State: none but that of Connections, TLSContexts and the credentials.
+    Threads: any. State: only that of Connections, TLSContexts and the credentials.
     """
 
     def __init__(
@@ -154,10 +154,10 @@ class HTTPTransport:
         seams: Seams = REAL_SEAMS,
     ) -> None:
         """
-        Prepare; nothing is sent.
+        Prepare. No request is sent.
 
-        Args: sockets use real time; the clock of seams is for the age of credentials, and for send_seconds.
-        Raises: ConfigError when certificates do not load.
+        Args: sockets use real time. The clock of seams is for the age of credentials and send_seconds.
+        Raises: ConfigError if certificates do not load.
         """
         url = urlsplit(config.host)
         proxy = urlsplit(config.proxy_url) if config.proxy_url else None
@@ -177,13 +177,13 @@ class HTTPTransport:
             log.warning("TLS verification is off: insecure-skip-tls-verify is set", host=self.host)
 
     def within(self, request_seconds: float) -> HTTPTransport:
-        """A copy with the same connections, and request_seconds as the requests' default timeout."""
+        """Return a copy with the same connections, and request_seconds as the requests' default timeout."""
         other = copy(self)
         other._request_seconds = request_seconds  # noqa: SLF001 - our own copy
         return other
 
     def close(self) -> None:
-        """Close idle connections; requests and streams under way end by themselves."""
+        """Close idle connections. Requests and streams in progress end by themselves."""
         self._connections.close()
 
     def request(
@@ -200,7 +200,7 @@ class HTTPTransport:
         """
         Send a request and read its whole answer; see Transport.
 
-        Raises: DeadlineExceeded, too, for a request that was not sent completely within send_seconds.
+        Raises: also DeadlineExceeded for a request that was not completely sent within send_seconds.
         """
         seconds = self._request_seconds if timeout_seconds is None else timeout_seconds
         send_by = self._clock.now() + send_seconds
@@ -246,7 +246,7 @@ class HTTPTransport:
         return _Request(method, path, target, fields, body, seconds, time.monotonic() + seconds)
 
     def _authorized(self, request: _Request) -> tuple[Connection, Answer]:
-        """Exchange with credentials; a 401 that fresher ones may cure is repeated once."""
+        """Exchange with credentials. A 401 that fresher credentials may cure is repeated once."""
         started_at = self._clock.now()
         connection, answer = self._exchange(self._with_credentials(request))
         if answer.status != _UNAUTHORIZED or not self._credentials.rejected(started_at):
@@ -264,7 +264,7 @@ class HTTPTransport:
         return request._replace(headers=[*request.headers, ("Authorization", authorization)])
 
     def _exchange(self, request: _Request) -> tuple[Connection, Answer]:
-        """Use an idle connection if one exists; a read that finds it dead is repeated on a new one."""
+        """Use an idle connection if one exists. If it turns out to be dead, repeat a read on a new one."""
         try:
             connection = self._connections.take_idle(self._key_pair(request))
         except ConfigError as error:
@@ -295,7 +295,7 @@ class HTTPTransport:
         log_headers("Request headers", request.words, request.headers)
         sent = False
         try:
-            # the socket checks this again before each send, even after a long suspension
+            # The socket checks this again before each send, even after a long suspension.
             arm(connection.sock, deadline=time.monotonic() + self._seconds_to_send(request))
             sent = True
             answer = exchange(
@@ -332,7 +332,7 @@ class HTTPTransport:
         return Response(answer.status, answer.headers, body)
 
     def _explain(self, error: Exception, request: _Request, *, sent: bool) -> ClientError:
-        """After a timeout, blame the answer, or the sending where that had less time."""
+        """After a timeout, blame the answer, or the sending if that had less time."""
         in_time = time.monotonic() < request.deadline
         if isinstance(error, TimeoutError) and in_time and request.send_by < math.inf:
             error = DeadlineExceeded(f"not completely sent in {request.send_seconds:.3g} s")
@@ -358,14 +358,14 @@ def _encoded(query: tuple[tuple[str, str], ...]) -> str:
 
 
 def _require_readable(answer: Answer, asked: str) -> None:
-    """Refuse a redirect, and an encoding that was not requested; inflate the requested one."""
+    """Refuse a redirect, and an encoding that was not requested. Inflate the requested encoding."""
     if answer.status // 100 == _REDIRECTION:
-        # shown in part: a redirect to a login page may carry a code in its query
+        # The target is shown only in part, because a redirect to a login page can carry a code in its query.
         where = shown_server(answer.headers.get("Location", "nowhere")) or "another path"
         raise BadAnswer(f"redirect ({answer.status}) to {where} refused")
     encoding = answer.headers.get("Content-Encoding", "identity").lower()
     if encoding in ("identity", ""):
         return
     if encoding != asked:
-        raise BadAnswer(f"the answer has Content-Encoding {encoding!r}, which was not asked for")
+        raise BadAnswer(f"the answer has Content-Encoding {encoding!r}, which was not requested")
     answer.inflate()

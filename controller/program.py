@@ -35,7 +35,7 @@ def main() -> int:
 
 
 def our_command(typed: str) -> str:
-    """The command for hints: as typed, if that started this program. Tests start it in other ways."""
+    """Return the command for hints: as typed, if that started this program. Tests start it in other ways."""
     return typed if typed in ("handloop", "python -m handloop") else "python -m controller"
 
 

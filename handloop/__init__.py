@@ -40,7 +40,7 @@ __all__ = tuple(sorted(_HOME))
 
 
 def __getattr__(name: str) -> object:
-    """Fetch a name of the face from its module, once."""
+    """Fetch a public name from its module, once."""
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = globals()[name] = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
@@ -48,5 +48,5 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    """The face, for completion."""
+    """Return the face, for completion."""
     return sorted({*globals(), *__all__})

@@ -15,8 +15,8 @@ The fixtures `sandbox`, `operator` and `explore`: an API server for a test, a se
 `sandbox` lives as long as the test, `sandbox_module` and `sandbox_session` as long as their names say. The
 fixture `operator` runs on the test's `sandbox`; for a longer one use handloop.testing.running_operator.
 
-`@pytest.mark.sandbox(speed=50, seed=3)` hands arguments to handloop_sandbox.server.Sandbox; `pytestmark` of a
-module does so for sandbox_module. pytest loads this module by its entry point in every run, so it imports
+`@pytest.mark.sandbox(speed=50, seed=3)` passes arguments to handloop_sandbox.server.Sandbox; `pytestmark` of
+a module does so for sandbox_module. pytest loads this module by its entry point in every run, so it imports
 nothing heavy before a test asks for a fixture.
 """
 
@@ -62,7 +62,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @contextmanager
 def _installed(name: str) -> Iterator[None]:
-    """Say which extra a fixture lacks a library of. Args: the name of both."""
+    """Report which extra contains a library that a fixture needs. Args: the name of both."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -106,7 +106,7 @@ def sandbox_session(
 @pytest.fixture
 def operator(sandbox: Any) -> Iterator[Callable[..., Any]]:
     """
-    Runs set_ups on the test's sandbox: `operator(set_up)`, as handloop.testing.running_operator has it.
+    Run set_ups on the test's sandbox: `operator(set_up)`, as in handloop.testing.running_operator.
 
     Each call returns a RunningOperator. At the end of the test each is stopped and checked.
     """
@@ -119,9 +119,9 @@ def operator(sandbox: Any) -> Iterator[Callable[..., Any]]:
 @pytest.fixture
 def explore(request: pytest.FixtureRequest) -> Callable[..., Any]:
     """
-    Makes an Exploration: `explore(workload, plans=300).check()`, as handloop.testing.explore.explore has it.
+    Create an Exploration: `explore(workload, plans=300).check()`, as handloop.testing.explore.explore does.
 
-    The options of the command line come before those of the call. A failure tells the line that replays it.
+    The command line's options take precedence over the call's. A failure prints the line that replays it.
     """
     with _installed("explore"):
         from handloop_explore.exploration import explore_in_test  # noqa: PLC0415 - for those who ask for it

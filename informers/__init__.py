@@ -1,1 +1,1 @@
-"""How the cluster is mirrored: list and watch, delta FIFO, indexed store, handlers, listers."""
+"""Mirrors the cluster: list and watch, delta FIFO, indexed store, handlers, listers."""

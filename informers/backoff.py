@@ -1,5 +1,5 @@
 """
-Delays that grow with each try.
+Delays that grow with every attempt.
 
 Follows: apimachinery pkg/util/wait/backoff.go (exponential back-off manager with reset).
 """
@@ -17,10 +17,10 @@ class ExponentialBackoff:
     """
     The reflector's back-off: initial_seconds, then twice as long each time, up to max_seconds.
 
-    Each delay gets a random share of itself on top. The series starts over when reset_seconds have passed
-    since it last started over. That count runs from construction and moves only when the series starts over,
-    not with each delay: under lasting failure the delay falls back to initial_seconds about every
-    reset_seconds, as in client-go.
+    A random share of each delay is added to it. The series starts over when reset_seconds have passed since
+    it last started over. That time runs from construction and is reset only when the series starts over, not
+    by a delay: under lasting failure the delay falls back to initial_seconds about every reset_seconds, as in
+    client-go.
 
     Threads: the one that waits.
     """
@@ -50,6 +50,6 @@ class ExponentialBackoff:
         return seconds + self._random() * seconds
 
     def reset(self) -> None:
-        """Start over with initial_seconds: the failures so far no longer count."""
+        """Start over with initial_seconds, as if there had been no failures so far."""
         self._started_at = self._clock.now()
         self._seconds = self._initial_seconds

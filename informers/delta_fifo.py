@@ -1,23 +1,23 @@
 """
-The queue between reflector and informer: per key, the changes of the object since the last pop.
+The queue between reflector and informer. For each key it holds the changes of the object since the last pop.
 
-A *delta* is one thing that happened: a type, and the object's state with it. *Deltas* are the unseen deltas
-of one key, oldest first, never empty. A key is in line once and keeps its place while deltas come in.
+A *delta* is a single change: its type, and the object's state with it. *Deltas* are the unprocessed deltas of
+one key, oldest first, never empty. A key is queued once, and keeps its place while deltas arrive.
 
-The reflector thread enqueues watch events and replaces with lists; the informer thread pops and resyncs; any
-thread may ask has_synced.
+The reflector thread enqueues watch events and replaces the content with lists; the informer thread pops and
+resyncs; any thread may call has_synced.
 
 Follows: client-go tools/cache/delta_fifo.go @32ce75a7d. Differs: enqueue_batch (Add, Update, Delete) and
 pop_batch move many keys in one wake-up; has_synced turns true after the last initial object was processed,
 not before (as RealFIFO); keys and transforms are computed before anything is queued.
 
 Today's client-go runs RealFIFO in this place, by default since 1.33 and always since 1.36
-(features/known_features.go, InOrderInformers): one list of single deltas in the order of arrival over all
-keys. There a delete of an unknown object is delivered; the tombstones of a relist come before the listed
-objects, not after; and since 1.36 a relist or a resync is one delta, compared with the store when it is
-processed, without the FIFO's lock (AtomicFIFO, UnlockWhileProcessingFIFO, on by default). Here the deltas
-of a key are popped together, and a relist is compared with store and queue both, at once: an object whose
-Added is still queued when a relist no longer has it gets its Deleted (kubernetes#115658).
+(features/known_features.go, InOrderInformers): one list of single deltas of all keys, in the order of
+arrival. RealFIFO delivers the delete of an unknown object; the tombstones of a relist come before the listed
+objects, not after; and since 1.36 a relist or a resync is one delta, which is compared with the store when it
+is processed, without the FIFO's lock (AtomicFIFO, UnlockWhileProcessingFIFO, on by default). Here the deltas
+of a key are popped together, and a relist is compared with both the store and the queue, at once: an object
+whose Added is still queued when a relist no longer has it gets its Deleted (kubernetes#115658).
 Decision: DeltaFIFO, not RealFIFO.
 """
 
@@ -66,13 +66,13 @@ class DeltaType(StrEnum):
     SYNC = "Sync"  # nothing happened: the known state, once more
 
 
-# a global is looked up faster than an enum member
+# A global is looked up faster than an enum member.
 _DELETED: Final = DeltaType.DELETED
 _REPLACED: Final = DeltaType.REPLACED
 
 
 class Delta(NamedTuple, Generic[T]):
-    """One thing that happened. The object of a Deleted may be a tombstone."""
+    """A single change of an object. The object of a Deleted may be a tombstone."""
 
     type: DeltaType
     object: T | DeletedFinalStateUnknown[T]
@@ -85,9 +85,9 @@ ProcessBatchFunc: TypeAlias = Callable[[list[tuple[Deltas[T], bool]]], None]
 
 def extend(deltas: Deltas[T], delta: Delta[T]) -> None:
     """
-    Add a delta to those of its key, except that two Deleted in a row are one.
+    Add a delta to the deltas of its key. Merge two Deleted in a row into one.
 
-    The first one stays, unless it holds a tombstone: a final state is worth more.
+    Keep the first one unless it holds a tombstone, because a final state is worth more.
     """
     if delta.type is not _DELETED or deltas[-1].type is not _DELETED:
         deltas.append(delta)
@@ -96,7 +96,7 @@ def extend(deltas: Deltas[T], delta: Delta[T]) -> None:
 
 
 class FIFOClosed(CacheError):  # noqa: N818 - a state, as queue.ShutDown
-    """The FIFO is closed and empty: its consumer ends."""
+    """The FIFO is closed and empty, so its consumer ends."""
 
     def __init__(self) -> None:
         super().__init__("DeltaFIFO: manipulating with closed queue")
@@ -106,14 +106,14 @@ class KnownObjects(Protocol[T_co]):
     """The objects that the consumer has stored so far: an Indexer. Its methods do not raise."""
 
     def list_keys(self) -> list[str]:
-        """The keys of all stored objects."""
+        """Return the keys of all stored objects."""
 
     def get_by_key(self, key: str) -> T_co | None:
-        """The stored object, or None."""
+        """Return the stored object, or None."""
 
 
 class Listed(list[T]):
-    """The objects of a list as they are kept, and their keys from before the transform, which may rename."""
+    """Return a list's objects as they are kept, and their keys from before the transform may rename them."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -127,7 +127,7 @@ class Listed(list[T]):
 
 class DeltaFIFO(Generic[T]):
     """
-    Hands each key's unseen deltas to one consumer, oldest key first, and finds deletions that a relist shows.
+    Passes the unprocessed deltas of each key to one consumer, oldest key first. Finds deletions in a relist.
 
     State, guarded by _lock unless noted:
         _items     key -> its Deltas, never empty.
@@ -149,10 +149,10 @@ class DeltaFIFO(Generic[T]):
         clock: Clock = REAL_CLOCK,
     ) -> None:
         """
-        Make an empty FIFO.
+        Create an empty FIFO.
 
-        Args: relists and resyncs look at known_objects. transformer gets the object of every watch
-            event before it is queued, but no tombstone; it is pure.
+        Args: relists and resyncs compare with known_objects. transformer gets the object of every watch event
+            before it is queued, but no tombstone. It must be pure.
         """
         self._lock = new_condition("DeltaFIFO._lock", 20)
         self._items: dict[str, Deltas[T]] = {}
@@ -168,13 +168,13 @@ class DeltaFIFO(Generic[T]):
 
     def enqueue_batch(self, entries: Iterable[tuple[DeltaType, T | DeletedFinalStateUnknown[T]]]) -> None:
         """
-        Queue a block of watch events in order: one hold of the lock, one wake-up.
+        Queue a block of watch events in order, with one hold of the lock and one wake-up.
 
-        A Deleted of a key that is neither queued nor known is dropped.
+        A Deleted for a key that is neither queued nor known is dropped.
 
         Args: entries are (ADDED, UPDATED or DELETED, object).
-        Raises: ExceptionGroup of a StoreKeyError, or the transformer's error, for each entry that is not
-            queued; the others are queued anyway.
+        Raises: ExceptionGroup with a StoreKeyError, or the transformer's error, for each entry that is not
+            queued. The other entries are queued.
         """
         entries = list(entries)
         prepared, errors = self._prepare(entries)
@@ -188,9 +188,9 @@ class DeltaFIFO(Generic[T]):
 
     def replace(self, objects: Listed[T], resource_version: str = "") -> None:  # noqa: ARG002 - a store's signature
         """
-        Take a complete list: queue a Replaced for each object, and a Deleted for each key that it lacks.
+        Take a complete list: queue a Replaced for each object, and a Deleted for each key not in the list.
 
-        The Deleted holds a tombstone: with the newest queued state if the key is queued, else with the known
+        The Deleted holds a tombstone, with the newest queued state if the key is queued, else with the known
         state. If nothing was added before the first call, that call sets how many keys has_synced waits for.
         """
         with self._lock:
@@ -198,9 +198,9 @@ class DeltaFIFO(Generic[T]):
 
     def resync(self) -> None:
         """
-        Queue Sync with the known state of each known key that has nothing queued.
+        Queue Sync with the known state for each known key that has nothing queued.
 
-        A queued delta is newer than the known state, so its key needs no reminder.
+        A queued delta is newer than the known state, so its key needs no Sync.
         """
         known = self._known_objects
         with self._lock:
@@ -213,12 +213,12 @@ class DeltaFIFO(Generic[T]):
         self, process: ProcessBatchFunc[T], max_keys: int = 256, timeout_seconds: float | None = None
     ) -> int:
         """
-        Remove the oldest keys, at most max_keys, and hand their deltas to process in one call.
+        Remove the oldest keys, at most max_keys, and pass their deltas to process in one call.
 
-        Returns: the number of keys; 0 when the timeout passed first.
+        Returns: the number of keys; 0 if the timeout passed first.
         Blocks: until a key is queued, close() is called, or the timeout has passed (None: never).
-        Raises: FIFOClosed once closed and empty. Whatever process raises; the deltas are not put back.
-        Locks: runs process with the FIFO lock held, so that replace() never compares against a store that
+        Raises: FIFOClosed once closed and empty; any error of process. The deltas are not put back.
+        Locks: process runs with the FIFO lock held, so that replace() never compares against a store that
             lacks a popped object. process must not block, call handlers, or call this FIFO, except for
             has_synced and len.
         """
@@ -231,27 +231,27 @@ class DeltaFIFO(Generic[T]):
             try:
                 process(batch)  # of an informer: DeltaProcessor.process, and there Indexer.apply
             finally:
-                # after process: has_synced turns true only once the last initial object is in the store
+                # Do this after process: has_synced turns true only once the last initial object is stored.
                 self._count_down_locked(len(batch))
         self._report_slow(depth, self._clock.now() - started_at)
         return len(batch)
 
     def close(self) -> None:
-        """Let blocked and later pops end once the queue is empty. Adding still works."""
+        """End blocked and later pops once the queue is empty. Adding still works."""
         with self._lock:
             self._closed = True
             self._lock.notify_all()
 
     def has_synced(self) -> bool:
-        """Whether every key of the first replace was processed, or something was added before any replace."""
+        """Return whether every key of the first replace was processed, or anything was added before that."""
         return self._synced.is_set()
 
     def __len__(self) -> int:
-        """Keys in line, at some moment: a single read, so that a gauge does not wait for the consumer."""
+        """Return the number of queued keys. A single read, so that a gauge does not wait for the consumer."""
         return len(self._queue)
 
     def is_drained(self) -> bool:
-        """Whether nothing is in line and nothing is being processed. Blocks: until process has returned."""
+        """Return whether nothing is queued or being processed. Blocks: until process has returned."""
         with self._lock:
             return not self._queue
 
@@ -271,7 +271,7 @@ class DeltaFIFO(Generic[T]):
     def _prepare(
         self, entries: list[tuple[DeltaType, T | DeletedFinalStateUnknown[T]]]
     ) -> tuple[list[tuple[str, Delta[T]]], list[Exception]]:
-        """The entries that can be queued, and the errors of the others."""
+        """Return the entries that can be queued, and the errors of the other entries."""
         if self._transformer is None:
             key_func: KeyFunc = meta_namespace_key_func
             with suppress(Exception):  # nearly every block at half the price; below says which entry failed
@@ -307,7 +307,7 @@ class DeltaFIFO(Generic[T]):
     def _append_locked(
         self, entries: Iterable[tuple[str, Delta[T]]], *, is_known: Callable[[str], bool] | None = None
     ) -> None:
-        """Queue entries in order; with is_known, no Deleted of a key that is neither queued nor known."""
+        """Queue entries in order. With is_known, drop a Deleted whose key is neither queued nor known."""
         items, queue = self._items, self._queue
         # (2) add object
         for key, delta in entries:
@@ -322,7 +322,7 @@ class DeltaFIFO(Generic[T]):
                 queue.append(key)
 
     def _queued_but_unlisted_locked(self, keys: list[str]) -> list[DeletedFinalStateUnknown[T]]:
-        listed = set(keys) if self._items else ()  # mostly nothing is queued, and no set is needed
+        listed = set(keys) if self._items else ()  # usually nothing is queued, and no set is needed
         return [
             DeletedFinalStateUnknown(key, final_state(deltas[-1].object))
             for key, deltas in self._items.items()

@@ -1,10 +1,10 @@
 """
-Applies a batch of deltas on the informer thread: the store first, then the listeners.
+Applies a batch of deltas on the informer thread: first to the store, and then to the listeners.
 
-The store decides whether an object is new, not the type of the delta: Added on a stored key is an update,
-Updated on an absent one an add.
-Follows: client-go tools/cache/controller.go @32ce75a7d (processDeltas, processDeltasInBatch). Differs: always
-a transaction per batch; a change that is older than the stored object is dropped (see history_guard.py).
+The store decides whether an object is new, not the type of the delta: an Added for a stored key is an update,
+and an Updated for an absent key is an add.
+Follows: client-go tools/cache/controller.go @32ce75a7d (processDeltas, processDeltasInBatch). Differs: one
+transaction per batch, always; a change older than the stored object is dropped (see history_guard.py).
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ class DeltaProcessor(Generic[T]):
     """
     Applies batches to the store and distributes the changes.
 
-    State: none of its own.
+    State: it has none of its own.
     Threads: the informer's, with the FIFO lock (20) held. Takes block_deltas (30) for the whole batch, so
-             that a handler that is added meanwhile sees each object once: in its snapshot or in a
+             that a handler that is added meanwhile sees each object exactly once, in its snapshot or in a
              notification.
     """
 
@@ -71,8 +71,8 @@ class DeltaProcessor(Generic[T]):
         """
         Apply one batch, oldest delta first.
 
-        Raises: TransactionError when the store refused some deltas, or an ExceptionGroup of such errors; the
-                handlers get the others.
+        Raises: TransactionError if the store refused some deltas, or an ExceptionGroup of such errors. The
+                handlers get the other deltas.
         """
         started_at = self._clock.now()
         with self._block_deltas:
@@ -85,7 +85,7 @@ class DeltaProcessor(Generic[T]):
             raise ExceptionGroup("the store refused objects", failures)
 
     def _apply_guarded(self, batch: list[tuple[Deltas[T], bool]]) -> list[TransactionError[T]]:
-        """Apply the deltas one by one: whether one is an echo depends on the object stored just before."""
+        """Apply the deltas one by one: the object stored just before decides whether one is an echo."""
         failures: list[TransactionError[T]] = []
         for deltas, is_initial in batch:
             for delta in deltas:
@@ -112,9 +112,9 @@ class DeltaProcessor(Generic[T]):
         previous: list[T | None],
         failed: Mapping[int, Exception],
     ) -> None:
-        """Notify the listeners; previous = the objects that the deltas found stored; failed = left out."""
+        """Notify the listeners. previous = the objects that the deltas found stored; failed = left out."""
         notifications: list[Notification[T]] = []
-        # notifications without syncs; the same list until the first sync
+        # These are the notifications without syncs; the same list is used until the first sync.
         changes = notifications
         initial, position = 0, -1
         for deltas, is_initial in batch:
@@ -146,7 +146,7 @@ class DeltaProcessor(Generic[T]):
 
 
 def _final(obj: T | DeletedFinalStateUnknown[T], stored: T | None) -> T | DeletedFinalStateUnknown[T]:
-    """The object of a deletion; a tombstone that knows no state gets the stored one."""
+    """Return the object of a deletion. A tombstone without a state gets the stored object."""
     if isinstance(obj, DeletedFinalStateUnknown) and obj.obj is None and stored is not None:
         return DeletedFinalStateUnknown(obj.key, stored)
     return obj

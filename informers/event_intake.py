@@ -1,10 +1,10 @@
 """
-The way into the FIFO, for complete lists and for blocks of watch events. Misfits go into the quarantine.
+The way into the FIFO, for complete lists and blocks of watch events. Misfits go to the quarantine.
 
-`translate` turns a block of watch events into what the FIFO takes; it is pure. `EventIntake` puts it in.
-Follows: client-go tools/cache/reflector.go @32ce75a7d (handleAnyWatch). Differs: an unknown type of event
-does not move the resource version. An object without name or resource version ends the stream, because the
-reflector could not go on from it.
+`translate` is pure and turns a block of watch events into entries for the FIFO. `EventIntake` queues them.
+Follows: client-go tools/cache/reflector.go @32ce75a7d (handleAnyWatch). Differs: an event of an unknown type
+does not change the resource version. An object without name or resource version ends the stream, because the
+reflector could not continue from it.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ class EventBlock(NamedTuple, Generic[T]):
     """
     A block of watch events, translated for the FIFO.
 
-    entries in order; resource_version = where to continue after them, "" = unchanged; accepted = how many
-    events were understood, bookmarks = how many of them were those; all_added = whether each was an ADDED;
-    deletions = how many objects were DELETED; out_of_order = whether an event is older than one before it;
-    undecodable = (type, object) of those among entries that do not fit; end = what ends the stream after the
-    entries, None = nothing.
+    entries are in order. resource_version is where to continue after them, "" = unchanged. accepted counts
+    the events that were understood, bookmarks those of them that were bookmarks. all_added = each was an
+    ADDED. deletions counts DELETED objects. out_of_order = an event is older than one before it. undecodable
+    has (type, object) for each of entries that does not fit. end is what ends the stream after entries, or
+    None.
     """
 
     entries: list[tuple[DeltaType, T | DeletedFinalStateUnknown[T]]]
@@ -64,7 +64,7 @@ class EventBlock(NamedTuple, Generic[T]):
 
     @property
     def only(self) -> dict[str, str]:
-        """The type and the key of the only entry; nothing if there are others."""
+        """Return the type and the key of the only entry, or nothing if there are several."""
         if len(self.entries) != 1:
             return {}
         ((delta_type, obj),) = self.entries
@@ -73,9 +73,9 @@ class EventBlock(NamedTuple, Generic[T]):
 
 def translate(events: list[WatchEvent[T]], kind: type[T], *, seen: str) -> EventBlock[T]:
     """
-    Read a block.
+    Translate a block of watch events.
 
-    Args: seen = the newest resource version before it.
+    Args: seen = the newest resource version before the block.
     """
     entries: list[tuple[DeltaType, T | DeletedFinalStateUnknown[T]]] = []
     undecodable: list[tuple[EventType, Undecodable]] = []
@@ -91,7 +91,7 @@ def translate(events: list[WatchEvent[T]], kind: type[T], *, seen: str) -> Event
                 end = DecodeError(f"the object of a {event_type} event has no name or no resource version")
                 break
             rv = metadata.resource_version
-            # the first two comparisons are false for nearly all events of a healthy server
+            # The first two comparisons are false for nearly all events of a healthy server.
             if (rv < newest or len(rv) < len(newest)) and is_older(rv, newest):
                 out_of_order = True
             else:
@@ -101,7 +101,7 @@ def translate(events: list[WatchEvent[T]], kind: type[T], *, seen: str) -> Event
                 all_added = False
                 deletions += delta_type is _DELETED
         elif isinstance(obj, Undecodable) and delta_type is not None:
-            # its former state must not live on in the store: see Quarantine
+            # The object's earlier state must not stay in the store: see Quarantine.
             entries.append((DeltaType.DELETED, DeletedFinalStateUnknown(store_key(obj), None)))
             undecodable.append((event_type, obj))
             rv, all_added = obj.resource_version or rv, False
@@ -124,10 +124,10 @@ def translate(events: list[WatchEvent[T]], kind: type[T], *, seen: str) -> Event
 
 
 class ReflectorStore(Protocol[T]):
-    """Takes the objects and events of a reflector: a DeltaFIFO."""
+    """The part of a DeltaFIFO that takes the objects and events of a reflector."""
 
     def enqueue_batch(self, entries: list[tuple[DeltaType, T | DeletedFinalStateUnknown[T]]]) -> None:
-        """Take a block of changes. Raises: ExceptionGroup for the changes that it could not take."""
+        """Take a block of changes. Raises: ExceptionGroup for the changes that could not be taken."""
 
     def replace(self, objects: Listed[T], resource_version: str) -> None:
         """Take a complete list."""
@@ -135,7 +135,7 @@ class ReflectorStore(Protocol[T]):
 
 class EventIntake(Generic[T]):
     """
-    Takes in a reflector's lists and events, and notes disorder and deletions for the HistoryGuard.
+    Takes in a reflector's lists and events, and reports disorder and deletions to the HistoryGuard.
 
     Threads: the reflector's.
     """
@@ -149,7 +149,7 @@ class EventIntake(Generic[T]):
         name: str,
         restriction: Restriction[T],
     ) -> None:
-        """Args: name is that of the reflector, for messages."""
+        """Args: name is the reflector's name, for messages."""
         self._store = store
         self._guard = guard
         self._quarantine = quarantine
@@ -160,7 +160,7 @@ class EventIntake(Generic[T]):
         """
         Take a complete list.
 
-        Raises: as the store; then only the objects that do not fit are taken.
+        Raises: as the store. In that case only the objects that do not fit are taken.
         """
         self._hold(undecodable)
         self._store.replace(objects, resource_version)
@@ -169,7 +169,7 @@ class EventIntake(Generic[T]):
             self._restriction.forget_foreign(self._quarantine)
 
     def put(self, block: EventBlock[T]) -> None:
-        """Take a block. Entries that the store refuses are logged; the others go in."""
+        """Take a block. Entries that the store refuses are logged, and the others are queued."""
         self._note(block)
         misfits = _misfits(block) if block.undecodable else {}
         self._hold(misfits.values())
@@ -200,13 +200,13 @@ class EventIntake(Generic[T]):
                 )
 
     def _hold(self, undecodable: Iterable[Undecodable]) -> None:
-        """Before the store loses such an object: it must never seem to be gone."""
+        """Called before the store loses such an object, which must never seem to be gone."""
         for each in undecodable:
             self._quarantine.add(each)
 
 
 def _misfits(block: EventBlock[T]) -> dict[str, Undecodable]:
-    """The objects that exist after a block and do not fit, by their store keys."""
+    """Return the objects that exist after a block but do not fit their type, by store key."""
     last = {deletion_handling_meta_namespace_key_func(obj): obj for _, obj in block.entries}
     odd = {store_key(each): (event_type, each) for event_type, each in block.undecodable}
     return {

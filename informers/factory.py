@@ -1,8 +1,8 @@
 """
 One informer per kind and selection, shared by all components of a program.
 
-Follows: client-go informers/factory.go and generic.go @32ce75a7d. Differs: a kind is its Python type, so that
-one factory serves typed and later untyped kinds alike; shutdown itself ends the informers.
+Follows: client-go informers/factory.go and generic.go @32ce75a7d. Differs: a kind is its Python type, so one
+factory serves both typed and later untyped kinds; shutdown itself ends the informers.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from handloop.seams.threads import Joinable, join_all
 T = TypeVar("T", bound=Kind)
 _Part: TypeAlias = tuple[type[Kind], Selection]
 
-# under the informer's _started_lock (10): the factory's lock is held while informers are made and stopped
+# This ranks below the informer's _started_lock (10): informers are created and stopped while it is held.
 _FACTORY_RANK: Final = 5
 
 
@@ -37,12 +37,12 @@ class ResourceSource(Protocol):
     """The part of `Client` that a factory needs."""
 
     def resource(self, kind: type[T]) -> Resources[T]:
-        """The collection of a kind."""
+        """Return the collection of a kind."""
 
 
 class SharedInformerFactory:
     """
-    Makes, starts and stops informers.
+    Creates, starts and stops informers.
 
     State, guarded by _lock (5):
         _informers    (kind, selection) -> its informer, one each.
@@ -59,9 +59,9 @@ class SharedInformerFactory:
         seams: Seams = REAL_SEAMS,
     ) -> None:
         """
-        Make a factory; nothing is asked of the server before start.
+        Create a factory. It sends no request to the server before start.
 
-        Args: namespace "" = all. options are those of every informer.
+        Args: namespace "" = all. options apply to every informer.
         """
         self._client = client
         self._namespace = namespace
@@ -81,18 +81,18 @@ class SharedInformerFactory:
 
     def informer_for(self, kind: type[T], *, labels: Labels = "", fields: str = "") -> SharedIndexInformer[T]:
         """
-        The informer of a kind, or of a selection of its objects, made on the first request.
+        Return the informer of a kind, or of a selection of its objects, created on the first request.
 
-        It is empty until start is called after that, also when start was called before: a transform, for one,
-        has to be there first.
+        It stays empty until start is called after this, even if start was called before, because a transform,
+        for example, must be set first.
 
-        Raises: ValueError for a second type of one kind, which would be a second watch and a second cache;
-        as selection_of.
+        Raises: ValueError for a second type of one kind, which would be a second watch and a second cache; as
+        selection_of.
         """
         return self.informer_of(kind, selection_of(kind, labels=labels, fields=fields))
 
     def informer_of(self, kind: type[T], selection: Selection) -> SharedIndexInformer[T]:
-        """The same, for a selection of selection_of."""
+        """Return the same, for a selection of selection_of."""
         with self._lock:
             informer = self._informers.get((kind, selection))
             if informer is None:
@@ -110,7 +110,7 @@ class SharedInformerFactory:
                 )
 
     def lister_for(self, kind: type[T], *, labels: Labels = "", fields: str = "") -> Lister[T]:
-        """Reads the cache of informer_for; empty until it has synced. It answers only for our namespace."""
+        """Return a lister for the cache of informer_for, empty until synced. It answers for our namespace."""
         selection = selection_of(kind, labels=labels, fields=fields)
         indexer = self.informer_of(kind, selection).cache
         if self._namespace and kind.resource.namespaced:
@@ -118,15 +118,15 @@ class SharedInformerFactory:
         return Lister(indexer, kind.resource, selection)
 
     def informers(self) -> list[SharedIndexInformer[Any]]:
-        """The informers made so far, in the order of the first requests."""
+        """Return the informers created so far, in the order in which they were first requested."""
         with self._lock:
             return list(self._informers.values())
 
     def start(self, stop: threading.Event) -> None:
         """
-        Start the informers that do not run yet, each in its own thread; does not wait.
+        Start the informers that do not run yet, each in its own thread. Does not wait.
 
-        They end when stop is set, within a second, or at shutdown, at once.
+        They end within a second after stop is set, or immediately at shutdown.
         """
         with self._lock:
             if self._shutting_down:
@@ -138,10 +138,10 @@ class SharedInformerFactory:
 
     def shutdown(self, seconds: float = math.inf) -> list[type[Kind]]:
         """
-        Stop all informers, for good.
+        Stop all informers, permanently.
 
         Returns: the kinds whose informers have not ended in that time.
-        Blocks: until then; handler calls that are running return first.
+        Blocks: until then. Handler calls that are running return first.
         """
         with self._lock:
             self._shutting_down = True
@@ -154,9 +154,9 @@ class SharedInformerFactory:
 
     def wait_for_cache_sync(self, stop: threading.Event) -> dict[type[Kind], bool]:
         """
-        Wait until every started informer has synced, with a progress line now and then.
+        Wait until every started informer has synced, and log progress from time to time.
 
-        Returns: kind -> whether all its informers have; some are False only if stop was set first.
+        Returns: kind -> whether all its informers have synced. Some are False only if stop was set first.
         Blocks: until then.
         """
         with self._lock:

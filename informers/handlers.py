@@ -1,10 +1,10 @@
 """
 Handlers: an informer calls their functions for every object that is added, updated or deleted.
 
-Objects are shared with the cache and frozen. A handler runs on its own listener thread, one call at a time;
-it should put a key into a workqueue and return. A delete may arrive as a tombstone,
-`DeletedFinalStateUnknown`. An object that was deleted and made again between two lists, or while a watch was
-closed, is *one* update, with another UID. What is not told at all: docs/internals/threads-and-locks.md.
+Objects are shared with the cache, and frozen. A handler runs on its own listener thread, one call at a time.
+It should put a key into a workqueue and return. A delete can arrive as a tombstone,
+`DeletedFinalStateUnknown`. An object deleted and recreated between two lists, or while a watch was closed, is
+*one* update with a different UID. What is not reported: docs/internals/threads-and-locks.md.
 Follows: client-go tools/cache/controller.go @32ce75a7d (ResourceEventHandler and its adaptors).
 """
 
@@ -25,7 +25,7 @@ FilterFunc: TypeAlias = Callable[[T | DeletedFinalStateUnknown[T]], bool]
 
 
 class ResourceEventHandler(Protocol[T_contra]):
-    """Receives changes in the order of the store's. Its return values are ignored."""
+    """Receives changes in the order of the store. Its return values are ignored."""
 
     def on_add(self, obj: T_contra, is_in_initial_list: bool) -> None:  # noqa: FBT001 - client-go's signature
         """
@@ -36,15 +36,15 @@ class ResourceEventHandler(Protocol[T_contra]):
         """
 
     def on_update(self, old: T_contra, new: T_contra) -> None:
-        """An object was replaced in the store; a resync passes the same object twice."""
+        """An object was replaced in the store. A resync passes the same object twice."""
 
     def on_delete(self, obj: T_contra | DeletedFinalStateUnknown[T_contra]) -> None:
-        """An object left the store: its final state, or a tombstone when the deletion itself was missed."""
+        """An object left the store. obj is its final state, or a tombstone if the deletion was missed."""
 
 
 class ResourceEventHandlerFuncs(Generic[T]):
     """
-    A handler out of up to three functions; a missing one ignores its kind of event.
+    A handler made from up to three functions. If a function is missing, its kind of event is ignored.
 
     functions = those that were given.
     """
@@ -60,7 +60,7 @@ class ResourceEventHandlerFuncs(Generic[T]):
             f for f in (add_func, update_func, delete_func) if f is not None
         )
         self._add_func = ignore if add_func is None else add_func
-        # bound here, not wrapped in a method: one call less per notification
+        # They are bound here, not wrapped in a method, which saves one call per notification.
         self.on_update: UpdateFunc[T] = ignore if update_func is None else update_func
         self.on_delete: DeleteFunc[T] = ignore if delete_func is None else delete_func
 
@@ -71,10 +71,10 @@ class ResourceEventHandlerFuncs(Generic[T]):
 
 class FilteringResourceEventHandler(Generic[T]):
     """
-    Shows a handler only the objects that filter_func lets through.
+    Passes on to a handler only the objects that filter_func accepts.
 
-    An object that begins to pass is added, one that ceases to pass is deleted. filter_func is pure and copes
-    with tombstones.
+    An object that begins to pass is added, and an object that stops passing is deleted. filter_func must be
+    pure and accept tombstones.
     """
 
     def __init__(self, *, filter_func: FilterFunc[T], handler: ResourceEventHandler[T]) -> None:
@@ -82,7 +82,7 @@ class FilteringResourceEventHandler(Generic[T]):
         self.handler = handler
 
     def on_add(self, obj: T, is_in_initial_list: bool) -> None:  # noqa: FBT001 - the Protocol's signature
-        """Pass the object on if the filter lets it through."""
+        """Pass on the object if the filter accepts it."""
         if self.filter_func(obj):
             self.handler.on_add(obj, is_in_initial_list)
 
@@ -97,7 +97,7 @@ class FilteringResourceEventHandler(Generic[T]):
             self.handler.on_delete(old)
 
     def on_delete(self, obj: T | DeletedFinalStateUnknown[T]) -> None:
-        """Pass the deletion on if the filter lets the final state through."""
+        """Pass on the deletion if the filter accepts the final state."""
         if self.filter_func(obj):
             self.handler.on_delete(obj)
 
@@ -108,9 +108,9 @@ def ignore(*_: object) -> None:
 
 def handler_name(handler: object) -> str:
     """
-    A name for logs and thread dumps.
+    Return a name for logs and thread dumps.
 
-    Returns: for a handler out of functions where they are defined, if that is one place, else their names
+    Returns: for a handler made from functions, where they are defined, if that is one place, else their names
              joined by "+"; for any other handler the name of its type.
     """
     if not isinstance(handler, ResourceEventHandlerFuncs):
@@ -123,7 +123,7 @@ def handler_name(handler: object) -> str:
 
 
 def _qualified(thing: Any) -> str:
-    """`module.qualified_name`, or the type's for something callable that has no name of its own."""
+    """Return `module.qualified_name`, or the type's if a callable has no name of its own."""
     name = getattr(thing, "__qualname__", None)
     if name is None:
         thing = type(thing)

@@ -1,9 +1,9 @@
 """
-Distinguishes old from new: which of two resource versions is older, whether an old list may be
-taken, and which watch events are old.
+Distinguishes old from new: which of two resource versions is older, whether an old list can be accepted, and
+which watch events are old.
 
-Resource versions are opaque to a component that merely stores them. Those of one resource may be compared, as
-numbers. A version that is not a number compares with nothing, and then nothing is ever refused.
+Resource versions are opaque to a component that only stores them. Versions of one resource can be compared as
+numbers. If a version is not a number, it is never compared, and nothing is refused because of it.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from handloop.seams.locks import new_lock
 T = TypeVar("T", bound=Object)
 
 PATIENCE_SECONDS: Final = 30.0
-"""For how long a server has to answer with the past before that is believed."""
-# remembered deletions, so that an old state does not bring back a deleted object; arbitrary
+"""How long a server must keep answering with the past before the answer is believed."""
+# Deletions are remembered so that an old state does not bring back an object. The number is arbitrary.
 _REMEMBERED: Final = 1000
 
 
 def is_older(resource_version: str, than: str) -> bool:
-    """Whether the first resource version is certainly older than the second."""
-    # decimal numbers without leading zeros order by length, then as text
+    """Return whether the first resource version is certainly older than the second."""
+    # Decimal numbers without leading zeros order by length, then as text.
     if len(resource_version) > len(than) or (len(resource_version) == len(than) and resource_version >= than):
         return False
     return resource_version.isdecimal() and than.isdecimal()
@@ -46,11 +46,11 @@ class ResourceVersionFloor:
     """
     Decides about a list that is older than one already published.
 
-    Mostly such a list comes from a server that lags behind, so it is refused, and the reflector asks again.
-    Once the server itself has refused the version that we saw as too large, or has answered with the past for
-    30 s, its history was rewound (a restored backup): then the list is the truth.
+    Usually such a list comes from a server that lags behind, so it is refused, and the reflector lists again.
+    If the server has refused our version as too large, or has answered with the past for 30 s, then its
+    history was rewound (a restored backup), and the list is accepted.
 
-    State: _behind_since = when the past was first seen, None while there is nothing odd.
+    State: _behind_since = when the past was first seen, None while all is normal.
     Threads: the reflector's only.
     """
 
@@ -67,7 +67,7 @@ class ResourceVersionFloor:
         """
         Decide about one list.
 
-        Args: listed = the list's resource version; seen = the newest one published, "" when there is none.
+        Args: listed = the list's resource version; seen = the newest one published, "" if there is none.
         """
         if not is_older(listed, seen):
             self._behind_since, self._server_denies = None, False
@@ -83,11 +83,11 @@ class ResourceVersionFloor:
 
 class HistoryGuard(Generic[T]):
     """
-    Keeps an object from going back in time when a server sends events twice or out of order.
+    Keeps an object from going back in time if a server sends events twice or out of order.
 
-    The watch of a healthy server is in order, so nothing is checked until the reflector has seen an event
-    that is not. From then on the informer compares every change with the stored object, by UID and resource
-    version, before it applies the change.
+    The watch of a healthy server is in order, so nothing is checked until the reflector has seen an event out
+    of order. From then on, before the informer applies a change, it compares UID and resource version with
+    the stored object.
 
     State: _out_of_order: set by the reflector before it queues such an event, never cleared.
            _deleted = UID -> resource version of the last deletions, oldest first, guarded by _lock (97). The
@@ -102,11 +102,11 @@ class HistoryGuard(Generic[T]):
 
     @property
     def is_needed(self) -> bool:
-        """Whether this server has sent an event out of order."""
+        """Return whether this server has sent an event out of order."""
         return self._out_of_order.is_set()
 
     def saw_disorder(self) -> None:
-        """An event was older than one before it on the same watch."""
+        """An event was older than an earlier one on the same watch."""
         self._out_of_order.set()
 
     def note_deleted(self, obj: T | DeletedFinalStateUnknown[T]) -> None:
@@ -120,7 +120,7 @@ class HistoryGuard(Generic[T]):
 
     def is_echo(self, delta_type: DeltaType, obj: T | DeletedFinalStateUnknown[T], stored: T | None) -> bool:
         """
-        Whether a delta is older than the stored object.
+        Return whether a delta is older than the stored object.
 
         False for deltas of lists and resyncs, for tombstones, and for objects without a UID.
         """
@@ -135,5 +135,5 @@ class HistoryGuard(Generic[T]):
             return delta_type is not DeltaType.DELETED and ended is not None and not is_older(ended, rv)
         if delta_type is DeltaType.DELETED and stored.metadata.uid == uid:
             return False
-        # else: an old state, or the end of an earlier object with this name
+        # Otherwise it is an old state, or the end of an earlier object with this name.
         return is_older(rv, stored.metadata.resource_version)

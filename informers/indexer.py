@@ -1,5 +1,5 @@
 """
-The cache of an informer: objects by the key their metadata gives, with any number of indexes over them.
+The cache of an informer: objects by the key in their metadata, with any number of indexes.
 
 Follows: client-go tools/cache (store.go, index.go, thread_safe_store.go) @32ce75a7d, differs:
   * Indexer and ThreadSafeStore are one class: nothing here uses the store by explicit keys.
@@ -43,14 +43,14 @@ _DELETED: Final = DeltaType.DELETED  # a global is looked up faster than an enum
 
 IndexFunc: TypeAlias = Callable[[T], Sequence[str]]
 """
-Object to its values under an index, none or several.
+Returns the values of an object in an index: none, one or several.
 
-Pure: it is called again on the stored object to find the entries to remove. It runs under the store's lock.
+Pure: it is called again on the stored object to find the entries to remove, under the store's lock.
 """
 Indexers: TypeAlias = Mapping[str, IndexFunc[T]]
 """Index name to index function."""
 Change: TypeAlias = tuple[DeltaType, T | DeletedFinalStateUnknown[T]]
-"""A step of a transaction, such as a Delta: Deleted takes the object out, every other type puts it in."""
+"""A step of a transaction, such as a Delta. Deleted removes the object; every other type stores it."""
 
 
 class IndexNotFound(CacheError):  # noqa: N818 - as handloop.client.errors.NotFound
@@ -72,7 +72,7 @@ class TransactionError(CacheError, Generic[T]):
     """
     Some changes of a transaction failed; the others were applied.
 
-    errors maps positions in the request to their errors; previous is the result that apply could not return.
+    errors maps positions in the request to errors. previous is the result that apply could not return.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class TransactionError(CacheError, Generic[T]):
 
 def namespace_index_func(obj: Object) -> Sequence[str]:
     """
-    The object's namespace; "" for a cluster-scoped one.
+    Return the object's namespace; "" for a cluster-scoped object.
 
     Raises: NoMetaError.
     """
@@ -98,15 +98,15 @@ def namespace_index_func(obj: Object) -> Sequence[str]:
 
 class StoreIndex(Generic[T]):
     """
-    Index value -> keys, for one index function. Never an empty set: values come and go with their objects.
+    Maps an index value to keys, for one index function. A value without objects is removed.
 
-    The index counts an object on which the function fails, under no value, until another state of it fits or
-    the object goes.
+    If the function fails on an object, the index counts the object but has no value for it, until the object
+    changes so that the function succeeds, or is deleted.
 
     State: _keys = value -> keys.
            _failed = key -> error of each object on which the function failed: it is under no value.
            _unreported = (key, error) of those that take_failures has not returned yet.
-    Threads: none of its own; the store's lock guards it.
+    Threads: it has none; the store's lock guards it.
     """
 
     def __init__(self, index_func: IndexFunc[T]) -> None:
@@ -117,18 +117,18 @@ class StoreIndex(Generic[T]):
 
     @property
     def failed(self) -> int:
-        """How many stored objects are not in this index, because the function failed on them."""
+        """Return how many stored objects are missing in this index because the function failed on them."""
         return len(self._failed)
 
     def error(self, key: str) -> Exception | None:
-        """Why a stored object is missing in this index; None if it is in it."""
+        """Return why a stored object is missing in this index; None if it is present."""
         return self._failed.get(key)
 
     def values(self, obj: T) -> tuple[str, ...]:
         """
-        The values of an object.
+        Return the values of an object.
 
-        Raises: any error of the function; TypeError when it returns no sequence of strings.
+        Raises: any error of the function; TypeError if it returns no sequence of strings.
         """
         values = self.index_func(obj)
         if isinstance(values, str):  # a sequence of strings too: its letters would become values
@@ -148,20 +148,20 @@ class StoreIndex(Generic[T]):
             self._insert(key, after)
 
     def take_failures(self) -> list[tuple[str, Exception]]:
-        """The key and error of each object on which the function has newly failed, once."""
+        """Return the key and error of each object on which the function has newly failed, once."""
         taken, self._unreported = self._unreported, []
         return taken
 
     def keys(self, value: str) -> AbstractSet[str]:
-        """The keys under a value; valid until the index changes."""
+        """Return the keys under a value. The result is valid until the index changes."""
         return self._keys.get(value, _NOTHING)
 
     def all_values(self) -> list[str]:
-        """The values that at least one object has."""
+        """Return the values that at least one object has."""
         return list(self._keys)
 
     def _has_same_values(self, old: T, new: T) -> bool:
-        """As for nearly every update: two calls of the function tell, at half the price of the road below."""
+        """Handle nearly every update with two calls of the function, at half the price of the slow path."""
         if self._failed:
             return False
         try:
@@ -183,7 +183,7 @@ class StoreIndex(Generic[T]):
         except BaseException as error:  # noqa: BLE001 - whatever it raises, the object is stored all the same
             if key not in self._failed:
                 self._unreported.append((key, as_error(error)))
-            # without its traceback, whose frames hold the object
+            # Log it without its traceback, whose frames hold the object.
             self._failed[key] = as_error(error).with_traceback(None)
             return ()
         self._failed.pop(key, None)
@@ -208,7 +208,7 @@ class StoreIndex(Generic[T]):
 
 class _Change(Generic[T]):
     """
-    Holds a store's lock for a change; then, without it, logs one line per index that lacks objects.
+    Holds a store's lock for a change, and then logs, without it, one line per index that lacks objects.
 
     Every change enters it, so it is not a generator, which costs as much as the change of one object.
     """
@@ -237,16 +237,16 @@ class _Change(Generic[T]):
 
 class Indexer(Generic[T]):
     """
-    A store of objects by key: every write is atomic, and every index fits the contents at any time.
+    A store of objects by key. Every write is atomic, and every index always matches the contents.
 
-    The store logs an object on which an index function fails, once per index until the object fits or goes.
+    If an index function fails on an object, the store logs this once per index, until it succeeds.
 
     State, guarded by _lock (50):
         _items     key -> object; an object is never changed after insertion.
         _indexes   name -> index; each equals its function over _items, except for those on which it fails.
 
-    Threads: any may read; in an informer only its loop writes. Returned lists are the caller's own, in no
-    particular order; the objects in them are shared and immutable.
+    Threads: any thread may read; in an informer only its loop writes. A returned list belongs to the caller
+    and has no particular order; the objects in it are shared and immutable.
     """
 
     def __init__(self, *, indexers: Indexers[T] | None = None) -> None:
@@ -264,7 +264,7 @@ class Indexer(Generic[T]):
         """
         Store obj in place of the object with its key.
 
-        Raises: StoreKeyError; nothing is changed then.
+        Raises: StoreKeyError. In that case nothing is changed.
         """
         key = self._key(obj)
         with self._change:
@@ -284,24 +284,24 @@ class Indexer(Generic[T]):
 
     def get(self, obj: T) -> T | None:
         """
-        The stored object with the key of obj, or None.
+        Return the stored object with the key of obj, or None.
 
         Raises: StoreKeyError.
         """
         return self.get_by_key(self._key(obj))
 
     def get_by_key(self, key: str) -> T | None:
-        """The stored object with this key, or None."""
+        """Return the stored object with this key, or None."""
         with self._lock:
             return self._items.get(key)
 
     def list(self) -> builtins.list[T]:
-        """All objects."""
+        """Return all objects."""
         with self._lock:
             return list(self._items.values())
 
     def list_keys(self) -> builtins.list[str]:
-        """All keys."""
+        """Return all keys."""
         with self._lock:
             return list(self._items)
 
@@ -310,14 +310,14 @@ class Indexer(Generic[T]):
             return len(self._items)
 
     def __bool__(self) -> bool:
-        """Whether it holds an object, at some moment: a single read, without the lock."""
+        """Return whether the store holds an object. This is a single read, without the lock."""
         return bool(self._items)
 
     def replace(self, objects: Iterable[T], resource_version: str = "") -> None:  # noqa: ARG002 - a store's signature
         """
-        Hold exactly objects from now on; the last of several with one key counts.
+        Replace the contents with objects. If several have the same key, the last one counts.
 
-        Raises: StoreKeyError; nothing is changed then.
+        Raises: StoreKeyError. In that case nothing is changed.
         """
         items = {self._key(obj): obj for obj in objects}
         with self._change:
@@ -328,10 +328,10 @@ class Indexer(Generic[T]):
 
     def apply(self, changes: Sequence[Change[T]]) -> builtins.list[T | None]:
         """
-        Apply changes in order under one hold of the lock; one that fails does not stop the others.
+        Apply changes in order under one hold of the lock. A change that fails does not stop the others.
 
-        Returns: for each, the object that had its key just before, or None: what a handler calls `old`.
-        Raises: TransactionError when any failed; it names them, and carries the result.
+        Returns: for each change, the object that had its key just before, or None: a handler's `old`.
+        Raises: TransactionError if any change failed; it names the failed changes, and carries the result.
         """
         keyed, errors = self._keyed(changes)
         with self._change:
@@ -349,7 +349,7 @@ class Indexer(Generic[T]):
 
     def index(self, name: str, obj: T) -> builtins.list[T]:
         """
-        The objects that share a value with obj under an index, each once.
+        Return the objects that share a value with obj under an index, each once.
 
         Raises: IndexNotFound; the index function's error on obj.
         """
@@ -360,7 +360,7 @@ class Indexer(Generic[T]):
 
     def by_index(self, name: str, value: str) -> builtins.list[T]:
         """
-        The objects with this value under an index.
+        Return the objects with this value under an index.
 
         Raises: IndexNotFound.
         """
@@ -368,23 +368,23 @@ class Indexer(Generic[T]):
             return [self._items[key] for key in self._index_locked(name).keys(value)]
 
     def list_index_func_values(self, name: str) -> builtins.list[str]:
-        """The values that occur under an index; none when there is no such index."""
+        """Return the values that occur under an index; none if the index does not exist."""
         with self._lock:
             index = self._indexes.get(name)
             return index.all_values() if index else []
 
     def indexers(self) -> dict[str, IndexFunc[T]]:
-        """The index functions by name."""
+        """Return the index functions by name."""
         with self._lock:
             return {name: index.index_func for name, index in self._indexes.items()}
 
     def unindexed(self) -> int:
-        """How many entries the indexes lack, because an index function failed on a stored object."""
+        """Return how many entries the indexes lack because an index function failed on a stored object."""
         with self._lock:
             return sum(index.failed for index in self._indexes.values())
 
     def why_unindexed(self, key: str) -> str:
-        """Which indexes lack the stored object of this key, and why, in words; "" when none does."""
+        """Return which indexes lack the stored object of this key, and why, in words; "" if none does."""
         with self._lock:
             errors = {name: error for name, index in self._indexes.items() if (error := index.error(key))}
         return "; ".join(f'index "{name}": {in_words(error, repr)}' for name, error in errors.items())
@@ -393,7 +393,7 @@ class Indexer(Generic[T]):
         """
         Add indexes and fill them from the stored objects.
 
-        Raises: IndexerConflict when a name is taken; nothing is added then.
+        Raises: IndexerConflict if a name is taken. In that case nothing is added.
         """
         with self._change:
             if taken := sorted(set(self._indexes) & set(indexers)):
@@ -412,7 +412,7 @@ class Indexer(Generic[T]):
     def _keyed(
         self, changes: Sequence[Change[T]]
     ) -> tuple[builtins.list[tuple[str, Change[T]]], dict[int, Exception]]:
-        """The changes that have a key, with it, and the errors of the others by position."""
+        """Return the changes that have a key, with the key, and the errors of the others by position."""
         key_func: KeyFunc = deletion_handling_meta_namespace_key_func
         try:
             return [(key_func(change[1]), change) for change in changes], {}

@@ -1,7 +1,7 @@
 """
-The metrics of informers. A provider makes the instruments of each.
+The metrics of informers. A provider creates the instruments of each informer.
 
-Without a provider nothing is recorded. Values are set once per batch, never per object: their cost is not
+Without a provider nothing is recorded. Values are set once per batch, never per object, so their cost is not
 measurable.
 Follows: client-go tools/cache/informer_metrics.go @32ce75a7d for objects, queued_items and
 processing_latency; the others are ours.
@@ -37,18 +37,18 @@ _NOTHING: Final = _Nothing()
 
 class InformerMetrics(NamedTuple):
     """
-    The instruments of one informer; by default they record nothing.
+    The instruments of one informer. By default they record nothing.
 
-    objects: how many the store holds. queued_items: keys that wait in the FIFO. processing_latency: seconds
-    that a batch took from the FIFO into the store and the listeners' buffers. store_resource_version: the
-    newest that was taken in, cut to its last 15 digits. relists: lists after the first, by RelistReason.
-    watch_restarts: watches opened after the first. silent_watches: watches given up because nothing came.
-    last_event_timestamp: Unix seconds at which the server was last there: it answered, sent, or ended a
+    objects: the number of objects in the store. queued_items: keys that wait in the FIFO. processing_latency:
+    seconds that a batch took from the FIFO into the store and the listeners' buffers. store_resource_version:
+    the newest one that was taken in, cut to its last 15 digits. relists: lists after the first, by
+    RelistReason. watch_restarts: watches opened after the first. silent_watches: watches given up because
+    nothing came. last_event_timestamp: Unix seconds when the server last answered, sent an event, or ended a
     stream. quarantined: objects that do not fit their type and are kept out of the store. handler_panics:
-    handler calls that raised. drops_foreign: 1 once the server has sent objects that may not be held, so
-    that the informer drops them.
-    Threads: each instrument has one writer (see the methods of the informer's parts); instruments lock
-             themselves.
+    handler calls that raised. drops_foreign: 1 once the server has sent objects that may not be held, so that
+    the informer drops them.
+    Threads: each instrument has one writer (see the methods of the informer's parts). Instruments have their
+             own locks.
     """
 
     objects: SettableGaugeMetric = _NOTHING
@@ -64,7 +64,7 @@ class InformerMetrics(NamedTuple):
     drops_foreign: SettableGaugeMetric = _NOTHING
 
     def set_store_resource_version(self, resource_version: str) -> None:
-        """Publish the number behind a resource version: "" is 0, one that is not a number changes nothing."""
+        """Publish a resource version as a number: "" is 0; a version that is not a number is ignored."""
         if not resource_version:
             self.store_resource_version.set(0)
         elif resource_version.isdecimal():
@@ -75,7 +75,7 @@ class MetricsProvider(Protocol):
     """Makes the instruments of informers."""
 
     def for_informer(self, name: str) -> InformerMetrics:
-        """The instruments of an informer, made once. Args: name is such as `deployments.apps`."""
+        """Return the instruments of an informer, created once. Args: name is such as `deployments.apps`."""
 
     def forget(self, name: str) -> None:
-        """The informer has ended, for good: its numbers are no longer shown."""
+        """The informer has ended permanently, so its numbers are no longer shown."""

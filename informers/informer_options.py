@@ -1,4 +1,4 @@
-"""The options of informers, which a manager or a factory hands down to each informer that it makes."""
+"""The options of informers, which a manager or a factory passes to each informer that it creates."""
 
 from __future__ import annotations
 
@@ -26,46 +26,46 @@ class InformerOptions(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     resync_seconds: float = 0
-    """How often handlers get everything again unless they ask otherwise; 0 = never."""
+    """How often handlers receive every object again unless they ask for another period; 0 = never."""
 
     page_size: int = DEFAULT_PAGE_SIZE
     """Objects per page of a list, at least 1."""
 
     transform: Callable[[Any], Any] | None = None
     """
-    Makes of each object, of any kind, the object that the cache keeps. It must be pure and idempotent, and
-    keep namespace, name, UID and resource version. An object on which it fails is kept whole.
+    Turns each object, of any kind, into the object that the cache keeps. It must be pure and idempotent, and
+    keep namespace, name, UID and resource version. If it fails on an object, the whole object is kept.
     """
 
     abridged: tuple[Abridged[Any], ...] = ()
-    """Kinds of which most objects are decoded in part, which costs less than a transform."""
+    """Kinds whose objects are mostly decoded in part, which costs less than a transform."""
 
     tweak: Tweak | None = None
-    """Changes the options of each list and watch, such as to add a selector: a cache holds only that."""
+    """Changes the options of each list and watch, for example adds a selector, which limits the cache."""
 
     progress_seconds: float = INTERVAL_SECONDS
-    """How often the log reports first lists that are not complete."""
+    """How often incomplete first lists are reported in the log."""
 
     hints: Hints = NO_HINTS
-    """The program's commands for the fix of a list or watch that fails."""
+    """The program's commands that can fix a list or watch that fails."""
 
     name_suffix: str = ""
-    """Ends the informers' names in logs and metrics, and so keeps several factories apart."""
+    """A suffix for the informers' names in logs and metrics, which keeps several factories apart."""
 
     metrics_provider: MetricsProvider | None = None
     """None = nothing is measured."""
 
     reachability: Reachability | None = None
-    """Of the server: with it, waits for a server that is gone end when it is back."""
+    """Tells whether the server answers: a wait for an unreachable server ends when it answers again."""
 
     stop_poll_seconds: float = 1.0
-    """How often a running informer looks at the stop of run; infinity: only stop() ends it."""
+    """How often a running informer checks the stop of run; infinity: only stop() ends it."""
 
     restrictions: Restrictions = Unrestricted()
-    """What each informer may hold of its kind: by default everything."""
+    """What each informer may hold of its kind. The default is everything."""
 
     quiet: bool = False
-    """What ends a round of list and watch is logged only for debugging: another way serves meanwhile."""
+    """Whether to log the end of a round of list and watch only for debugging, as something else serves."""
 
     def __post_init__(self) -> None:
         """Refuse what a server takes for no limit."""
@@ -73,7 +73,7 @@ class InformerOptions(msgspec.Struct, frozen=True, kw_only=True):
             raise ValueError("page_size must be at least 1")
 
     def abridged_of(self, kind: type[Kind]) -> Abridged[Any] | None:
-        """How objects of a kind are decoded in part; None = all are decoded whole."""
+        """Return how objects of a kind are decoded in part; None = all are decoded whole."""
         return next((each for each in self.abridged if each.kind is kind), None)
 
 

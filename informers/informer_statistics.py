@@ -12,9 +12,9 @@ class InformerStatistics(msgspec.Struct, frozen=True):
     """
     An informer at one moment.
 
-    name such as `deployments.apps`, plural for people. objects in the store, queued keys in the FIFO,
-    quarantined objects that do not fit their type. reflector is None before run. unindexed = entries that
-    indexes lack, because an index function failed on an object. narrowed_by as Restriction.narrowed_by.
+    name is such as `deployments.apps`; plural is for people. objects are in the store, queued keys in the
+    FIFO, and quarantined objects do not fit their type. reflector is None before run. unindexed counts index
+    entries that are missing because an index function failed. narrowed_by as Restriction.narrowed_by.
     """
 
     name: str

@@ -1,12 +1,12 @@
 """
 The two ways to get all objects of a kind: page by page, or as the beginning of a watch.
 
-Both are consistent: the list is the state at one resource version, and nothing of it is used until it is
-complete. Neither asks for resourceVersion=0: a server may answer that from an arbitrarily old cache, and then
+Both are consistent: the list is the state at one resource version, and no part of it is used before it is
+complete. Neither asks for resourceVersion=0, which a server can answer from an arbitrarily old cache, so that
 deleted objects come back after a restart (kubernetes#59848).
 Follows: client-go tools/pager/pager.go and the temporary store of tools/cache/reflector.go @32ce75a7d.
-Differs: objects pass the transform once, as they arrive, whichever way they come; upstream's streamed objects
-pass it a second time when they enter the FIFO.
+Differs: objects pass the transform once, when they arrive in either way; in client-go, streamed objects pass
+it a second time when they enter the FIFO.
 Decision: First list: streamed, else pages at a consistent version; never `resourceVersion=0`.
 """
 
@@ -38,12 +38,12 @@ _DELETED: Final = EventType.DELETED
 
 
 def unchanged(obj: T) -> T:
-    """The transform that keeps all of an object."""
+    """Return the transform that keeps all of an object."""
     return obj
 
 
 def forgiving(transform: Callable[[T], T]) -> Callable[[T], T]:
-    """An author's transform; an object on which it fails is kept whole: one odd object ends no list."""
+    """An author's transform. If it fails on an object, keep that whole: one object must not end a list."""
 
     def call(obj: T) -> T:
         try:
@@ -58,14 +58,14 @@ def forgiving(transform: Callable[[T], T]) -> Callable[[T], T]:
 
 class PagedList(Generic[T]):
     """
-    A list by pages, all at the resource version of the first.
+    A list by pages, all at the resource version of the first page.
 
-    If the continue token expires on the way, the list begins again, this time in one piece: pages of two
-    lists are never mixed.
+    If the continue token expires during the list, the list begins again, this time in one piece, because
+    pages of two lists are never mixed.
 
-    Args: resource_version = the list must not be older than that; "" = the newest state. transform is
-    applied to each object as it arrives, so memory never holds a list of whole objects.
-    Threads: the reflector's; items_so_far and pages may be read from any, one step behind.
+    Args: resource_version = the list must not be older than this version; "" = the newest state. transform is
+    applied to each object when it arrives, so memory never holds a list of whole objects.
+    Threads: the reflector's. Any thread can read items_so_far and pages, one step behind.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class PagedList(Generic[T]):
         """
         Read the next page.
 
-        Returns: True when that was the last one.
+        Returns: True if that was the last page.
         Raises: as the list call, except for an expired continue token.
         """
         page = self._next_page()
@@ -125,9 +125,9 @@ class PagedList(Generic[T]):
 
 class StreamedList(Generic[T]):
     """
-    A list that arrives as the first events of a watch, until a bookmark ends it.
+    A list that arrives as the first events of a watch. A bookmark ends it.
 
-    State: _objects = store key -> newest state; _undecodable = by the same keys. A key is in one of them.
+    State: _objects = store key -> newest state; _undecodable = by the same keys. No key is in both.
     Threads: as PagedList.
     """
 
@@ -180,7 +180,7 @@ class StreamedList(Generic[T]):
         return None
 
     def _take_one(self, event_type: EventType, obj: object) -> None:
-        """Apply an event that is not simply an add; other kinds and unknown events change nothing."""
+        """Apply an event that is not just an add. Other kinds and unknown events change nothing."""
         if event_type not in (_ADDED, _MODIFIED, _DELETED):
             return
         if isinstance(obj, Undecodable):

@@ -15,7 +15,7 @@ from handloop.apis.meta import Object
 T = TypeVar("T")
 
 KeyFunc = Callable[[Any], str]
-"""Object to store key; where deletions arrive it gets tombstones too. Pure; raises if there is no key."""
+"""Returns an object's store key; for deletions, a tombstone's too. Pure; raises if there is no key."""
 
 _SHOWN_CHARACTERS: Final = 200
 
@@ -41,7 +41,7 @@ class KeyFormatError(CacheError, ValueError):
 
 
 class StoreKeyError(CacheError):
-    """A key function failed on an object; `cause` has the reason. Retrying cannot help."""
+    """A key function failed on an object; `cause` has the reason. A retry cannot help."""
 
     def __init__(self, obj: object, cause: Exception) -> None:
         shown = repr(obj)
@@ -54,7 +54,7 @@ class StoreKeyError(CacheError):
 
 
 class ObjectName(NamedTuple):
-    """Namespace and name of an object; the namespace of a cluster-scoped one is ""."""
+    """Namespace and name of an object. The namespace of a cluster-scoped object is ""."""
 
     namespace: str
     name: str
@@ -65,9 +65,9 @@ class ObjectName(NamedTuple):
 
 class DeletedFinalStateUnknown(NamedTuple, Generic[T]):
     """
-    The tombstone of an object whose deletion was missed, as when a watch broke and the next list lacks it.
+    The tombstone of an object whose deletion was missed: a watch broke, and the next list lacks the object.
 
-    obj is the last state seen, maybe stale; None when no state is known.
+    obj is the last known state, which can be stale, or None if no state is known.
     """
 
     key: str
@@ -75,12 +75,12 @@ class DeletedFinalStateUnknown(NamedTuple, Generic[T]):
 
 
 class Departed(DeletedFinalStateUnknown[Any]):
-    """The tombstone of an object that was not deleted, but may be held no longer: no handler is told."""
+    """The tombstone of an object that was not deleted, but must leave the cache. No handler is called."""
 
 
 def object_name(obj: Object) -> ObjectName:
     """
-    The name of an object with metadata.
+    Return the name of an object with metadata.
 
     Raises: NoMetaError.
     """
@@ -93,9 +93,9 @@ def object_name(obj: Object) -> ObjectName:
 
 def parse_object_name(key: str) -> ObjectName:
     """
-    Split a store key into its parts; one part alone is a name without namespace.
+    Split a store key into its parts. A single part is a name without namespace.
 
-    Raises: KeyFormatError with more than one slash.
+    Raises: KeyFormatError for more than one slash.
     """
     parts = key.split("/")
     if len(parts) == 1:
@@ -106,14 +106,14 @@ def parse_object_name(key: str) -> ObjectName:
 
 
 def namespace_of_key(key: str) -> str:
-    """The namespace in the store key of a namespaced kind. A name that a user wrote may have slashes, too."""
+    """Return the namespace in a namespaced kind's store key. A name from a user can contain slashes."""
     namespace, slash, _ = key.partition("/")
     return namespace if slash else ""
 
 
 def meta_namespace_key_func(obj: Object) -> str:
     """
-    The store key of an object.
+    Return the store key of an object.
 
     Raises: NoMetaError.
     """
@@ -128,7 +128,7 @@ def meta_namespace_key_func(obj: Object) -> str:
 
 def deletion_handling_meta_namespace_key_func(obj: Object | DeletedFinalStateUnknown[Any]) -> str:
     """
-    The store key of an object or of a tombstone: the key function of every informer's store.
+    Return the store key of an object or of a tombstone: the key function of every informer's store.
 
     Raises: NoMetaError.
     """
@@ -145,7 +145,7 @@ def deletion_handling_meta_namespace_key_func(obj: Object | DeletedFinalStateUnk
 
 def deletion_handling_object_to_name(obj: Object | DeletedFinalStateUnknown[Any]) -> ObjectName:
     """
-    The name of an object, or the one in a tombstone's key.
+    Return the name of an object, or the name in a tombstone's key.
 
     Raises: NoMetaError, KeyFormatError.
     """
@@ -155,7 +155,7 @@ def deletion_handling_object_to_name(obj: Object | DeletedFinalStateUnknown[Any]
 
 
 def final_state(obj: T | DeletedFinalStateUnknown[T]) -> T | None:
-    """The object itself, or the last state in a tombstone: the only place that unwraps tombstones."""
+    """Return the object, or a tombstone's last state. No other function unwraps tombstones."""
     if isinstance(obj, DeletedFinalStateUnknown):
         return obj.obj
     return obj

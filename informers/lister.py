@@ -1,11 +1,11 @@
 """
-Reading the cache of an informer: by name, by namespace, by label selector.
+Read the cache of an informer: by name, by namespace, by label selector.
 
-A cache may be older than the server's state, and is incomplete until the informer has synced. Its objects are
-shared by all readers and frozen; in Go nothing but a rule keeps readers from changing them.
+A cache can be older than the server's state, and is incomplete until the informer has synced. All readers
+share its objects, which are frozen; in Go, only a convention keeps readers from changing them.
 Follows: client-go tools/cache/listers.go, listers/generic_helpers.go, differs: a lister of some namespaces
-answers for no other. An object that is not in the cache is None, and no NotFound: that error means an answer
-of the server, and no server was asked. `list` and `get` take the namespace; there is no lister of one.
+answers for no other. For an object that is not in the cache it returns None and raises no NotFound, which
+would mean an answer of the server. `list` and `get` take the namespace; there is no lister of one.
 """
 
 from __future__ import annotations
@@ -33,24 +33,24 @@ S = TypeVar("S")
 
 
 class Cache(Protocol[S]):
-    """A lister's source: an Indexer, or several as one."""
+    """The source of a lister: an Indexer, or several that act as one."""
 
     def list(self) -> builtins.list[S]:
-        """All objects."""
+        """Return all objects."""
 
     def get_by_key(self, key: str) -> S | None:
-        """The object with that store key, or None."""
+        """Return the object with that store key, or None."""
 
     def by_index(self, name: str, value: str) -> builtins.list[S]:
         """
-        The objects with that value under an index.
+        Return the objects with that value under an index.
 
         Raises: IndexNotFound.
         """
 
 
 class NamespaceNotWatched(LookupError):  # noqa: N818 - as handloop.client.errors.NotFound
-    """A cache of some namespaces was asked about another one, which it knows nothing of."""
+    """A cache of some namespaces was asked about another namespace, which it knows nothing about."""
 
     def __init__(self, what: str, namespace: str, watched: str) -> None:
         super().__init__(
@@ -64,7 +64,7 @@ class MergedCache(Generic[T]):
     """
     The stores of some namespaces, read as one.
 
-    Fields: stores by namespace, a mapping that is never changed, but replaced. Threads: any.
+    Fields: stores by namespace, a mapping that is replaced but never changed. Threads: any.
     Follows: controller-runtime pkg/cache/multi_namespace_cache.go.
     """
 
@@ -75,12 +75,12 @@ class MergedCache(Generic[T]):
         self._watched = watched
 
     def list(self) -> builtins.list[T]:
-        """All objects of the namespaces that are watched."""
+        """Return all objects of the namespaces that are watched."""
         return [obj for store in self.stores.values() for obj in store.list()]
 
     def get_by_key(self, key: str) -> T | None:
         """
-        The object with that store key, or None.
+        Return the object with that store key, or None.
 
         Raises: NamespaceNotWatched.
         """
@@ -90,7 +90,7 @@ class MergedCache(Generic[T]):
 
     def by_index(self, name: str, value: str) -> builtins.list[T]:
         """
-        The objects with that value under an index.
+        Return the objects with that value under an index.
 
         Raises: IndexNotFound; NamespaceNotWatched for the index of namespaces.
         """
@@ -107,9 +107,9 @@ class MergedCache(Generic[T]):
 
 class Lister(Generic[T]):
     """
-    The objects of one kind in all namespaces that are watched, or of them those of its selection.
+    The objects of one kind in all watched namespaces, or those in a selection.
 
-    Threads: any. Objects are the cached ones, shared and immutable; lists are the caller's own, in no order.
+    Threads: any. Objects are the cached ones, shared and immutable. Lists are the caller's, and unordered.
     """
 
     def __init__(self, indexer: Cache[T], resource: Resource, selection: Selection = EVERYTHING) -> None:
@@ -123,13 +123,13 @@ class Lister(Generic[T]):
 
     def get(self, name: ObjectName | str, *, namespace: str = "") -> T | None:
         """
-        The object of that name, or None: also for one with labels or fields outside of the selection.
+        Return the object of that name, or None: also if its labels or fields are outside the selection.
 
-        Args: name is an ObjectName, the text "namespace/name", or a name in the given namespace, which does
-        not count for a cluster-scoped kind.
-        Raises: ValueError for a name that lacks the namespace, and for an ObjectName of another one;
-        NamespaceNotWatched;
-        OutsideSelection for a name that the selection excludes.
+        Args: name is an ObjectName, the text "namespace/name", or a name in the given namespace, which is
+        ignored for a cluster-scoped kind.
+        Raises: ValueError for a name that lacks the namespace, and for an ObjectName of
+        another one; NamespaceNotWatched; OutsideSelection for a name that the selection
+        excludes.
         """
         # (9) get object by key
         name = self._full_name(name, namespace)
@@ -148,10 +148,10 @@ class Lister(Generic[T]):
         namespace: str = "",
     ) -> builtins.list[T]:
         """
-        The objects whose labels match.
+        Return the objects whose labels match.
 
-        Args: selector may be text, such as "app=web,tier!=cache", or a LabelSelector; namespace "" = all that
-        are watched; for a cluster-scoped kind it does not count.
+        Args: selector can be text, such as "app=web,tier!=cache", or a LabelSelector; namespace "" = all that
+        are watched; for a cluster-scoped kind it is ignored.
         Raises: SelectorError; NamespaceNotWatched; OutsideSelection for labels that the selection excludes.
         """
         if isinstance(selector, str):
@@ -168,26 +168,26 @@ class Lister(Generic[T]):
 
     def by_index(self, name: str, value: str) -> builtins.list[T]:
         """
-        The objects with that value under an index.
+        Return the objects with that value under an index.
 
         Raises: IndexNotFound.
         """
         return self._read().by_index(name, value)
 
     def __contains__(self, name: ObjectName | str) -> bool:
-        """Whether there is an object of that name; as get."""
+        """Return whether an object of that name exists; as get."""
         return self.get(name) is not None
 
     def __iter__(self) -> Iterator[T]:
-        """All objects, as they are now."""
+        """Return all objects, as they are now."""
         return iter(self.list())
 
     def _read(self, namespace: str = "") -> Cache[T]:  # noqa: ARG002 - for those that fill it first
-        """The cache; each read of a namespace, "" = of all, asks for it."""
+        """Return the cache. Every read of a namespace ("" = of all) calls this."""
         return self._indexer
 
     def _of_namespace(self, namespace: str) -> builtins.list[T]:
-        """By the namespace index, else by looking at all."""
+        """Use the namespace index if it exists, otherwise look at all objects."""
         try:
             return self._read(namespace).by_index(NAMESPACE_INDEX, namespace)
         except IndexNotFound as error:
@@ -196,7 +196,7 @@ class Lister(Generic[T]):
 
     def _full_name(self, name: ObjectName | str, namespace: str) -> ObjectName:
         if isinstance(name, str):
-            # with a namespace it is a name, maybe one that a user wrote: no name has a slash
+            # With a namespace this is a name, perhaps from a user. No valid name contains a slash.
             plain = name.removeprefix(f"{namespace}/")
             name = ObjectName(namespace, plain) if namespace else parse_object_name(name)
         if not self._resource.namespaced:

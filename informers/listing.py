@@ -1,8 +1,8 @@
 """
-Gets one complete list: by a stream where the server offers it, else by pages.
+Gets one complete list: as a stream if the server offers it, otherwise by pages.
 
 If the server refuses or cuts the stream, pages replace it until the next round. If the server no longer has
-the resource version that the list must not be older than, or has not yet seen it, the reflector asks for the
+the resource version that the list must not be older than, or has not seen it yet, the reflector asks for the
 newest state instead. A list from the past is refused, until it is certain that the history was rewound
 (kubernetes#107457).
 Follows: client-go tools/cache/reflector.go @32ce75a7d (list, watchList).
@@ -38,16 +38,16 @@ T = TypeVar("T", bound=Kind)
 
 DEFAULT_PAGE_SIZE: Final = 500
 VERY_SHORT_WATCH_SECONDS: Final = 1.0
-# streams in a row that ended before their list was complete, until this round lists by pages
+# This many streams in a row may end before their list is complete. Then this round lists by pages.
 CUT_STREAMED_LISTS: Final = 3
 
 
 class ListFailed(ClientError):  # noqa: N818 - what happened
-    """A list could not be read or processed; the exception's cause has the reason."""
+    """A list could not be read or processed. The exception's cause has the reason."""
 
 
 class StaleList(ClientError):  # noqa: N818 - what it is
-    """The server answered with the past of something that it has already sent."""
+    """The server answered with an older state than one it has already sent."""
 
 
 class CompleteList(NamedTuple, Generic[T]):
@@ -72,7 +72,7 @@ class Listing(Generic[T]):
            resource version, so the next list asks for the newest state; _seen = the newest version published
            before this list; _wanted = the last wish for a list of the newest state, replaced by each, and
            beside it those that a list has begun for and was published for.
-    Threads: the reflector's; any may wish, and read listed and page, one step behind.
+    Threads: the reflector's; any thread can wish, and read listed and page, one step behind.
     """
 
     def __init__(
@@ -109,13 +109,13 @@ class Listing(Generic[T]):
 
     @property
     def page(self) -> int:
-        """Pages of the list that is being read; 0 while it is streamed."""
+        """The pages of the list that is being read; 0 while it is streamed."""
         current = self._current
         return 0 if current is None else current.pages
 
     @property
     def in_progress(self) -> bool:
-        """Whether a list has begun and is neither complete nor given up."""
+        """Return whether a list has begun and is neither complete nor given up."""
         return self._current is not None
 
     def begin_round(self) -> None:
@@ -125,9 +125,9 @@ class Listing(Generic[T]):
 
     def want_newest(self) -> None:
         """
-        Make the next list include all that was written before this call; from any thread.
+        Make the next list include all that was written before this call. Any thread can call this.
 
-        A server that lags behind the others must not answer it by itself.
+        A server that lags behind the others must not answer that list on its own.
         """
         self._wanted = object()
 
@@ -140,8 +140,8 @@ class Listing(Generic[T]):
         """
         Start a list.
 
-        Args: seen = the resource version that it must not be older than, "" = none was seen.
-        Returns: False when the caller has to begin again: in another way, or after a pause made here.
+        Args: seen = the resource version that the list must not be older than, "" = none was seen.
+        Returns: False if the caller has to begin again: in another way, or after a pause made here.
         """
         self._seen, self._wanted_and_begun = seen, self._wanted
         rv = "" if self.wants_newest or self._refused_rv else seen
@@ -179,7 +179,7 @@ class Listing(Generic[T]):
 
     def newest_resource_version(self) -> str:
         """
-        The server's newest resource version, from a list of one object.
+        Return the server's newest resource version, from a list of one object.
 
         Raises: as the source's list().
         """
@@ -239,7 +239,7 @@ class Listing(Generic[T]):
         return CompleteList(stream.items, stream.undecodable, stream.resource_version, rest)
 
     def _stream_cut(self) -> None:
-        """The server ended the stream before its list was complete: the objects so far are not a list."""
+        """The server ended the stream before the list was complete, so the objects so far are not a list."""
         self._give_up_stream()
         self._cut += 1
         if self._response.seconds_open() < VERY_SHORT_WATCH_SECONDS or self._cut >= CUT_STREAMED_LISTS:
@@ -263,7 +263,7 @@ class Listing(Generic[T]):
         self.streaming = False
 
     def _forget_rv(self, error: Exception) -> bool:
-        """Whether the server refused our resource version: the next list then asks for the newest state."""
+        """Return whether the server refused our resource version. The next list asks for the newest state."""
         too_large = is_too_large_resource_version(error)
         if self._refused_rv or not (too_large or is_expired(error)):
             return False

@@ -1,7 +1,7 @@
 """
 A reflector's source, which can list and watch one kind, and its open stream.
 
-The seam is a Protocol owned by the informers, so that a test or a replay can stand in for a server.
+The informers own this Protocol, so that a test or a replay can stand in for a server.
 Follows: client-go tools/cache/listwatch.go @32ce75a7d.
 """
 
@@ -27,7 +27,7 @@ NOT_OLDER_THAN: Final = "NotOlderThan"
 WATCH_TIMEOUT_SECONDS: Final = 300.0
 
 Tweak: TypeAlias = Callable[[ListOptions], ListOptions]
-"""Changes the options of every list and watch, such as to add a selector. Pure."""
+"""Changes the options of every list and watch, for example adds a selector. Pure."""
 
 
 class Watch(Protocol[T]):
@@ -35,14 +35,14 @@ class Watch(Protocol[T]):
 
     def read(self) -> list[WatchEvent[T]]:
         """
-        The next events, at least one; [] when the server ended the stream as it should.
+        Return the next events, at least one; [] if the server ended the stream as it should.
 
-        Blocks: until something arrives; close() ends it.
-        Raises: TransportError, DecodeError; nothing was taken from an unreadable block.
+        Blocks: until something arrives; close() ends the wait.
+        Raises: TransportError, DecodeError. Nothing was taken from an unreadable block.
         """
 
     def close(self) -> None:
-        """End the stream, from any thread, any number of times; a blocked read returns or raises at once."""
+        """End the stream, from any thread and repeatedly. A blocked read returns or raises immediately."""
 
 
 class ListerWatcher(Protocol[T]):
@@ -50,7 +50,7 @@ class ListerWatcher(Protocol[T]):
 
     @property
     def supports_watch_list(self) -> bool:
-        """Whether a watch can begin with the objects there are (sendInitialEvents)."""
+        """Return whether a watch can begin with the existing objects (sendInitialEvents)."""
 
     def list(self, options: ListOptions) -> ListPage[T]:
         """
@@ -71,18 +71,18 @@ class Resources(Protocol[T]):
     """The part of `ResourceClient` that reads collections."""
 
     def list(self, namespace: str = "", *, options: ListOptions) -> ListPage[T]:
-        """One page of a namespace, or of all namespaces."""
+        """Return one page of a namespace, or of all namespaces."""
 
     def watch(self, namespace: str = "", *, options: ListOptions) -> Watch[T]:
-        """A stream of a namespace, or of all namespaces."""
+        """Return a stream of a namespace, or of all namespaces."""
 
 
 class ListWatch(Generic[T]):
     """
-    One kind on a server, restricted by namespace, selection and tweak, which bind list and watch alike.
+    One kind on a server, restricted by namespace, selection and tweak, for both list and watch.
 
     Args: namespace "" = all, or a cluster-scoped kind. supports_watch_list False = never ask for a streaming
-    list; where it is True the server may still refuse. abridged decodes most objects in part, None = none.
+    list; if True, the server may still refuse. abridged decodes most objects in part, None = none.
     """
 
     def __init__(
@@ -119,12 +119,12 @@ class ListWatch(Generic[T]):
 
 class OpenResponse(Generic[T]):
     """
-    The stream of a reflector: at most one is open.
+    The stream of a reflector. At most one is open at a time.
 
     A thread that is blocked in a read cannot see an event, so a stop closes the response under it.
 
-    State: _watch, guarded by _lock (15). opened_at = Clock.now() just before the stream was asked for.
-    Threads: the reflector's; stop from any.
+    State: _watch, guarded by _lock (15). opened_at = Clock.now() just before the stream was requested.
+    Threads: the reflector's; stop from any thread.
     """
 
     def __init__(
@@ -144,10 +144,10 @@ class OpenResponse(Generic[T]):
 
     def open(self, resource_version: str, *, send_initial_events: bool = False) -> None:
         """
-        Ask for a stream from a resource version, or for a streaming list that is not older than it.
+        Request a stream from a resource version, or a streaming list that is not older than that version.
 
-        The server is asked to end the stream after 5 to 10 minutes, each time another.
-        Raises: as the request; nothing is open then.
+        The server is asked to end the stream after a random time of 5 to 10 minutes.
+        Raises: as the request. In that case nothing is open.
         """
         options = ListOptions(
             resource_version=resource_version or None,
@@ -167,9 +167,9 @@ class OpenResponse(Generic[T]):
 
     def read(self) -> list[WatchEvent[T]]:
         """
-        The next events of the open stream, [] at its end.
+        Return the next events of the open stream, [] at its end.
 
-        Blocks: until there are some; stop() ends it.
+        Blocks: until there are events; stop() ends the wait.
         Raises: see Watch.
         """
         watch = self._watch  # only this thread replaces it
@@ -177,11 +177,11 @@ class OpenResponse(Generic[T]):
         return watch.read()
 
     def seconds_open(self) -> float:
-        """How long ago the stream was asked for."""
+        """Return how long ago the stream was asked for."""
         return self._clock.now() - self.opened_at
 
     def current(self) -> Watch[T] | None:
-        """The open stream, for a thread that may have to close it under its reader."""
+        """Return the open stream, for a thread that may have to close it under its reader."""
         with self._lock:
             return self._watch
 
@@ -193,7 +193,7 @@ class OpenResponse(Generic[T]):
             watch.close()
 
     def stop(self) -> None:
-        """Close the stream under its reader, from any thread, after stopped was set."""
+        """Close the stream under its reader. Any thread can call this, after stopped was set."""
         watch = self.current()
         if watch is not None:
             watch.close()

@@ -1,11 +1,11 @@
 """
-While lists and watches fail, a reflector waits, longer each time, and logs it.
+While lists and watches fail, a reflector waits longer after each failure, and logs the trouble.
 
-The first trouble of a kind is one line in full, with the fix where a person has to do something. Repeats are
-counted once a minute. The end of the trouble is one line.
+The first failure of a kind is logged in full on one line, with the fix if a person has to do something.
+Repeats are counted once a minute. The end of the trouble is logged on one line.
 
 Each wait is longer than the last, and at least as long as the server asked for. Reflectors that share a
-Reachability wait for a gone server together: the first answer to any request ends all their waits. Then each
+Reachability wait for a server together: its first answer to any request ends all their waits. Then each
 back-off starts over: an error after the server's return is new trouble, and begins with a short wait.
 Decision: One answer ends an outage for all reflectors.
 """
@@ -46,43 +46,43 @@ log = get_logger("informers")
 
 REPEAT_SECONDS: Final = 60.0
 
-# client-go's numbers for the reflector's back-off; arbitrary
+# These are client-go's numbers for the reflector's back-off. They are arbitrary.
 BACKOFF_INITIAL_SECONDS: Final = 0.8
 BACKOFF_MAX_SECONDS: Final = 30.0
 BACKOFF_RESET_SECONDS: Final = 120.0
 
-# waits shorter than this are not worth cutting short
+# Waits shorter than this are not worth cutting short.
 _LONG_SECONDS: Final = 2.0
-# A return of the server starts the back-off over once in this time. So a server that comes and goes is still
-# backed off from, and so is a stream that is cut again and again while others are not.
+# A return of the server starts the back-off over only once in this time. So the back-off still grows if a
+# server comes and goes, or if one stream is cut again and again while others are not.
 _RETURN_SECONDS: Final = 10.0
-# when a gone server is back, reflectors come back spread over this time, not all at once
+# When a server is back, reflectors come back spread over this time, not all at once.
 _SPREAD_SECONDS: Final = 1.0
-# how much of a server's Retry-After is believed
+# A longer Retry-After of a server is not believed.
 _RETRY_AFTER_MAX_SECONDS: Final = 120.0
 
 _GONE: Final = "gone"
-# how long a refusal may be harmless: a server that has just started reads its roles for a few seconds,
-# and allows nothing meanwhile; one that has just got a definition prepares its storage, and answers 429
+# A refusal can be harmless for this long. A server that has just started reads its roles for a few seconds,
+# and allows nothing meanwhile; one that has a new definition prepares its storage, and answers 429.
 PATIENCE_SECONDS: Final = 15.0
 _FORBIDDEN_ANEW: Final = "forbidden anew"
 _ASKED_TO_WAIT: Final = "asked to wait"
 _ROLES_HINT: Final = "this was allowed before: a server that has just started may still be reading its roles"
 
-# the ways in which a server does not answer
+# These are the ways in which a server does not answer.
 _UNANSWERED: Final = (ConnectionRefused, ConnectionBroken, DeadlineExceeded)
 _THEIRS: Final = (APIError, TransportError, DecodeError)
 
 
 def cause_of(error: Exception) -> BaseException:
-    """The server's or the network's error behind one of ours, or the error itself."""
+    """Return the server's or the network's error that caused one of ours, or the error itself."""
     if error.__cause__ is None or isinstance(error, _THEIRS):
         return error
     return error.__cause__
 
 
 def is_unanswered(error: Exception) -> bool:
-    """Whether the server did not answer."""
+    """Return whether the server did not answer."""
     return isinstance(cause_of(error), _UNANSWERED)
 
 
@@ -90,10 +90,10 @@ class Hints(msgspec.Struct, frozen=True):
     """
     A program's additions to the fix of a trouble: commands whose output `kubectl apply -f -` takes.
 
-    crd_command prints the CustomResourceDefinitions of crds (None = of any resource), rbac_command the
-    missing roles, with `-n NAME` for those of one namespace. "" = the program has no such command. nearest
-    finds what the server has in place of a resource that it does not know, "" = nothing; it may ask the
-    server, and raises nothing.
+    crd_command prints the CustomResourceDefinitions of crds (None = of any resource); rbac_command prints the
+    missing roles, with `-n NAME` for the roles of one namespace. "" = the program has no such command.
+    nearest finds a resource of the server that is similar to an unknown one, "" = none; it may send a request
+    to the server, and does not raise.
     """
 
     crd_command: str = ""
@@ -114,9 +114,9 @@ def fix_for(
     hints: Hints = NO_HINTS,
 ) -> str:
     """
-    The fix for a failed list or watch, for a person; "" if only waiting helps.
+    Return the fix for a failed list or watch, for a person; "" if only waiting helps.
 
-    Args: namespace "" = all of them; object_name = the only object that is watched, "" = others, too.
+    Args: namespace "" = all; object_name = the only object that is watched, "" = others too.
     """
     cause = cause_of(error)
     if isinstance(cause, NoKindMatch):
@@ -144,7 +144,7 @@ def fix_for(
 
 
 def _did_you_mean(resource: Resource, hints: Hints) -> str:
-    """May ask the server, on the reflector's thread: a few requests for a line that comes once a minute."""
+    """It may send a few requests, on the reflector's thread, for a line that comes once a minute."""
     near = hints.nearest(resource) if hints.nearest is not None else ""
     return f" (did you mean {near}?)" if near else ""
 
@@ -180,7 +180,7 @@ class RetryPause:
         reachability: Reachability | None = None,
         seams: Seams = REAL_SEAMS,
     ) -> None:
-        """Args: backoff None = client-go's. reachability None = nothing cuts a wait short."""
+        """Args: backoff None = client-go's. reachability None = nothing shortens a wait."""
         self._backoff: Backoff = backoff or ExponentialBackoff(
             BACKOFF_INITIAL_SECONDS, BACKOFF_MAX_SECONDS, BACKOFF_RESET_SECONDS, seams=seams
         )
@@ -193,14 +193,14 @@ class RetryPause:
         self.retry_at: float | None = None
 
     def stop(self) -> None:
-        """End the wait under way and all later ones at once, from any thread."""
+        """End the current wait and all later waits immediately, from any thread."""
         self.stopped.set()
         if self._reachability is not None:
             self._reachability.wake()
 
     def seconds(self, error: Exception, *, gone: bool) -> float:
         """
-        How long to wait after this error; ask once per error.
+        Return how long to wait after this error. Call this once per error.
 
         Args: gone = the server does not answer.
         """
@@ -244,7 +244,7 @@ class RetryPause:
 
 
 class Doing(IntEnum):
-    """Stages of a round, in order. Success at a stage also ends trouble reported for earlier ones."""
+    """Stages of a round, in order. Success at a stage also ends trouble reported for earlier stages."""
 
     LIST = 1
     OPEN_WATCH = 2
@@ -252,14 +252,14 @@ class Doing(IntEnum):
 
 
 class _Trouble(NamedTuple):
-    """The identity of a trouble. Texts of errors do not count: they hold addresses and times."""
+    """Return the identity of a trouble, without texts of errors, which hold addresses and times."""
 
     doing: Doing
     error: str
     code: int
 
     def is_same(self, other: _Trouble) -> bool:
-        """A server that stops first cuts streams off and then refuses connections: one trouble."""
+        """A server that stops first cuts streams off and then refuses connections. Both are one trouble."""
         return self == other or self.error == other.error == _GONE
 
 
@@ -309,9 +309,9 @@ class Outage:
 
     def wait(self, doing: Doing, error: Exception, *, ends_round: bool = False) -> None:
         """
-        Log the trouble, then wait before the next try.
+        Log the trouble, then wait before the next attempt.
 
-        Args: ends_round = there is a new list after it.
+        Args: ends_round = a new list follows.
         Blocks: until the wait is over, or until the reflector is stopped.
         """
         gone = is_unanswered(error)
@@ -325,7 +325,7 @@ class Outage:
             log.debug("Failed to watch", v=2, reflector=self.name, err=in_words(error))
         else:
             self._failed(doing, error, delay)
-        # after the fix: a reader that sees the error also sees what to do
+        # Set this after the fix, so that a reader that sees the error also sees what to do.
         cause = cause_of(error)
         self.last_code = cause.code if isinstance(cause, APIError) else 0
         self.last_error = in_words(error)
@@ -334,7 +334,7 @@ class Outage:
         )
 
     def over(self, doing: Doing) -> None:
-        """A stage succeeded: show no error. If trouble of it or an earlier one was logged, log its end."""
+        """A stage succeeded: clear the error. If trouble up to this stage was logged, log its end."""
         self._worked, self._refused_since = True, None
         self.last_error = self.fix = ""
         self.last_code = 0
@@ -366,7 +366,7 @@ class Outage:
             self._said_at, self._repeats = now, 0
 
     def _kind(self, error: Exception, now: float, delay: float) -> str:
-        """In a word. For a while a 429 is a mere wish, as it asks, and a 403 temporary if allowed before."""
+        """In a word. At first a 429 is only a wish to wait, and a 403 is temporary if allowed before."""
         cause = cause_of(error)
         code = cause.code if isinstance(cause, TooManyRequests | Forbidden) else 0
         if self._refused_since is None or self._refused_since[0] != code:
@@ -395,5 +395,5 @@ class Outage:
         elif isinstance(cause_of(error), ClientError):
             log.warning(message, **facts)
         else:
-            # an error of ours, not of a server or a network: show its traceback
+            # This is an error of ours, not of a server or a network, so show its traceback.
             log.error(message, **facts, exc_info=error)

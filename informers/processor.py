@@ -1,21 +1,21 @@
 """
-From the store to the handlers. Every handler has its own buffer and its own thread, so a slow one delays no
-other.
+Passes changes from the store to the handlers. Every handler has its own buffer and its own thread, so a slow
+handler does not delay the others.
 
-A *listener* is one handler with its buffer and thread. A *notification* is the change of one object. A
-*sync* notification is an update whose two states have the same resource version: nothing happened, a
-resync or a relist repeats it. A resync is for what sends no events, and for mistakes of a sync. It
+A *listener* is one handler with its buffer and thread. A *notification* is the change of one object. A *sync*
+notification is an update whose two states have the same resource version: nothing happened, and a resync or a
+relist repeats the object. A resync helps with outside state that sends no events, and with bugs in a sync. It
 repeats the cache, so it brings no event that a watch has missed.
 
-The informer thread hands notifications over in batches: one lock hold and one wake-up per listener and batch.
+The informer thread hands over notifications in batches: one hold of the lock and one wake-up per listener.
 The listener thread swaps its whole buffer for an empty one and calls the handler, one call at a time, in the
-order of distribution. Buffers are unbounded: a handler that hangs costs memory, which `statistics()` shows.
+order of distribution. Buffers are unbounded: a hanging handler costs memory, as `statistics()` shows.
 
 Follows: client-go tools/cache/shared_informer.go @32ce75a7d (sharedProcessor, processorListener). Differs:
-one thread per listener instead of two goroutines and a ring, as Go needs a pump between unbuffered channels
-and a list under a condition does not; a handler that raises never ends the process, as a panic does upstream
-(HandleCrash, unless ReallyCrash is off). Its next call follows at once, where upstream waits for a second:
-one user's object must not delay the others'. And an add of the initial list that raised counts as delivered.
+one thread per listener replaces two goroutines and a ring, as Go needs a pump between unbuffered channels and
+a list under a condition does not; a handler that raises never ends the process, as a panic does in Go
+(HandleCrash, unless ReallyCrash is off). Its next call follows at once (client-go waits for a second), so one
+object does not delay the others. An add of the initial list that raised counts as delivered.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class AddNotification(msgspec.Struct, Generic[T], gc=False):
 
 @final
 class UpdateNotification(msgspec.Struct, Generic[T], gc=False):
-    """An object was replaced, by itself in a resync."""
+    """An object was replaced. In a resync it was replaced by itself."""
 
     old: T
     new: T
@@ -71,10 +71,10 @@ Notification: TypeAlias = AddNotification[T] | UpdateNotification[T] | DeleteNot
 
 class ListenerStatistics(msgspec.Struct, frozen=True):
     """
-    A listener at one moment.
+    A snapshot of a listener.
 
-    pending = notifications not yet handled; handled and panics = calls so far; synced = whether every add of
-    the initial list has returned; blocked_seconds = since which snapshot the same call is under way.
+    pending = notifications not yet handled; handled and panics = calls so far; synced = every add of the
+    initial list has returned; blocked_seconds = for how long, across snapshots, the same call has run.
     """
 
     name: str
@@ -95,7 +95,7 @@ class ProcessorListener(Generic[T]):
            _in_hand, _handled, _panics: written by the listener thread only; a reader may be one call behind.
            resync_seconds, the period in effect, 0 = no resyncs; _resync_at; _thread, kept after its end:
                 guarded by the processor's lock (40).
-    Threads: add from the informer thread or the one that adds the handler; run on the listener's own.
+    Threads: add is called on the informer thread or the one that adds the handler; run has its own.
     """
 
     def __init__(
@@ -130,26 +130,26 @@ class ProcessorListener(Generic[T]):
         self._resync_at = clock.now() + resync_seconds
 
     def ignores_deletes(self) -> bool:
-        """Whether its handler was made without a function for deletes."""
+        """Return whether the listener's handler was made without a function for deletes."""
         return getattr(self._handler, "on_delete", None) is ignore
 
     def has_synced(self) -> bool:
-        """Whether the informer is synced and every add of the initial list has returned from this handler."""
-        # the informer first: an earlier count may miss the last add of the list
+        """Return whether the informer has synced and this handler has returned from every initial add."""
+        # Ask the informer first: an earlier count can miss the last add of the list.
         if not self._informer_has_synced():
             return False
         with self._changed:
             return self._initial == 0
 
     def is_current_thread(self) -> bool:
-        """Whether the caller is this listener's handler."""
+        """Return whether the caller is this listener's handler."""
         return self._thread_id == threading.get_ident()
 
     def take_resync(self, now: float) -> bool:
         """
-        Whether a resync is due; if so the next one is set.
+        Return whether a resync is due. If it is, set the time of the next one.
 
-        Locks: expects the processor's lock.
+        Locks: the caller holds the processor's lock.
         """
         if self.resync_seconds <= 0 or now < self._resync_at:
             return False
@@ -158,7 +158,7 @@ class ProcessorListener(Generic[T]):
 
     def add(self, notifications: Sequence[Notification[T]], *, initial: int = 0) -> None:
         """
-        Hand notifications over; never waits for the handler.
+        Hand over notifications. It never waits for the handler.
 
         Args: initial = how many of them are adds of the initial list.
         """
@@ -172,7 +172,7 @@ class ProcessorListener(Generic[T]):
         """
         Call the handler for everything handed over.
 
-        Blocks: until stop(); the handler call under way then returns first, and the buffer is dropped.
+        Blocks: until stop(). A running handler call then returns first, and the buffer is dropped.
         """
         self._thread_id = threading.get_ident()
         while notifications := self._take():
@@ -184,7 +184,7 @@ class ProcessorListener(Generic[T]):
         """
         Run in a thread of its own.
 
-        Locks: expects the processor's lock.
+        Locks: the caller holds the processor's lock.
         """
         self._thread = spawn(self.name, self.run)
 
@@ -192,19 +192,19 @@ class ProcessorListener(Generic[T]):
         """
         Wait for the end of a listener, from any thread but its own.
 
-        Blocks: until its last call has returned; not at all if it was never started or not stopped.
+        Blocks: until its last call has returned. Does not block if it was never started or not stopped.
         """
         if self._thread is not None and self._stop.is_set():
             self._thread.join()
 
     def stop(self) -> None:
-        """End run, from any thread; does not wait for it."""
+        """End run, from any thread. Does not wait for it."""
         self._stop.set()
         with self._changed:
             self._changed.notify()
 
     def statistics(self) -> ListenerStatistics:
-        """A snapshot."""
+        """Return a snapshot."""
         with self._changed:
             waiting = len(self._pending)
         return ListenerStatistics(
@@ -217,7 +217,7 @@ class ProcessorListener(Generic[T]):
         )
 
     def _blocked_seconds(self) -> float:
-        # as checks from outside see it: reading the clock at each call would cost more
+        # Measure between the looks of outside checks. Reading the clock on every call would cost more.
         now, looked = self._clock.now(), self._looked
         if not self._in_hand:
             self._looked = None
@@ -227,7 +227,7 @@ class ProcessorListener(Generic[T]):
         return now - looked[1]
 
     def _take(self) -> list[Notification[T]]:
-        """Everything that is pending, at least one; [] when stopped."""
+        """Return everything that is pending, at least one notification; [] when stopped."""
         with self._changed:
             while not self._pending and not self._stop.is_set():
                 self._clock.wait(self._changed, None)
@@ -285,16 +285,16 @@ def _key_of(notification: Notification[T]) -> str:
 
 
 class Registration(Generic[T]):
-    """The handle of a handler that was added; to ask whether it is synced, and to remove it."""
+    """The handle of a handler that was added: ask whether it is synced, or remove it."""
 
     def __init__(self, listener: ProcessorListener[T]) -> None:
         self.listener: Final = listener  # for the informer
 
     def has_synced(self) -> bool:
         """
-        Whether the informer has synced and this handler has returned from every add of the initial list.
+        Return whether the informer has synced and this handler has returned from every initial add.
 
-        The informer's own has_synced means less: that the store is filled.
+        The informer's own has_synced is weaker: it only means that the store is filled.
         """
         return self.listener.has_synced()
 
@@ -316,12 +316,12 @@ class SharedProcessor(Generic[T]):
         self._started = False
 
     def listeners(self) -> list[ProcessorListener[T]]:
-        """The listeners, in the order in which they were added."""
+        """Return the listeners, in the order in which they were added."""
         with self._listeners_lock:
             return list(self._syncing)
 
     def add_listener(self, listener: ProcessorListener[T]) -> None:
-        """Add a listener; it runs at once if the others do. A new one is syncing."""
+        """Add a listener. It starts immediately if the others run. A new listener is syncing."""
         with self._listeners_lock:
             self._syncing[listener] = True
             if self._started:
@@ -329,12 +329,12 @@ class SharedProcessor(Generic[T]):
 
     def remove_listener(self, listener: ProcessorListener[T]) -> None:
         """
-        Stop a listener and forget it; nothing happens if it is not one of ours.
+        Stop a listener and forget it. If it is not one of ours, do nothing.
 
-        Its last call may still be running: join() waits for it. No thread starts for it any more.
+        Its last call may still be running: join() waits for that. No thread starts for the listener any more.
         """
         with self._listeners_lock:
-            # stopped under the lock: when a second removal returns, the first has stopped the listener
+            # The listener is stopped under the lock, so when a second removal returns, it has been stopped.
             if self._syncing.pop(listener, None) is not None:
                 listener.stop()
 
@@ -361,7 +361,7 @@ class SharedProcessor(Generic[T]):
                         _tell(listener, batch)
 
     def should_resync(self) -> bool:
-        """Whether any listener is due. Until the next call exactly the due listeners are syncing."""
+        """Return whether any listener is due. Until the next call exactly the due listeners are syncing."""
         now = self._clock.now()
         with self._listeners_lock:
             for listener in self._syncing:
@@ -369,7 +369,7 @@ class SharedProcessor(Generic[T]):
             return any(self._syncing.values())
 
     def resync_check_period_changed(self, effective: Callable[[float], float]) -> None:
-        """Recompute every listener's period from the one that it asked for."""
+        """Recompute every listener's period from the period that it asked for."""
         with self._listeners_lock:
             for listener in self._syncing:
                 listener.resync_seconds = effective(listener.requested_resync_seconds)
@@ -383,7 +383,7 @@ class SharedProcessor(Generic[T]):
 
     def stop(self) -> None:
         """
-        Stop all listeners; they stay registered.
+        Stop all listeners. They stay registered.
 
         Blocks: until the handler calls that are running have returned.
         """
@@ -398,10 +398,10 @@ class SharedProcessor(Generic[T]):
 
 class ResyncPeriods:
     """
-    How often the handlers of one informer get everything again, in seconds; 0 = never.
+    How often the handlers of one informer receive every object again, in seconds; 0 = never.
 
-    An informer has one *check period*: how often it asks which listeners are due. A handler's period is in
-    effect a multiple of it.
+    An informer has one *check period*, after which it checks which listeners are due. The effective period of
+    a handler is a multiple of it.
 
     State: check_seconds, shortened by handlers until the informer starts; guarded by the informer's lock.
     """
@@ -412,10 +412,10 @@ class ResyncPeriods:
 
     def admit(self, requested: float | None, *, started: bool) -> float:
         """
-        The period that counts as requested by a handler.
+        Return the period that counts as requested by a handler.
 
-        A shorter one than the check period shortens the check period. Once the informer has started, it is
-        raised to the check period instead.
+        If it is shorter than the check period, the check period is shortened. Once the informer has started,
+        the handler's period is raised to the check period instead.
 
         Args: None = the informer's default.
         """
@@ -440,11 +440,11 @@ class ResyncPeriods:
         return self.check_seconds
 
     def effective(self, admitted: float) -> float:
-        """The period at which a handler gets its resyncs."""
+        """Return the period at which a handler gets its resyncs."""
         if admitted <= 0:
             return 0
         if self.check_seconds == 0:
-            log.warning("The informer does not resync, and so no handler of it", period=admitted)
+            log.warning("The informer does not resync, so its handlers do not either", period=admitted)
             return 0
         return max(admitted, self.check_seconds)
 

@@ -1,9 +1,9 @@
 """
-The lines that a long first sync writes, so that a wait is never silent.
+Logs lines during a long first sync, so that a wait is never silent.
 
     waiting for caches: deployments 3 500 objects (page 7), foos ✓ 12 — 20s
 
-The thread that waits calls tick; nothing here has a thread.
+The thread that waits calls tick. This module starts no threads.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ log = get_logger("informers")
 INTERVAL_SECONDS: Final = 10.0
 TTY_INTERVAL_SECONDS: Final = 2.0
 WARN_SECONDS: Final = 300.0
-# a stream that is silent for this long is mentioned
+# A stream that is silent for this long is mentioned.
 _SILENT_SECONDS: Final = 10.0
 
 
@@ -29,12 +29,12 @@ class Observed(Protocol):
     """Something with statistics: an informer."""
 
     def statistics(self) -> InformerStatistics:
-        """A snapshot."""
+        """Return a snapshot."""
 
 
 class SyncProgress:
     """
-    Says every interval_seconds how far each informer is; after five minutes it warns, with the last errors.
+    Logs every interval_seconds how full each cache is. After five minutes it warns, with the last errors.
 
     State: _next_at, _warn_at as Clock.now() counts; _said = whether a line was written.
     Threads: the one that waits.
@@ -76,7 +76,7 @@ class SyncProgress:
         log.warning(line, lastErrors=errors)
 
     def finished(self) -> None:
-        """Write the last line, if any was written before."""
+        """Log the last line, if any was logged before."""
         if self._said:
             self._said = False
             line = f"caches are filled: {self._describe([one.statistics() for one in self._informers])}"
@@ -89,7 +89,7 @@ class SyncProgress:
 
 
 def describe(statistics: InformerStatistics, now: float) -> str:
-    """One informer in a few words; now as Clock.now() counts."""
+    """Describe one informer in a few words; now as Clock.now() counts."""
     name, reflector = statistics.plural, statistics.reflector
     if statistics.synced:
         return f"{name} ✓ {_number(statistics.objects)}"

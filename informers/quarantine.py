@@ -1,4 +1,4 @@
-"""Objects that exist on the server and do not fit their type: kept out of the cache, and known by name."""
+"""Objects that exist on the server but do not fit their type: kept out of the cache, and known by name."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ log = get_logger("informers")
 UndecodableCallback = Callable[[Undecodable], None]
 """
 Called once per object and resource version, on the reflector thread. On registration it is also called for
-the objects already held, on the registering thread. Must not block.
+the objects already held, on the registering thread. It must not block.
 """
 
 
 class Quarantine:
     """
-    The objects of one informer that exist on the server and do not fit their type.
+    The objects of one informer that exist on the server but do not fit their type.
 
     They are kept out of the store, counted, and logged once. The store holds neither such an object nor its
-    former state: a controller must not act on a copy that no longer describes the object. So the object
-    leaves the store with a tombstone, as if its deletion had been missed, and comes back with an add once it
-    fits again. To tell the two apart, ask `is_quarantined` or register with `on_undecodable`.
+    earlier state, because a controller must not act on a copy that no longer describes the object. So the
+    object leaves the store with a tombstone, as if its deletion had been missed, and comes back with an add
+    once it fits again. To tell the two apart, call `is_quarantined` or register with `on_undecodable`.
 
     State: _held = store key -> the object that did not fit; _mended = the keys of objects that fit again and
     are on their way through the FIFO. The reflector thread writes both.
-    Threads: callbacks are added and questions asked from any.
+    Threads: any thread can add callbacks and ask.
     """
 
     def __init__(
@@ -52,13 +52,13 @@ class Quarantine:
             return len(self._held)
 
     def is_quarantined(self, key: str) -> bool:
-        """Whether the object of that key exists and does not fit, or fits and is not in the store yet."""
+        """Return whether the object of that key exists but does not fit, or fits but is not stored yet."""
         with self._lock:
             held, mended = key in self._held, key in self._mended
         return held or (mended and not self._in_store(key))
 
     def is_idle(self) -> bool:
-        """Whether there is nothing to release."""
+        """Return whether there is nothing to release."""
         with self._lock:
             return not self._held and not self._mended
 
@@ -70,14 +70,14 @@ class Quarantine:
     def on_undecodable(self, callback: UndecodableCallback) -> None:
         """Call callback for every object that is held, and for later ones."""
         with self._lock:
-            # atomically: from now on, add calls the callback
+            # This is atomic: from now on, add calls the callback.
             self._callbacks.append(callback)
             held = tuple(self._held.values())
         for undecodable in held:
             self._call(callback, undecodable)
 
     def add(self, undecodable: Undecodable) -> None:
-        """Hold an object; log and call back unless this very version is already held."""
+        """Hold an object. Log and call back unless this very version is already held."""
         key = store_key(undecodable)
         with self._lock:
             before = self._held.get(key)
@@ -102,11 +102,11 @@ class Quarantine:
 
     def release(self, keys: Iterable[str], *, mended: Container[str] = ()) -> None:
         """
-        The objects of these keys fit again, or are gone.
+        Release the objects of these keys, which fit again or are gone.
 
         Args: mended = the keys of those that fit, and that the FIFO has.
         """
-        # no other thread writes _mended; the store has a lock of its own, so it is asked without ours
+        # No other thread writes _mended. The store has its own lock, so it is asked without ours.
         arrived = {key for key in self._mended if self._in_store(key)}
         with self._lock:
             self._mended -= arrived
@@ -126,13 +126,13 @@ class Quarantine:
                 log.info("Object no longer in quarantine", kind=self._kind, key=key)
 
     def forget(self, foreign: Callable[[Undecodable], bool]) -> None:
-        """Hold those no longer that belong to another process now."""
+        """Release the objects that belong to another process now."""
         with self._lock:
             gone = [key for key, each in self._held.items() if foreign(each)]
         self.release(gone)
 
     def replace(self, undecodables: Iterable[Undecodable], *, mended: Container[str] = ()) -> None:
-        """A list was complete: hold exactly these. Args: as release."""
+        """A list was complete: hold exactly these objects. Args: as release."""
         wanted = {store_key(undecodable): undecodable for undecodable in undecodables}
         with self._lock:
             others = [key for key in {*self._held, *self._mended} if key not in wanted]
@@ -150,5 +150,5 @@ class Quarantine:
 
 
 def store_key(undecodable: Undecodable) -> str:
-    """The key that the object would have in the store."""
+    """Return the key that the object would have in the store."""
     return str(ObjectName(undecodable.key_namespace, undecodable.key_name))

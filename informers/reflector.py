@@ -1,7 +1,7 @@
 """
 Mirrors one kind from a server into a FIFO: list, then watch, forever.
 
-One *round* lists and then watches until a new list is needed; `run` repeats rounds with back-off. Within a
+One *round* lists and then watches until a new list is needed. `run` repeats rounds with back-off. Within a
 round:
 
     EMPTY     nothing in hand                       -> LISTING
@@ -10,28 +10,28 @@ round:
     LISTED    the list is in the FIFO, no stream    -> WATCHING
     WATCHING  a stream is open                      -> LISTED when it ends
 
-An error of a list ends the round. After trouble with a watch, the reflector either goes back to LISTED or
-ends the round:
+An error of a list ends the round. After an error of a watch, the reflector either goes back to LISTED or ends
+the round:
 
     LISTED        wait, then watch again from the last resource version, without a new list: the request got
                   no connection, 429 or 5xx; the stream was cut, was unreadable, or ended with 429
     end of round  wait, then list: the request got 410 or another 4xx; the stream ended with any other ERROR
                   event, also with 5xx
 
-Streams that again and again bring nothing but an error end the round, too: one unreadable event must not
+If streams again and again bring nothing but an error, this ends the round too: one unreadable event must not
 hold up the cache forever.
 
 The *last sync resource version* is where the next watch continues. The reflector sets it only after
-everything up to it is in the FIFO. All of this runs on the thread `reflector-<plural>`. Other threads may
+everything up to it is in the FIFO. All of this runs on the thread `reflector-<plural>`. Other threads can
 stop the reflector and read its statistics.
 
-The parts: a Listing gets one complete list, an OpenResponse is the stream, an EventIntake puts both into the
-FIFO, an Outage waits and logs the trouble, a RelistPolicy decides whether a watch's trouble needs a list.
+The parts: a Listing gets one complete list, an OpenResponse is the stream, an EventIntake fills the FIFO from
+both, an Outage waits and logs the trouble, a RelistPolicy decides whether a watch's error needs a list.
 
 Follows: client-go tools/cache/reflector.go @32ce75a7d. Differs: the first list is consistent, never at "0",
-and every list is by pages; a cut stream or a very short watch is no reason for a list; a list from the past
-is not published before it is certain that the history was rewound (kubernetes#107457); resyncs are the
-informer loop's.
+and every list is by pages; a cut stream or a very short watch does not cause a list; a list from the past is
+not published before it is certain that the history was rewound (kubernetes#107457); resyncs belong to the
+informer loop.
 """
 
 from __future__ import annotations
@@ -79,12 +79,12 @@ log = get_logger("informers")
 
 T = TypeVar("T", bound=Kind)
 
-# the pause after an error that could not even be logged
+# This is the pause after an error that could not even be logged.
 UNTOLD_SECONDS: Final = 1.0
 
 
 class State(StrEnum):
-    """The state of a round; see the head of this file."""
+    """The state of a round; see the module's docstring."""
 
     EMPTY = "EMPTY"
     LISTING = "LISTING"
@@ -94,7 +94,7 @@ class State(StrEnum):
 
 class ReflectorStatistics(msgspec.Struct, frozen=True):
     """
-    A reflector at one moment.
+    A snapshot of a reflector.
 
     listed and page = objects and pages of the list that is being read; page is 0 while the list is streamed.
     relists = lists after the first, by RelistReason. watches = streams opened. last_event_at and retry_at as
@@ -121,7 +121,7 @@ class Tally:
 
     State: listed, whether there was a list; last_event_at as Clock.now() counts, None before anything was
     heard.
-    Threads: the reflector's; others may read, one step behind.
+    Threads: the reflector's; others can read, one step behind.
     """
 
     def __init__(self, metrics: InformerMetrics, clock: Clock) -> None:
@@ -134,11 +134,11 @@ class Tally:
 
     @property
     def relists(self) -> dict[str, int]:
-        """Lists after the first one by RelistReason; a copy."""
+        """Return a copy of the lists after the first one, by RelistReason."""
         return dict(self._relists)
 
     def list_taken(self, reason: RelistReason) -> None:
-        """A list is in the FIFO; the first one needs no reason."""
+        """A list is in the FIFO. The first one needs no reason."""
         if self.listed:
             self._relists[reason] = self._relists.get(reason, 0) + 1
             self._metrics.relists[reason].inc()
@@ -152,7 +152,7 @@ class Tally:
         self.heard()
 
     def heard(self) -> None:
-        """The server was reachable: it answered, sent something, or ended a stream."""
+        """The server was reachable: it answered, sent an event, or ended a stream."""
         self.last_event_at = self._clock.now()
         self._metrics.last_event_timestamp.set(self._clock.time())
 
@@ -161,8 +161,8 @@ class Reflector(Generic[T]):
     """
     The list-watch loop of one kind.
 
-    State: _last_rv, guarded by _rv_lock (16). Only the reflector thread writes all else; a reader may be one
-           step behind.
+    State: _last_rv, guarded by _rv_lock (16). Only the reflector thread writes the other fields; a reader may
+           be one step behind.
     """
 
     def __init__(
@@ -177,7 +177,7 @@ class Reflector(Generic[T]):
         transform: Callable[[T], T] = unchanged,
         seams: Seams = REAL_SEAMS,
     ) -> None:
-        """Args: restriction has the source; transform is applied to every listed object as it arrives."""
+        """Args: restriction has the source; transform is applied to every listed object when it arrives."""
         self.name = outage.name
         self._kind = kind
         self._intake = intake
@@ -209,9 +209,9 @@ class Reflector(Generic[T]):
 
     def stop(self) -> None:
         """
-        End run and the open stream, from any thread; does not wait.
+        End run and the open stream, from any thread. Does not wait.
 
-        A list request that is under way is not cut short: its result is dropped.
+        A list request in progress is not interrupted; its result is dropped.
         """
         self._outage.pause.stop()
         self._response.stop()
@@ -219,35 +219,35 @@ class Reflector(Generic[T]):
 
     def restriction_changed(self) -> None:
         """
-        List again if more may be held, ask for nothing if nothing may, from any thread; does not wait.
+        List again if more may be held, or stop asking if nothing may. Any thread. Does not wait.
 
-        A list that is under way is completed first, unless nothing may be held.
+        A list in progress is completed first, unless nothing may be held.
         """
         now = self._restriction
         now.wake()
-        # The stream before the state: a stream that is opened later asks for what may be held now. And the
-        # reflector looks at that after it has set its state, so one of the two threads sees the other's.
+        # The stream before the state: a stream that is opened later asks for what may be held now. The
+        # reflector checks that after it has set its state, so one of the two threads sees the other's change.
         watch = self._response.current()
         if watch is not None and now.must_list and (self._state is State.WATCHING or now.is_empty):
             self._called_back = True
             watch.close()
 
     def list_newest(self) -> None:
-        """List again, after the list under way, all that was written before this call; does not wait."""
+        """After the current list, list again all that was written before this call. Does not wait."""
         self._listing.want_newest()
-        # the request before the stream, as in restriction_changed
+        # Make the request before closing the stream, as in restriction_changed.
         watch = self._response.current()
         if watch is not None and self._state is State.WATCHING:
             self._called_back = True
             watch.close()
 
     def last_sync_resource_version(self) -> str:
-        """The resource version up to which everything is in the FIFO, "" before the first list."""
+        """Return the resource version up to which everything is in the FIFO, "" before the first list."""
         with self._rv_lock:
             return self._last_rv
 
     def statistics(self) -> ReflectorStatistics:
-        """A snapshot."""
+        """Return a snapshot."""
         return ReflectorStatistics(
             state=self._state,
             listed=self._listing.listed,
@@ -295,7 +295,7 @@ class Reflector(Generic[T]):
         One round: list, publish, watch until a new list is needed.
 
         Blocks: until then, or until stop().
-        Raises: the error of a list or of opening a watch; not the one that ends an open stream.
+        Raises: the error of a list or of opening a watch, but not the error that ends an open stream.
         """
         self._listing.begin_round()
         self._round_error = None
@@ -311,7 +311,7 @@ class Reflector(Generic[T]):
             self._state = State.EMPTY
 
     def _step(self, state: State) -> State | None:
-        """Do one step. Returns: the next state, None when the round is over."""
+        """Do one step. Returns: the next state, None if the round is over."""
         match state:
             case State.EMPTY:
                 return self._begin_list()
@@ -323,7 +323,7 @@ class Reflector(Generic[T]):
                 return self._read_watch()
 
     def _may_go_on(self, state: State) -> bool:
-        """Whether the round still asks for all that may be held; a list may ask for less."""
+        """Return whether the round still asks for all that may be held; a list may ask for less."""
         if state in (State.LISTED, State.WATCHING) and self._listing.wants_newest:
             self._relist_reason = RelistReason.TAKEOVER
             return False
@@ -335,14 +335,14 @@ class Reflector(Generic[T]):
         return False
 
     def _may_ask(self) -> bool:
-        """Whether this round has anything to ask for; if not, the store is complete: empty."""
+        """Return whether this round has anything to ask for. If not, the store is complete when empty."""
         self._called_back = False
         if self._restriction.is_empty:
             self._intake.replace(Listed(), [], "")
             self._restriction.wait(self._stop)
             return False
         if self._restriction.must_list:
-            # the former holder of these objects may have written a moment ago
+            # The former holder of these objects may have written a moment ago.
             self._listing.want_newest()
         return self._restriction.before_list(self._stop)
 
@@ -421,7 +421,7 @@ class Reflector(Generic[T]):
         return State.WATCHING if block.end is None else self._watch_ended(block.end)
 
     def _accept(self, block: EventBlock[T]) -> None:
-        """Put a block into the FIFO, then move the resource version."""
+        """Put a block into the FIFO, then advance the resource version."""
         if TRACE.on and block.accepted:
             rv = block.resource_version
             TRACE.tell(1, self.name, "", events=len(block.entries), resource_version=rv, **block.only)
@@ -446,7 +446,7 @@ class Reflector(Generic[T]):
             return State.LISTED
         if isinstance(error, DeadlineExceeded):
             return self._watch_was_silent(error)
-        # until it broke, an open stream was as new as the server, however long nothing happened
+        # Until it broke, an open stream was as new as the server, however long nothing happened.
         self._tally.heard()
         if error is None:
             if self._accepted or self._response.seconds_open() >= VERY_SHORT_WATCH_SECONDS:
@@ -462,7 +462,7 @@ class Reflector(Generic[T]):
         return None
 
     def _watch_was_silent(self, error: DeadlineExceeded) -> State | None:
-        """An idle kind may be silent: the next watch shows whether the server is gone."""
+        """A silent watch can mean an idle kind: the next watch shows whether the server is gone."""
         log.debug("Watch was silent, opening another", v=4, reflector=self.name, err=str(error))
         self._metrics.silent_watches.inc()
         self._tell_end(str(error))
@@ -478,7 +478,7 @@ class Reflector(Generic[T]):
             TRACE.tell(1, self.name, "", ended=why, resource_version=self._last_rv)
 
     def _may_be_rewound(self) -> bool:
-        """Whether the server is behind our resource version; the server of an idle cluster is not."""
+        """Return whether the server is behind our resource version; the server of an idle cluster is not."""
         try:
             return is_older(self._listing.newest_resource_version(), self._last_rv)
         except Exception:  # noqa: BLE001 - the list that follows meets the same, and says it

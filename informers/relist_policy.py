@@ -1,12 +1,12 @@
 """
-Whether trouble with a watch needs a new list, or only a new watch.
+Decides whether an error of a watch needs a new list, or only a new watch.
 
-A list costs the server and us as much as all objects together. So the reflector lists only when nothing else
-helps: when the server refuses our resource version, or when watch after watch brings nothing. After a broken
+A list costs the server and us as much as all objects together. So the reflector lists only if nothing else
+helps: if the server refuses our resource version, or if watch after watch brings nothing. After a broken
 connection, an overloaded server or an unreadable tail, a new watch is enough.
-Follows: client-go tools/cache/reflector.go @32ce75a7d. Differs: there a refused opening of a watch leads to a
-new list, except for connection refused and 429, and so does a very short watch; a stream that breaks does not
-(apimachinery pkg/watch/streamwatcher.go). An event that cannot be read does so forever.
+Follows: client-go tools/cache/reflector.go @32ce75a7d. Differs: in client-go, if a watch cannot be opened
+this leads to a new list, except for connection refused and 429, and so does a very short watch; a broken
+stream does not (apimachinery pkg/watch/streamwatcher.go). An event that cannot be read does so forever.
 Decision: A watch is never trusted forever.
 """
 
@@ -28,11 +28,11 @@ from handloop.client.errors import (
 
 _SERVER_ERRORS: Final = 500
 
-# how many watches in a row may bring nothing before a new list
+# This many watches in a row may bring nothing before a new list.
 FRUITLESS_WATCHES: Final = 5
 # The same for watches that time out on a server that is known to send bookmarks. While objects change, it
-# sends one about every minute, so two silent watches miss several. Two servers are silent: an idle one, and
-# one whose history was rewound behind our resource version. The reflector asks which it is before it lists.
+# sends one about every minute, so two silent watches miss several. A silent server is either idle, or its
+# history was rewound behind our resource version. The reflector asks which before it lists.
 SILENT_WATCHES: Final = 2
 
 
@@ -50,7 +50,7 @@ class RelistReason(StrEnum):
 
 
 class StaleBookmark(ClientError):  # noqa: N818 - what it is
-    """By a server's bookmark its history ends before something that it has already sent."""
+    """A server's bookmark shows that its history ends before something that it has already sent."""
 
 
 class VeryShortWatch(ClientError):  # noqa: N818 - client-go's noun
@@ -58,7 +58,7 @@ class VeryShortWatch(ClientError):  # noqa: N818 - client-go's noun
 
 
 def relist_reason(error: Exception) -> RelistReason:
-    """The reason that an error stands for."""
+    """Return the reason that an error stands for."""
     own = isinstance(error, APIError | StaleBookmark)  # their causes are details of the transport
     cause = error if own or error.__cause__ is None else error.__cause__
     if isinstance(cause, StaleBookmark):
@@ -71,7 +71,7 @@ def relist_reason(error: Exception) -> RelistReason:
 
 
 def may_open_again(error: Exception) -> bool:
-    """Whether a watch that could not be opened is retried unchanged: no connection, 429 and 5xx."""
+    """Return whether a watch that could not be opened is retried unchanged: no connection, 429 and 5xx."""
     if isinstance(error, TransportError | TooManyRequests):
         return True
     if is_too_large_resource_version(error):
@@ -81,7 +81,7 @@ def may_open_again(error: Exception) -> bool:
 
 class RelistPolicy:
     """
-    Decides after each watch that ended with an error.
+    Decides what follows each watch that ended with an error.
 
     State: _fruitless = watches in a row that brought nothing; _bookmarks_seen = this server sends bookmarks.
     Threads: the reflector's only.
@@ -101,7 +101,7 @@ class RelistPolicy:
         Decide.
 
         Args: brought_nothing = no event of this watch was understood.
-        Returns: None when a new watch, after a pause, continues from the same resource version.
+        Returns: None if a new watch, after a pause, continues from the same resource version.
         """
         if isinstance(error, TooManyRequests):
             return None

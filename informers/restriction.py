@@ -1,9 +1,9 @@
 """
 What an informer may hold of its kind at each moment: everything, or what a Restriction allows.
 
-Reflector, informer, intake and readers ask their Restriction, and never how it restricts. Each version of
-it has another set of objects. `Whole` is that of an informer without one; handloop.informers.sharding has
-that of replicas which share a kind.
+Reflector, informer, intake and readers ask their Restriction, and do not know how it restricts. Each version
+of it has another set of objects. `Whole` is for an informer without a restriction;
+handloop.informers.sharding has the one for replicas that share a kind.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ class Restricted(Protocol):
     """What follows a restriction: a Reflector."""
 
     def restriction_changed(self) -> None:
-        """The set of objects that may be held has changed. On the thread that changed it; does not block."""
+        """Called after the set of objects that may be held has changed, on that thread; must not block."""
 
 
 class Restriction(Protocol[T]):
     """
-    The restriction of one informer. A new list is due where more may be held; the rest leaves silently.
+    The restriction of one informer. If more may be held, a new list is due; if less, objects leave silently.
 
-    Field: restricts, False of a Whole.
-    Threads: the reflector's, where nothing else is said.
+    Field: restricts, False for a Whole.
+    Threads: the reflector's, unless noted otherwise.
     """
 
     restricts: bool
@@ -58,39 +58,39 @@ class Restriction(Protocol[T]):
         name: str,
         clock: Clock,
     ) -> DeltaFIFO[T]:
-        """The FIFO of a reflector and its informer, once."""
+        """Return the FIFO of a reflector and its informer. Called once."""
 
     def cache(self, store: Cache[T]) -> Cache[T]:
-        """The store for listers, which refuse to answer for what may not be held."""
+        """Return the store for listers, which refuse to answer for what may not be held."""
 
     def follow(self, restricted: Restricted) -> None:
-        """Tell of each change from now on; after new_fifo."""
+        """Report each change from now on. Called after new_fifo."""
 
     def leave(self) -> None:
         """Tell of none any more."""
 
     def has_listed(self, version: int) -> bool:
-        """Whether, since that version, the consumer has had a list of all that may be held. Any thread."""
+        """Return whether the consumer has listed all that may be held since that version. Any thread."""
 
     # for the reflector
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing may be held: nothing must be asked of the server. Any thread."""
+        """Return whether nothing may be held, so no request must be sent to the server. Any thread."""
 
     @property
     def must_list(self) -> bool:
-        """Whether more may be held than the last list was asked for, or nothing may. Any thread."""
+        """Return whether more may be held than the last list was asked for, or nothing. Any thread."""
 
     @property
     def is_wide(self) -> bool:
-        """Whether another watch would bring less than the open one."""
+        """Return whether another watch would bring less than the open one."""
 
     def before_list(self, stopped: threading.Event) -> bool:
         """
-        Let the next list be for what may be held now.
+        Make the next list ask for what may be held now.
 
-        Returns: False when stopped, or when nothing may be held any more. Blocks: for a moment.
+        Returns: False if stopped, or if nothing may be held any more. Blocks: for a moment.
         """
 
     def wait(self, stopped: threading.Event) -> None:
@@ -112,10 +112,10 @@ class Restriction(Protocol[T]):
         """Since which version a namespace may be held; 0 = always, or not by namespace; None = not now."""
 
     def holds(self, obj: Kind) -> bool:
-        """Whether an object may be held now."""
+        """Return whether an object may be held now."""
 
     def would_hold(self, obj: Mapping[str, Any]) -> bool:
-        """The same for an object as JSON."""
+        """Return the same for an object as JSON."""
 
 
 class Whole(Generic[T]):
@@ -186,7 +186,7 @@ class Restrictions(Protocol):
     def restrict(
         self, kind: type[T], source: ListerWatcher[T], /, *, metrics: InformerMetrics, name: str, clock: Clock
     ) -> Restriction[T]:
-        """The restriction of a new informer. Args: source is of all objects; name is the informer's."""
+        """Return the restriction of a new informer. Args: source has all objects; name is the informer's."""
 
 
 class Unrestricted:

@@ -1,5 +1,5 @@
 """
-The part of a kind that an informer holds: objects with some labels, with some fields, or of one name.
+The part of a kind that an informer holds: objects with some labels, with some fields, or with one name.
 
     selection_of(Pod, labels="app=web", fields="spec.nodeName=worker-1")
 """
@@ -33,11 +33,11 @@ from handloop.client.options import ListOptions
 from handloop.informers.keys import ObjectName
 
 Labels: TypeAlias = Selector | SelectingStruct | str
-"""A label selector: its text, such as `app=web,tier!=cache`, or a LabelSelector."""
+"""A label selector: a text such as `app=web,tier!=cache`, or a LabelSelector."""
 
 
 class OutsideSelection(LookupError):  # noqa: N818 - as NamespaceNotWatched
-    """A cache of a part of a kind was asked about another part, which it knows nothing of."""
+    """A cache of a part of a kind was asked about another part, which it knows nothing about."""
 
     def __init__(self, what: str, selection: Selection) -> None:
         super().__init__(
@@ -53,7 +53,7 @@ class Selected(Protocol):
 
 
 class SeveralSelections(LookupError):  # noqa: N818 - as OutsideSelection
-    """A controller that watches several selections of a kind reads one of them, and has to name it."""
+    """A controller that watches several selections of a kind has to name the one that it reads."""
 
     def __init__(self, kind: type[Kind], caches: Sequence[Selected]) -> None:
         parts = ", or ".join(str(each.selection) for each in caches)
@@ -78,18 +78,18 @@ class MetadataOnly(LookupError):  # noqa: N818 - as OutsideSelection
 @dataclass(frozen=True)
 class Selection:
     """
-    What an informer holds; without terms, all objects. selection_of orders the terms, so equals are equal.
+    What an informer holds: without terms, all objects. selection_of orders the terms, so equals are equal.
 
-    An object that no longer fits leaves the cache, and looks deleted.
+    An object that no longer matches leaves the cache, and looks deleted.
     """
 
     labels: Selector = Selector()  # noqa: RUF009 - immutable
     fields: tuple[FieldTerm, ...] = ()
     custom: bool = False
-    """Of a custom kind: its fields have no other names, as `spec.host` of a Pod has."""
+    """Whether the kind is custom: its fields have no other names, unlike `spec.host` of a Pod."""
 
     def __bool__(self) -> bool:
-        """Whether anything is left out."""
+        """Return whether anything is left out."""
         return bool(self.labels.requirements or self.fields)
 
     def __str__(self) -> str:
@@ -98,7 +98,7 @@ class Selection:
 
     @property
     def suffix(self) -> str:
-        """What ends the name of the informer: `pods[app=web,.spec.nodeName=a]`; "" for all objects."""
+        """The suffix of the informer's name: `pods[app=web,.spec.nodeName=a]`; "" for all objects."""
         parts = [str(self.labels)] if self.labels.requirements else []
         return f"[{','.join(parts + [f'.{term}' for term in self.fields])}]" if self else ""
 
@@ -113,7 +113,7 @@ class Selection:
         return exact(self.fields, NAME) or ""
 
     def narrowed(self, options: ListOptions) -> ListOptions:
-        """The options of a list or watch, with this selection added to their own."""
+        """Return the options of a list or watch, with this selection added to their own."""
         return replace(
             options,
             label_selector=",".join(filter(None, (options.label_selector, str(self.labels)))),
@@ -121,7 +121,7 @@ class Selection:
         )
 
     def matches(self, obj: Mapping[str, Any]) -> bool:
-        """Whether an object, as JSON, is selected."""
+        """Return whether an object, as JSON, is selected."""
         labels = (obj.get("metadata") or {}).get("labels") or {}
         return self.labels.matches(labels) and (self._by_fields is None or self._by_fields(obj))
 
@@ -131,14 +131,14 @@ class Selection:
 
     def check_name(self, what: str, name: ObjectName) -> None:
         """
-        Refuse a name that no selected object has.
+        Refuse a name that no selected object can have.
 
         Raises: OutsideSelection, which begins with `unable to {what}`.
         """
         self._check(what, {NAME: name.name, NAMESPACE: name.namespace})
 
     def check_list(self, what: str, labels: Selector, namespace: str) -> None:
-        """Refuse labels and a namespace that no selected object has; "" = all. Raises: as check_name."""
+        """Refuse labels and a namespace that no selected object can have; "" = all. Raises: as check_name."""
         for ours in self.labels.requirements:
             if any(_contradict(ours, theirs) for theirs in labels.requirements):
                 raise OutsideSelection(what, self)
@@ -158,7 +158,7 @@ _ONE_OF: Final = (Operator.EQUALS, Operator.DOUBLE_EQUALS, Operator.IN)
 
 
 def _contradict(one: Requirement, other: Requirement) -> bool:
-    """Whether no value of the label meets both; only what lists of values and absence tell."""
+    """Return whether no value of the label meets both. Only lists of values and absence are compared."""
     if one.key != other.key:
         return False
     for values, rule in ((one, other), (other, one)):
@@ -169,14 +169,14 @@ def _contradict(one: Requirement, other: Requirement) -> bool:
 
 def selection_of(kind: type[Kind], *, labels: Labels = "", fields: str = "") -> Selection:
     """
-    A selection of a kind's objects.
+    Return a selection of a kind's objects.
 
     Args: fields such as `metadata.name=settings` or `spec.nodeName=a,status.phase!=Failed`.
     Raises: SelectorError for a selector that the server would refuse, and for one that selects nothing.
     """
     if not labels and not fields:
         return EVERYTHING
-    # only with fields: a selection without any is the same for all kinds
+    # Do this only with fields, because a selection without fields is the same for all kinds.
     is_custom = bool(fields) and not is_built_in(kind.resource.group)
     return Selection(_labels(labels), _fields(kind, fields), custom=is_custom)
 
@@ -208,7 +208,7 @@ def _fields(kind: type[Kind], text: str) -> tuple[FieldTerm, ...]:
 
 
 def _check_offered(kind: type[Kind], terms: tuple[FieldTerm, ...]) -> None:
-    """Raises: SelectorError. The fields of a custom kind that is not ours are known only to its CRD."""
+    """Raises: SelectorError. For a custom kind that is not ours, only its CRD knows the fields."""
     resource, custom = kind.resource, not is_built_in(kind.resource.group)
     if custom and (kind.partial or issubclass(kind, Unstructured)):
         return

@@ -5,7 +5,7 @@ One kind, mirrored into an indexed store, with any number of handlers that are c
                                                      '-> SharedProcessor -> one listener per handler
 
 Threads: `reflector-<plural>` reads the server and fills the FIFO. The thread that calls run is the informer
-loop: it empties the FIFO by batches into the store and the listeners' buffers, and fires resyncs when a pop
+loop: it empties the FIFO in batches into the store and the listeners' buffers, and fires resyncs when a pop
 times out. `listener-<plural>-<n>` calls one handler.
 
 Guarantees: the store changes before any handler is called. Each handler sees the changes of an object in
@@ -13,7 +13,7 @@ their order, and every object at least once; intermediate states may be skipped.
 called any more, and an informer does not start again.
 
 Follows: client-go tools/cache/shared_informer.go and controller.go @32ce75a7d. Differs: when the informer
-stops, it drops undelivered notifications at once. Instead of a detector of changes to cached objects, it
+stops, it drops undelivered notifications at once. It does not detect changes to cached objects; instead it
 refuses a kind whose objects could be changed.
 """
 
@@ -61,14 +61,14 @@ log = get_logger("informers")
 
 T = TypeVar("T", bound=Kind)
 
-# how long a stopped informer waits for a list request that cannot be cut short
+# A stopped informer waits this long for a list request that cannot be cut short.
 REFLECTOR_GRACE_SECONDS: Final = 5.0
 BATCH_KEYS: Final = 256
 
 
 class SharedIndexInformer(Generic[T]):
     """
-    One kind, mirrored, with any number of handlers; see the head of this file.
+    One kind, mirrored, with any number of handlers; see the module's docstring.
 
     Fields: indexer, the store, to read; quarantine, which holds misfits; restriction, what may be held.
 
@@ -90,10 +90,10 @@ class SharedIndexInformer(Generic[T]):
         seams: Seams = REAL_SEAMS,
     ) -> None:
         """
-        Make an informer; run starts it.
+        Create an informer. run starts it.
 
-        Args: namespace and selection are only named: lister_watcher applies them, and the tweak of options,
-        if it has one.
+        Args: namespace and selection are only named here: lister_watcher applies them, as well as the tweak
+        of options, if there is one.
         Raises: MutableKind.
         """
         if parts := mutable_parts(kind):
@@ -138,7 +138,7 @@ class SharedIndexInformer(Generic[T]):
         self._periods = ResyncPeriods(options.resync_seconds)
         self._transform = None if options.transform is None else forgiving(options.transform)
         self._listeners_made = 0
-        # written by run, read by health checks
+        # run writes these, and health checks read them.
         self._reflector_thread: Joinable | None = None
         self._died = False
 
@@ -148,45 +148,45 @@ class SharedIndexInformer(Generic[T]):
         return f"<SharedIndexInformer of {self.name}: {state}, {now.objects} objects>"
 
     def has_synced(self) -> bool:
-        """Whether the first list is completely in the store; forever true after that."""
+        """Return whether the first list is completely in the store. Once true, this stays true."""
         fifo = self._fifo  # a single read, without the lock: every read of a lister asks
         return fifo is not None and fifo.has_synced()
 
     def has_died(self) -> bool:
-        """Whether one of the two threads has ended although nobody stopped it."""
+        """Return whether one of the two threads has ended although nobody stopped it."""
         thread = self._reflector_thread
         return self._died or (thread is not None and not self._stopping.is_set() and not thread.is_alive())
 
     def last_sync_resource_version(self) -> str:
-        """The resource version up to which everything has been taken in; "" before the first list."""
+        """Return the resource version up to which everything has been taken in; "" before the first list."""
         with self._started_lock:
             reflector = self._reflector
         return "" if reflector is None else reflector.last_sync_resource_version()
 
     def has_seen(self, resource_version: str) -> bool:
         """
-        Whether the store has all changes up to resource_version: an object that it lacks was deleted by then.
+        Return whether the store has all changes up to resource_version, so that a missing object was deleted.
 
-        False also when the informer has not heard of that version yet. Blocks: for one batch at most.
+        Also False if the informer has not heard of that version yet. Blocks: for at most one batch.
         """
         with self._started_lock:
             reflector, fifo = self._reflector, self._fifo
         if reflector is None or fifo is None:
             return False
-        # in this order: once the queue is drained, all that was queued before this moment is in the store
+        # The order matters: once the queue is drained, everything queued before this moment is stored.
         seen = reflector.last_sync_resource_version()
         return bool(seen) and not is_older(seen, resource_version) and fifo.is_drained()
 
     def newest_resource_version(self) -> str:
         """
-        The server's newest resource version of the kind, from a list of one object.
+        Return the server's newest resource version of the kind, from a list of one object.
 
         Raises: as ListerWatcher.list. Blocks: for the request.
         """
         return self._lister_watcher.list(ListOptions(limit=1)).resource_version
 
     def list_newest(self) -> None:
-        """List again, with all that was written before this call; does not wait."""
+        """List again everything that was written before this call. Does not wait."""
         with self._started_lock:
             reflector = self._reflector
         if reflector is not None:
@@ -194,9 +194,9 @@ class SharedIndexInformer(Generic[T]):
 
     def has_listed(self, version: int) -> bool:
         """
-        Whether, since a version of its restriction, the store has had a complete list of what may be held.
+        Return whether, since a version of its restriction, the store has had a list of all that may be held.
 
-        Handlers do not count: a slow one delays nobody else.
+        Handlers do not count, so a slow handler delays nobody else.
         """
         return self.restriction.has_listed(version) and self.has_synced()
 
@@ -206,7 +206,7 @@ class SharedIndexInformer(Generic[T]):
         return self.restriction.cache(self.indexer)
 
     def statistics(self) -> InformerStatistics:
-        """A snapshot."""
+        """Return a snapshot."""
         with self._started_lock:
             started, stopped = self._started, self._stopped
             reflector, fifo = self._reflector, self._fifo
@@ -229,9 +229,9 @@ class SharedIndexInformer(Generic[T]):
 
     def add_indexers(self, indexers: Indexers[T]) -> None:
         """
-        Add indexes; they are complete at once.
+        Add indexes. They are complete when this returns.
 
-        An object on which an index function fails stays out of that index: logged, and counted in statistics.
+        If an index function fails on an object, that index lacks the object, which is logged and counted.
         Raises: InformerStopped, IndexerConflict.
         """
         with self._started_lock:
@@ -247,10 +247,10 @@ class SharedIndexInformer(Generic[T]):
         self, handler: ResourceEventHandler[T], *, resync_seconds: float | None = None
     ) -> Registration[T]:
         """
-        Call handler for every change; a late handler first gets an add for every stored object.
+        Call handler for every change. A handler that is added late first gets an add for every stored object.
 
-        Args: resync_seconds = how often it gets everything again, 0 = never, None = the informer's; at
-              least 1 s, and in effect a multiple of the shortest period that was asked for before run.
+        Args: resync_seconds = how often it receives everything again, 0 = never, None = the informer's; at
+              least 1 s, and in effect a multiple of the shortest period that was requested before run.
         Raises: InformerStopped.
         """
         with self._started_lock:
@@ -263,7 +263,7 @@ class SharedIndexInformer(Generic[T]):
             if not self._started:
                 self._processor.add_listener(listener)
             else:
-                # no event between the snapshot and the first notification: nothing missed, nothing twice
+                # No event comes between the snapshot and the first notification: none is missed or doubled.
                 with self._block_deltas:
                     snapshot = [AddNotification(obj, True) for obj in self.indexer.list()]
                     listener.add(snapshot, initial=len(snapshot))
@@ -272,7 +272,7 @@ class SharedIndexInformer(Generic[T]):
 
     def remove_event_handler(self, registration: Registration[T]) -> None:
         """
-        Stop calling a handler; a call may still be running. Unknown and removed ones are ignored.
+        Stop calling a handler. A call may still be running. Unknown and removed handlers are ignored.
 
         Raises: TypeError for anything but a registration.
         """
@@ -284,8 +284,8 @@ class SharedIndexInformer(Generic[T]):
         """
         As remove_event_handler.
 
-        Blocks: until the handler's last call has returned, also if it was removed before.
-        Raises: TypeError; RuntimeError when that handler itself calls it, as it would wait for itself.
+        Blocks: until the handler's last call has returned, even if it was removed before.
+        Raises: TypeError; RuntimeError if that handler itself calls it, because it would wait for itself.
         """
         if registration.listener.is_current_thread():
             raise RuntimeError("a handler cannot wait for its own end: use remove_event_handler")
@@ -294,10 +294,10 @@ class SharedIndexInformer(Generic[T]):
 
     def run(self, stop: threading.Event) -> None:
         """
-        Mirror and distribute, in this thread; a second call returns at once.
+        Mirror and distribute, in this thread. A second call returns immediately.
 
-        Blocks: until stop() is called (at once) or stop is set (seen within stop_poll_seconds); then until
-                the handler calls that are running have returned.
+        Blocks: until stop() is called (at once) or stop is set (seen within stop_poll_seconds), and then
+                until the running handler calls have returned.
         """
         try:
             reflector = self._start()
@@ -320,7 +320,7 @@ class SharedIndexInformer(Generic[T]):
             self.stop()
             thread.join(REFLECTOR_GRACE_SECONDS)
             if thread.is_alive():
-                # for a namespace or a name that nobody needs any more, this is not news
+                # If nobody needs the namespace or name any more, this is not news.
                 tell = log.warning if stop.is_set() else partial(log.debug, v=4)
                 tell("Reflector is still in a request; its result will be dropped", reflector=self.name)
             with self._started_lock:
@@ -328,7 +328,7 @@ class SharedIndexInformer(Generic[T]):
             self._processor.stop()
 
     def stop(self) -> None:
-        """End run for good, from any thread, without waiting; a blocked read ends at once."""
+        """End run permanently, from any thread, without waiting. A blocked read ends immediately."""
         self._stopping.set()
         with self._started_lock:
             reflector, fifo = self._reflector, self._fifo
@@ -379,19 +379,19 @@ class SharedIndexInformer(Generic[T]):
 
     def _listed(self, obj: T) -> T:
         """
-        Transform a listed object, and give back the stored one if the two are equal.
+        Transform a listed object, and return the stored one instead if the two are equal.
 
-        So a relist needs memory for a page and the changed objects, not for all objects twice.
-        Whole objects are compared: another default or conversion does not give them a new version.
+        A relist then needs memory for a page and the changed objects, not for all objects twice. Whole
+        objects are compared, because another default or conversion does not change their version.
         """
-        # reflector thread; before the transform, which may change the key. A first list finds nothing stored
+        # On the reflector thread, before the transform, which may change the key. A first list finds none.
         stored = self.indexer.get(obj) if self.indexer else None
         if self._transform is not None:
             obj = self._transform(obj)
         return stored if stored == obj else obj
 
     def _loop(self, stop: threading.Event) -> None:
-        # informer thread: the sole writer of the store
+        # This runs on the informer thread, the only writer of the store.
         fifo = self._fifo
         assert fifo is not None
         period = self._periods.check_seconds
@@ -427,7 +427,7 @@ class SharedIndexInformer(Generic[T]):
     ) -> ProcessorListener[T]:
         admitted = self._periods.admit(resync_seconds, started=self._started)
         if not self._started:
-            # the resync check period may be shorter now
+            # The resync check period may be shorter now.
             self._processor.resync_check_period_changed(self._periods.effective)
         self._listeners_made += 1
         return ProcessorListener(

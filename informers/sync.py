@@ -1,8 +1,8 @@
 """
-Waiting until caches are filled.
+Wait until caches are filled.
 
-Follows: client-go tools/cache/shared_informer.go @32ce75a7d. Differs: a wait polls, as a thread cannot wait
-for two things at once; so it can write a progress line meanwhile.
+Follows: client-go tools/cache/shared_informer.go @32ce75a7d. Differs: a wait polls, because a thread cannot
+wait for two things at once. It can therefore log progress during the wait.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Progress(Protocol):
 
 
 def poll_seconds(waited_seconds: float) -> float:
-    """Until the next look at caches: an eighth of the wait, so that a quick list is noticed soon."""
+    """Return the time until the caches are checked again: an eighth of the wait, to notice quick lists."""
     return min(max(waited_seconds / 8, _SHORTEST_SECONDS), LONGEST_POLL_SECONDS)
 
 
@@ -41,7 +41,7 @@ def wait_for_cache_sync(
     """
     Wait until all are synced.
 
-    Returns: False when stop was set first.
+    Returns: False if stop was set first.
     Blocks: until then.
     """
     began_at = clock.now()

@@ -1,1 +1,1 @@
-"""When a key is worked on: queues, their rate limiters, orders and metrics."""
+"""Decides when a key is worked on: queues, and their rate limiters, orders and metrics."""

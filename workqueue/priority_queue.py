@@ -1,5 +1,5 @@
 """
-A queue in which the initial list and resyncs yield to fresh events.
+A queue in which the initial list and resyncs wait behind recent events.
 
 Terms
   container  the items that wait for a worker: highest priority first, with ageing
@@ -14,7 +14,7 @@ Guarantees
   * An add after the get is never lost: the item is delivered again.
 
 Follows: controller-runtime pkg/controller/priorityqueue @86a0d40e0 in what a caller sees, differs: ageing.
-There, a steady stream of urgent items starves the rest (controller-runtime#3496). More: docs/differences.md.
+There, a stream of urgent items starves the others (controller-runtime#3496). More: docs/differences.md.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ LOW_PRIORITY: Final = -100  # the initial list and resyncs, as controller-runtim
 
 class PriorityOrder(Generic[T]):
     """
-    The container: highest priority first, first in first out within a priority.
+    The container: highest priority first, and first in, first out within a priority.
 
-    Ageing: when max_overtakes pops in a row have overtaken the item that waits longest, the next pop takes
-    that one. So among any max_overtakes + 1 pops one takes the oldest item, and an item with m older ones
-    before it leaves within (m + 1) * (max_overtakes + 1) pops, with any later adds.
+    Ageing: when max_overtakes pops in a row have overtaken the item that has waited longest, the next pop
+    takes that item. So one of any max_overtakes + 1 pops takes the oldest item, and an item behind m older
+    ones leaves within (m + 1) * (max_overtakes + 1) pops, whatever is added later.
 
     State, guarded by the lock of the queue:
       waiting       the items that wait -> priority, oldest push first; read it, and change it by the methods
@@ -61,15 +61,15 @@ class PriorityOrder(Generic[T]):
       _priorities   the keys of _levels, ascending
       _overtakes    pops since the oldest item was taken, each of which overtook it
 
-    Cost: a push or pop is O(1) in items; a priority that comes or goes is O(priorities). The first push of a
-    second priority is O(items), at most once for the pushes since nothing waited.
+    Cost: a push or pop is O(1) in items; adding or removing a priority is O(priorities). The first push of a
+    second priority is O(items), but at most once for the pushes since the container was empty.
     """
 
     def __init__(self, *, max_overtakes: int = 9) -> None:
         """
         Make an empty order.
 
-        Args: max_overtakes, at least 0; 9 leaves the low priorities every tenth pop under constant pressure.
+        Args: max_overtakes, at least 0. With 9, low priorities get every tenth pop under constant pressure.
         """
         self.waiting: Final[OrderedDict[T, int]] = OrderedDict()
         self._max_overtakes = max_overtakes
@@ -79,7 +79,7 @@ class PriorityOrder(Generic[T]):
         self._overtakes = 0
 
     def push(self, item: T, priority: int) -> None:
-        """Put an item that does not wait at the end of its level."""
+        """Put an item that does not wait yet at the end of its level."""
         if not self.waiting:
             self._priority = priority
         elif self._levels or priority != self._priority:
@@ -87,18 +87,18 @@ class PriorityOrder(Generic[T]):
         self.waiting[item] = priority
 
     def rise(self, item: T, priority: int) -> None:
-        """Give an item that waits at least that priority: it may go to the end of a higher level."""
+        """Give a waiting item at least that priority. It can move to the end of a higher level."""
         current = self.waiting[item]
         if priority > current:
-            # in this order: without levels the item enters both
+            # The order matters: without levels the item enters both.
             self._enter_level(item, priority)
             self._leave_level(item, current)
-            # a queued key keeps its place: the item keeps its age
+            # A queued key keeps its place: the item keeps its age.
             self.waiting[item] = priority
 
     def pop(self) -> tuple[T, int]:
         """
-        Take the first item of the highest level, or the one that waits longest when its turn has come.
+        Take the first item of the highest level, or, when its turn has come, the one that has waited longest.
 
         Returns: the item and its priority.
         """
@@ -116,7 +116,7 @@ class PriorityOrder(Generic[T]):
         return item, priority
 
     def depths(self) -> dict[int, int]:
-        """How many items wait per priority."""
+        """Return how many items wait per priority."""
         if self.waiting and not self._levels:
             return {self._priority: len(self.waiting)}
         return {priority: len(level) for priority, level in self._levels.items()}
@@ -140,10 +140,10 @@ class PriorityOrder(Generic[T]):
 
 class PriorityQueue(RateLimited[T], BlockingQueue[T]):
     """
-    The most urgent item first.
+    Hands out the most urgent item first.
 
-    A delayed add without a priority, such as add_rate_limited, keeps the one with which the item was handed
-    out, so that a failed item of the initial list does not overtake the others.
+    A delayed add without a priority, such as add_rate_limited, keeps the priority with which the item was
+    handed out, so that a failed item of the initial list does not overtake the others.
 
     State, all guarded by `_lock`, beside that of BlockingQueue:
       _order          which of the items that wait for a worker comes next
@@ -160,7 +160,7 @@ class PriorityQueue(RateLimited[T], BlockingQueue[T]):
         """Make an empty queue."""
         self._rate_limiter = rate_limiter
         self._order: PriorityOrder[T] = PriorityOrder()
-        # read directly: one method call less per add and get
+        # The field is read directly, which saves one method call per add and get.
         self._container = self._order.waiting
         self._in_flight: dict[T, int] = {}
         self._readded: dict[T, int] = {}
@@ -171,7 +171,7 @@ class PriorityQueue(RateLimited[T], BlockingQueue[T]):
         self._delayed: dict[T, int] = {}
 
     def add(self, item: T, *, priority: int = DEFAULT_PRIORITY) -> None:
-        """Mark item as needing work with at least that priority; ignored while shutting down."""
+        """Mark item as needing work with at least that priority. Ignored while shutting down."""
         if not self._lock.acquire(False):
             acquire_contended(self._lock)
         try:
@@ -181,7 +181,7 @@ class PriorityQueue(RateLimited[T], BlockingQueue[T]):
 
     def add_all(self, items: Iterable[T], *, priority: int = DEFAULT_PRIORITY) -> None:
         """Add each item in order with at least that priority, under one hold of the lock."""
-        # iterated before the lock is taken: a generator is the caller's code
+        # Iterate before the lock is taken, because a generator is the caller's code.
         batch = tuple(items)
         with self._lock:
             for item in batch:
@@ -189,10 +189,10 @@ class PriorityQueue(RateLimited[T], BlockingQueue[T]):
 
     def add_after(self, item: T, delay_seconds: float, *, priority: int | None = None) -> None:
         """
-        Add item after delay_seconds, at once if that is not positive; ignored while shutting down.
+        Add item after delay_seconds, or immediately if that is not positive. Ignored while shutting down.
 
-        An item that is due sooner anyway is not handed out twice.
-        Args: priority None keeps the one with which item was handed out.
+        An item that is already due sooner is not handed out twice.
+        Args: priority None keeps the priority with which item was handed out.
         """
         with self._lock:
             if self._shutting_down:
@@ -208,21 +208,21 @@ class PriorityQueue(RateLimited[T], BlockingQueue[T]):
                 self._schedule.put_locked(item, delay_seconds)
 
     def depths(self) -> dict[int, int]:
-        """How many items need work per priority, those included that were added again while in flight."""
+        """Return the number of items that need work per priority, including those added again in flight."""
         with self._lock:
             depths = Counter(self._order.depths())
             depths.update(self._readded.values())
             return dict(depths)
 
     def statistics(self) -> QueueStatistics:
-        """A snapshot of the numbers of items."""
+        """Return a snapshot of the numbers of items."""
         with self._lock:
             return QueueStatistics(
                 len(self._container), len(self._in_flight), len(self._readded), len(self._schedule)
             )
 
     def items(self, most: int) -> QueueItems[T]:
-        """A snapshot of at most this many items of each kind."""
+        """Return a snapshot of at most this many items of each kind."""
         with self._lock:
             queued, in_flight, readded = (
                 tuple(islice(items, most)) for items in (self._container, self._in_flight, self._readded)
@@ -243,7 +243,7 @@ class PriorityQueue(RateLimited[T], BlockingQueue[T]):
         if self._metrics is not None:
             self._metrics.add(item)
         if in_flight:
-            # if it were pushed here, a second worker could get it: done() pushes it
+            # Do not push it here, because a second worker could get the item. done() pushes it.
             self._readded[item] = priority
         else:
             self._order.push(item, priority)
@@ -251,7 +251,7 @@ class PriorityQueue(RateLimited[T], BlockingQueue[T]):
                 self._item_ready.notify()
 
     def _join_locked(self, item: T, priority: int) -> bool:
-        """Whether item needs work already; if it does, it has at least that priority now."""
+        """Return whether item already needs work. If it does, it has at least that priority now."""
         if item in self._container:
             self._order.rise(item, priority)
         elif item in self._readded:

@@ -43,9 +43,9 @@ RANK: Final = 80
 
 class ShutDown(Exception):  # noqa: N818 - the name queue.ShutDown has in Python 3.13
     """
-    The queue is shutting down and nothing waits: the worker should end.
+    The queue is shutting down and no items wait, so the worker should end.
 
-    Not final while items are in flight: a done() may queue its item again, and a later get() returns it.
+    This is not final while items are in flight: a done() can queue its item again for a later get().
     """
 
 
@@ -63,7 +63,7 @@ class QueueStatistics(NamedTuple):
 
 class QueueItems(NamedTuple, Generic[T]):
     """
-    A snapshot of the items, in no order: QueueStatistics counts the same four kinds.
+    A snapshot of the items, unordered. QueueStatistics counts the same four kinds.
 
     delayed = item -> seconds until its time.
     """
@@ -79,7 +79,7 @@ class QueueOptions:
     """What every queue is made with."""
 
     name: str = ""
-    """The label of its metrics and threads. Without it nothing is measured."""
+    """The label of its metrics and threads. Without a name nothing is measured."""
 
     metrics_provider: MetricsProvider | None = None
     """Makes its instruments; None = nothing is measured."""
@@ -93,7 +93,7 @@ NO_OPTIONS: Final = QueueOptions()
 
 class BlockingQueue(ABC, Generic[T]):
     """
-    Hands out each item to one worker at a time. Where an added item goes is its subclass's.
+    Hands out each item to one worker at a time. A subclass decides where an added item goes.
 
     State, all guarded by `_lock` (rank 80):
       _container      items that wait for a worker; none of them is in flight
@@ -109,7 +109,7 @@ class BlockingQueue(ABC, Generic[T]):
       3. a pop takes an item away, and at most one woken getter with it; a woken getter that finds nothing
          leaves an empty container; one that is interrupted passes its wake-up on.
 
-    Threads: any, except that a `done` belongs to the worker that holds the item.
+    Threads: any, but done() is called by the worker that holds the item.
     """
 
     _container: Collection[T]
@@ -131,7 +131,7 @@ class BlockingQueue(ABC, Generic[T]):
 
     @abstractmethod
     def _take_locked(self) -> T:
-        """Move the next item from the container to those in flight."""
+        """Move the next item from the container to the items in flight."""
 
     @abstractmethod
     def _take_back_locked(self, item: T) -> bool | None:
@@ -139,13 +139,13 @@ class BlockingQueue(ABC, Generic[T]):
 
     @abstractmethod
     def statistics(self) -> QueueStatistics:
-        """A snapshot of the numbers of items."""
+        """Return a snapshot of the numbers of items."""
 
     def get(self) -> T:
         """
-        Take the next item; the caller must give it back with done(), also when its work failed.
+        Take the next item. The caller must give it back with done(), even if its work failed.
 
-        Raises: ShutDown when shutting down and nothing waits; remaining items are handed out first.
+        Raises: ShutDown if shutting down and no items wait; remaining items are handed out first.
         Blocks: until an item waits or the queue is shut down.
         """
         if not self._lock.acquire(False):  # for `with self._lock`, as in add and done: cheaper when busy
@@ -167,7 +167,7 @@ class BlockingQueue(ABC, Generic[T]):
             self._lock.release()
 
     def done(self, item: T) -> None:
-        """Give item back; if it was added since the get, it waits again, behind those that wait."""
+        """Give item back. If it was added since the get, it is queued again, behind the waiting items."""
         if not self._lock.acquire(False):
             acquire_contended(self._lock)
         try:
@@ -186,29 +186,29 @@ class BlockingQueue(ABC, Generic[T]):
             self._lock.release()
 
     def __len__(self) -> int:
-        """How many items wait for a worker; those with workers do not count. For information only."""
+        """Return how many items wait for a worker, not counting those with workers. For information only."""
         with self._lock:
             return len(self._container)
 
     def shut_down(self) -> None:
         """
-        Ignore further adds, end blocked getters and drainers.
+        Ignore further adds, and end blocked getters and drainers.
 
-        Items that wait for a worker are still handed out; those that wait for their time are dropped.
-        Blocks: until the threads of the queue have ended; not for workers.
+        Items that wait for a worker are still handed out. Items that wait for their time are dropped.
+        Blocks: until the threads of the queue have ended. It does not wait for workers.
         """
         self._shut_down(drain=False)
 
     def shut_down_with_drain(self) -> None:
         """
-        Shut down and wait for the items that workers have, not for queued ones.
+        Shut down and wait for the items that workers have, but not for queued items.
 
-        Blocks: until no item is in flight, or shut_down() is called by another thread.
+        Blocks: until no item is in flight, or another thread calls shut_down().
         """
         self._shut_down(drain=True)
 
     def shutting_down(self) -> bool:
-        """Whether a shutdown has begun."""
+        """Return whether a shutdown has begun."""
         with self._lock:
             return self._shutting_down
 
@@ -226,7 +226,7 @@ class BlockingQueue(ABC, Generic[T]):
         try:
             self._item_ready.wait()
         except BaseException:
-            # interrupted after a wake-up: hand it to another getter
+            # This getter was interrupted after a wake-up, so hand the item to another getter.
             self._item_ready.notify()
             raise
         finally:
@@ -254,7 +254,7 @@ class BlockingQueue(ABC, Generic[T]):
 
 class Queue(BlockingQueue[T]):
     """
-    First in, first out.
+    A queue that is first in, first out.
 
     State, all guarded by `_lock`, beside that of BlockingQueue:
       _dirty, _processing, _container   container = dirty - processing, each item in it once; processing is
@@ -269,7 +269,7 @@ class Queue(BlockingQueue[T]):
         super().__init__(options, new_lock("Queue._lock", RANK))
 
     def add(self, item: T) -> None:
-        """Mark item as needing work; ignored while shutting down."""
+        """Mark item as needing work. Ignored while shutting down."""
         if not self._lock.acquire(False):
             acquire_contended(self._lock)
         try:
@@ -280,7 +280,7 @@ class Queue(BlockingQueue[T]):
 
     def add_all(self, items: Iterable[T]) -> None:
         """Add each item in order, under one hold of the lock and with one call to wake getters."""
-        # iterated before the lock is taken: a generator is the caller's code
+        # Iterate before the lock is taken, because a generator is the caller's code.
         batch = tuple(items)
         pushed = 0
         with self._lock:
@@ -288,18 +288,18 @@ class Queue(BlockingQueue[T]):
                 for item in batch:
                     pushed += self._accept_locked(item)
             finally:
-                # also when an item cannot be hashed: the items before it are queued
+                # Do this even if an item cannot be hashed, because the items before it are queued.
                 if pushed and self._waiting:
                     self._item_ready.notify(pushed)
 
     def statistics(self) -> QueueStatistics:
-        """A snapshot of the numbers of items."""
+        """Return a snapshot of the numbers of items."""
         with self._lock:
             queued, in_flight = len(self._container), len(self._processing)
             return QueueStatistics(queued, in_flight, readded=len(self._dirty) - queued, delayed=0)
 
     def items(self, most: int) -> QueueItems[T]:
-        """A snapshot of at most this many items of each kind."""
+        """Return a snapshot of at most this many items of each kind."""
         with self._lock:
             queued = (item for item in self._dirty if item not in self._processing)
             readded = (item for item in self._processing if item in self._dirty)
@@ -321,7 +321,7 @@ class Queue(BlockingQueue[T]):
         return again
 
     def _accept_locked(self, item: T) -> bool:
-        """Add item without waking a getter; True when it went into the container."""
+        """Add item without waking a getter. Return True if it went into the container."""
         if self._shutting_down:
             return False
         if TRACE.on:
@@ -331,7 +331,7 @@ class Queue(BlockingQueue[T]):
         self._dirty.add(item)
         if self._metrics is not None:
             self._metrics.add(item)
-        # not pushed here, or a second worker could get an item in flight; done() pushes it
+        # Do not push it here, or a second worker could get an item in flight. done() pushes it.
         if item in self._processing:
             return False
         self._container.append(item)

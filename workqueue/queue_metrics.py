@@ -1,8 +1,8 @@
 """
-The measurements of a queue, and the provider that makes the instruments.
+The measurements of a queue, and the provider that creates the instruments.
 
 Follows: client-go util/workqueue/metrics.go, differs: the thread that refreshes the gauges of unfinished work
-starts with the first get, so a queue without workers has no thread. A provider is handed to each queue, not
+starts with the first get, so a queue without workers has no thread. A provider is passed to each queue, not
 set once for a process.
 """
 
@@ -55,9 +55,9 @@ class QueueInstruments(NamedTuple):
 
     depth: items that need work and are not with a worker, or were added again while with one. adds: accepted
     adds. latency: seconds from add to get. work_duration: seconds from get to done. unfinished_work_seconds:
-    the sum of the ages of the items with workers. longest_running_processor_seconds: the age of the oldest of
-    them. retries: delayed adds.
-    Locks: used with the queue's lock held; they must not block or raise.
+    the sum of the ages of the items with workers. longest_running_processor_seconds: the age of the oldest
+    item with a worker. retries: delayed adds.
+    Locks: called with the queue's lock held. The instruments must not block or raise.
     """
 
     depth: GaugeMetric
@@ -73,7 +73,7 @@ class MetricsProvider(Protocol):
     """Makes the instruments of queues."""
 
     def for_queue(self, name: str) -> QueueInstruments:
-        """The instruments of a named queue, made once."""
+        """Return the instruments of a named queue, made once."""
 
 
 class QueueMetrics:
@@ -132,7 +132,7 @@ class MetricsUpdater:
     """
     The thread `metrics-<queue>`: refreshes the gauges of unfinished work until the queue shuts down.
 
-    It sleeps while no item is in flight: nothing changes then.
+    It sleeps while no item is in flight, because nothing changes then.
     State: `_stopped`, `_sleeps`, `_thread` and `_update_at`, guarded by the queue's lock. Nothing is
     published, and no thread started, once `_stopped` is set.
     """
@@ -150,20 +150,20 @@ class MetricsUpdater:
         self._update_at = 0.0
 
     def start_locked(self) -> None:
-        """Start the thread unless it was. Locks: expects the queue's lock held."""
+        """Start the thread unless it was started. Locks: the caller holds the queue's lock."""
         if self._thread is None and not self._stopped:
             self._update_at = self._clock.now() + UNFINISHED_WORK_UPDATE_SECONDS
             self._thread = self._spawn(f"metrics-{self._name}", self._run)
 
     def wake_locked(self) -> None:
-        """An item was handed out. Locks: expects the queue's lock held."""
+        """An item was handed out. Locks: the caller holds the queue's lock."""
         if self._sleeps:
             self._sleeps = False
             self._update_at = self._clock.now() + UNFINISHED_WORK_UPDATE_SECONDS
             self._changed.notify_all()
 
     def stop_locked(self) -> None:
-        """End the thread. Locks: expects the queue's lock held."""
+        """End the thread. Locks: the caller holds the queue's lock."""
         self._stopped = True
         self._changed.notify_all()
 

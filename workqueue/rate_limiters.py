@@ -1,9 +1,9 @@
 """
-How long a failed item waits before its next try.
+Decides how long a failed item waits before its next attempt.
 
-Limiters slow down retries. Neither a handler's `add` nor a client's request uses one.
-Upstream's default pair is 5 ms to 1000 s per item and 10 a second after 100 over all items; sample-controller
-and Foo take 50 and 300.
+Limiters slow down retries. Neither a handler's `add` nor a client's request uses one. client-go's default
+pair is 5 ms to 1000 s per item, and 10 a second after the first 100 over all items; sample-controller and Foo
+use 50 and 300.
 
 Follows: client-go util/workqueue/default_rate_limiters.go; for the token bucket golang.org/x/time/rate
 (Limiter.reserveN) and client-go util/flowcontrol/throttle.go. Durations are float seconds.
@@ -27,18 +27,18 @@ _MAX_EXPONENT: Final = 1023  # 2.0 ** 1024 raises OverflowError; a product beyon
 
 class TokenBucket:
     """
-    Holds up to burst tokens and gains rate tokens per second; starts full.
+    Holds up to burst tokens and gains rate tokens per second. It starts full.
 
-    State: `_tokens` as of `_updated_at`; below zero it counts the tokens promised to waiting callers.
-    Threads: any; one leaf lock, under which nothing but the clock is asked.
+    State: `_tokens` as of `_updated_at`. A negative number counts the tokens promised to waiting callers.
+    Threads: any. It has one leaf lock, under which only the clock is read.
     """
 
     def __init__(self, rate: float, burst: int, clock: Clock = REAL_CLOCK) -> None:
         """
         Make a full bucket.
 
-        Args: rate in tokens per second, `math.inf` for no limit, 0 for no refill; burst 0 means that no token
-        ever comes (unless the rate is infinite).
+        Args: rate in tokens per second, `math.inf` for no limit, 0 for no refill; burst 0 means that a token
+        never comes (unless the rate is infinite).
         """
         self._rate = rate
         self._burst = burst
@@ -49,24 +49,24 @@ class TokenBucket:
 
     def reserve(self) -> float:
         """
-        Take a token, possibly one that is still to come.
+        Take a token, possibly a future one.
 
-        Returns: seconds until the token may be used; `math.inf` when it never comes.
+        Returns: seconds until the token can be used; `math.inf` if it never comes.
         """
         return self._reserve_within(math.inf)
 
     def try_accept(self) -> bool:
-        """Take a token if there is one right away; a refusal changes nothing."""
+        """Take a token if one is available now. A refusal changes nothing."""
         return self._reserve_within(0.0) == 0.0
 
     def _reserve_within(self, max_wait_seconds: float) -> float:
-        """Seconds until the next token; it is taken unless that is more than max_wait_seconds."""
+        """Return the seconds until the next token, and take it unless that is more than max_wait_seconds."""
         if self._rate == math.inf:
             return 0.0
         if self._burst < 1:
             return math.inf
         with self._lock:
-            # a clock that was read before another thread's update must not turn time back
+            # A clock that was read before another thread's update must not turn time back.
             now = max(self._clock.now(), self._updated_at)
             tokens = min(self._burst, self._tokens + (now - self._updated_at) * self._rate) - 1
             wait_seconds = self._seconds_for(-tokens)
@@ -80,25 +80,25 @@ class TokenBucket:
         if self._rate <= 0:
             return math.inf
         seconds = missing_tokens / self._rate
-        # a rounding error below one nanosecond must not refuse a caller that came exactly on time
+        # A rounding error below one nanosecond must not refuse a caller that came exactly on time.
         return seconds if seconds * _NANOSECONDS >= 1 else 0.0
 
 
 class RateLimiter(Protocol[T_contra]):
-    """Decides per item how long to wait. Thread-safe. It remembers an item until forget, even forever."""
+    """Decides how long each item waits. Thread-safe. It remembers an item until forget, even forever."""
 
     def when(self, item: T_contra) -> float:
-        """Count one more failure; seconds to wait before the next try."""
+        """Count one more failure. Return the seconds to wait before the next attempt."""
 
     def forget(self, item: T_contra) -> None:
-        """The item succeeded or was given up: its count starts over."""
+        """The item succeeded or was given up, so its count starts over."""
 
     def num_requeues(self, item: T_contra) -> int:
-        """How many failures are counted."""
+        """Return how many failures are counted."""
 
 
 class _FailureCounts(Generic[T]):
-    """Failures per item; State: `_failures`, without entries of 0, guarded by `_lock` (rank 90)."""
+    """Failures per item. State: `_failures`, without entries of 0, guarded by `_lock` (rank 90)."""
 
     def __init__(self) -> None:
         self._lock = new_lock("FailureCounts._lock", 90)
@@ -110,12 +110,12 @@ class _FailureCounts(Generic[T]):
             self._failures.pop(item, None)
 
     def num_requeues(self, item: T) -> int:
-        """How many failures are counted."""
+        """Return how many failures are counted."""
         with self._lock:
             return self._failures.get(item, 0)
 
     def _count(self, item: T) -> int:
-        """Count one more failure; the number of those before it."""
+        """Count one more failure. Return the number of earlier failures."""
         with self._lock:
             before = self._failures.get(item, 0)
             self._failures[item] = before + 1
@@ -132,13 +132,13 @@ class ItemExponentialFailureRateLimiter(_FailureCounts[T]):
         self._max_seconds = max_seconds
 
     def when(self, item: T) -> float:
-        """Count one more failure; seconds to wait before the next try."""
+        """Count one more failure. Return the seconds to wait before the next attempt."""
         exponent = min(self._count(item), _MAX_EXPONENT)
         return min(self._base_seconds * 2.0**exponent, self._max_seconds)
 
 
 class ItemFastSlowRateLimiter(_FailureCounts[T]):
-    """Waits fast_seconds for the first max_fast_attempts failures of the item, slow_seconds after that."""
+    """Waits fast_seconds for the first max_fast_attempts failures of the item, then slow_seconds."""
 
     def __init__(self, fast_seconds: float, slow_seconds: float, max_fast_attempts: int) -> None:
         super().__init__()
@@ -147,7 +147,7 @@ class ItemFastSlowRateLimiter(_FailureCounts[T]):
         self._max_fast_attempts = max_fast_attempts
 
     def when(self, item: T) -> float:
-        """Count one more failure; seconds to wait before the next try."""
+        """Count one more failure. Return the seconds to wait before the next attempt."""
         return self._fast_seconds if self._count(item) < self._max_fast_attempts else self._slow_seconds
 
 
@@ -158,26 +158,26 @@ class BucketRateLimiter(Generic[T]):
         self._bucket = TokenBucket(rate, burst, clock)
 
     def when(self, _item: T) -> float:
-        """Seconds until the reserved token is due; `math.inf` when the bucket never has one."""
+        """Return the seconds until the reserved token is due; `math.inf` if the bucket never has one."""
         return self._bucket.reserve()
 
     def forget(self, _item: T) -> None:
         """A bucket knows no items."""
 
     def num_requeues(self, _item: T) -> int:
-        """A bucket knows no items: 0."""
+        """Return a bucket knows no items: 0."""
         return 0
 
 
 class MaxOfRateLimiter(Generic[T]):
-    """Waits as long as the strictest of its limiters; each of them counts every failure."""
+    """Waits as long as the strictest of its limiters. Each limiter counts every failure."""
 
     def __init__(self, *limiters: RateLimiter[T]) -> None:
         self._limiters = limiters
 
     def when(self, item: T) -> float:
-        """Count one more failure in each limiter; seconds to wait before the next try."""
-        # no short cut: a token is taken even if another limiter asks for a longer wait
+        """Count one more failure in each limiter. Return the seconds to wait before the next attempt."""
+        # There is no short cut: a token is taken even if another limiter asks for a longer wait.
         return max([limiter.when(item) for limiter in self._limiters], default=0.0)
 
     def forget(self, item: T) -> None:
@@ -186,19 +186,19 @@ class MaxOfRateLimiter(Generic[T]):
             limiter.forget(item)
 
     def num_requeues(self, item: T) -> int:
-        """The largest count of the limiters."""
+        """Return the largest count of the limiters."""
         return max((limiter.num_requeues(item) for limiter in self._limiters), default=0)
 
 
 class WithMaxWaitRateLimiter(Generic[T]):
-    """Waits as long as its inner limiter, at most max_seconds."""
+    """Waits as long as its inner limiter, but at most max_seconds."""
 
     def __init__(self, inner: RateLimiter[T], max_seconds: float) -> None:
         self._inner = inner
         self._max_seconds = max_seconds
 
     def when(self, item: T) -> float:
-        """Count one more failure; seconds to wait before the next try."""
+        """Count one more failure. Return the seconds to wait before the next attempt."""
         return min(self._inner.when(item), self._max_seconds)
 
     def forget(self, item: T) -> None:
@@ -206,7 +206,7 @@ class WithMaxWaitRateLimiter(Generic[T]):
         self._inner.forget(item)
 
     def num_requeues(self, item: T) -> int:
-        """How many failures are counted."""
+        """Return how many failures are counted."""
         return self._inner.num_requeues(item)
 
 
@@ -214,7 +214,7 @@ def default_controller_rate_limiter(
     *, rate: float = 10.0, burst: int = 100, clock: Clock = REAL_CLOCK
 ) -> MaxOfRateLimiter[Hashable]:
     """
-    The default pair per item, and a bucket over all items.
+    Return the default limiter per item, together with a bucket over all items.
 
     Args: rate and burst of the bucket; sample-controller uses 50 and 300.
     """

@@ -1,5 +1,5 @@
 """
-A queue that can add an item later, and one that adds failed items back at the pace of a rate limiter.
+A queue that can add an item later, and a queue that adds failed items back with a rate limiter's delay.
 
 A worker does
     item = queue.get()                      # ShutDown: return
@@ -9,7 +9,7 @@ A worker does
     finally: queue.done(item)               # always, exactly once
 
 Follows: client-go util/workqueue/delaying_queue.go and rate_limiting_queue.go, differs: `schedule.py`, and
-shut_down_with_drain ends the loop at once; upstream's ends at its next heartbeat.
+shut_down_with_drain ends the loop at once; client-go's ends at its next heartbeat.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class DelayingQueue(Queue[T]):
 
     def add_after(self, item: T, delay_seconds: float) -> None:
         """
-        Add item after delay_seconds, at once if that is not positive; ignored while shutting down.
+        Add item after delay_seconds, or immediately if that is not positive. Ignored while shutting down.
 
         If item is already waiting for its time, the earlier of the two times counts.
         """
@@ -60,13 +60,13 @@ class DelayingQueue(Queue[T]):
         self.add(item)
 
     def statistics(self) -> QueueStatistics:
-        """A snapshot of the numbers of items."""
+        """Return a snapshot of the numbers of items."""
         with self._delays:
             delayed = len(self._schedule)
         return super().statistics()._replace(delayed=delayed)
 
     def items(self, most: int) -> QueueItems[T]:
-        """A snapshot of at most this many items of each kind."""
+        """Return a snapshot of at most this many items of each kind."""
         with self._delays:
             delayed = self._schedule.seconds_left_locked(most)
         return super().items(most)._replace(delayed=delayed)
@@ -83,9 +83,9 @@ class DelayingQueue(Queue[T]):
 
 class RateLimited(ABC, Generic[T]):
     """
-    The part of a queue that adds failed items back at the pace of a rate limiter.
+    The part of a queue that adds failed items back with the delay of a rate limiter.
 
-    State: _rate_limiter, which guards itself. Threads: any.
+    State: _rate_limiter, which has its own lock. Threads: any.
     """
 
     name: str
@@ -97,9 +97,9 @@ class RateLimited(ABC, Generic[T]):
 
     def add_rate_limited(self, item: T, *, at_least_seconds: float = 0.0) -> None:
         """
-        Add item after the rate limiter's delay, or later if asked to.
+        Add item after the rate limiter's delay, or later if requested.
 
-        The limiter counts also while shutting down.
+        The limiter also counts while shutting down.
         """
         seconds = max(self._rate_limiter.when(item), at_least_seconds)
         if TRACE.on:
@@ -108,13 +108,13 @@ class RateLimited(ABC, Generic[T]):
         self._add_later(item, seconds)
 
     def forget(self, item: T) -> None:
-        """End the count of failures of item. The queue itself is not touched: done() is still due."""
+        """End the count of failures of item. The queue itself does not change: done() is still required."""
         if TRACE.on:
             TRACE.tell(11, self.name, item, forgotten=self._rate_limiter.num_requeues(item))
         self._rate_limiter.forget(item)
 
     def num_requeues(self, item: T) -> int:
-        """How often item was added back since it was last forgotten."""
+        """Return how often item was added back since it was last forgotten."""
         return self._rate_limiter.num_requeues(item)
 
 
@@ -127,7 +127,7 @@ class RateLimitingQueue(RateLimited[T], DelayingQueue[T]):
         self._rate_limiter = rate_limiter
 
     def add_after(self, item: T, delay_seconds: float) -> None:
-        """Like DelayingQueue.add_after: for what only has to wait, so that the limiter does not count it."""
+        """Like DelayingQueue.add_after: for an item that only has to wait. The limiter does not count it."""
         if TRACE.on:
             failures = self.num_requeues(item)
             TRACE.tell(11, self.name, item, seconds=delay_seconds, failures=failures, waits=handled_error())

@@ -27,7 +27,7 @@ _COMPACT_FROM: Final = 64
 
 class Schedule(Generic[T]):
     """
-    Holds each item once, at the earliest time asked for, and hands it over when that time has come.
+    Holds each item once, at the earliest requested time, and hands it over when that time has come.
 
     State, all guarded by the lock of the queue:
       _ready_at   item -> its time
@@ -35,8 +35,8 @@ class Schedule(Generic[T]):
                   others gave way to an earlier one or were discarded: the loop skips them
       stopped     never goes back to False
 
-    Threads: any; the loop thread `delaying-<queue>` runs from the first item on.
-    Locks: methods named `_locked` expect the queue's lock held.
+    Threads: any; the loop thread `delaying-<queue>` runs once the first item is added.
+    Locks: a caller of a method named `_locked` holds the queue's lock.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Schedule(Generic[T]):
         Make an empty schedule.
 
         Args: hand_over_locked takes the items that are due, in the order of their times. The loop thread
-        calls it with lock held, and has taken them out of the schedule.
+        calls it with lock held, and has already removed the items from the schedule.
         """
         self.stopped = False
         self._hand_over_locked = hand_over_locked
@@ -60,11 +60,11 @@ class Schedule(Generic[T]):
         self._loop: Joinable | None = None
 
     def __len__(self) -> int:
-        """How many items wait for their time."""
+        """Return how many items wait for their time."""
         return len(self._ready_at)
 
     def put_locked(self, item: T, delay_seconds: float) -> None:
-        """Hand item over after delay_seconds, or earlier if asked to already; ignored once stopped."""
+        """Hand over item after delay_seconds, or earlier if already requested. Ignored once stopped."""
         ready_at = self._clock.now() + delay_seconds
         known = self._ready_at.get(item)
         if self.stopped or (known is not None and known <= ready_at):
@@ -74,10 +74,10 @@ class Schedule(Generic[T]):
         heapq.heappush(self._heap, entry)
         self._sweep_locked()
         if self._loop is None:
-            # with the lock held, so that a stop finds the thread it is to join
+            # Start it with the lock held, so that a stop finds the thread that it has to join.
             self._loop = self._spawn(f"delaying-{self._name or 'queue'}", self._run)
         elif self._heap[0] is entry:
-            # the new entry is the earliest, and the loop waits for a later time
+            # The new entry is the earliest, and the loop waits for a later time.
             self._changed.notify()
 
     def discard_locked(self, item: T) -> None:
@@ -85,7 +85,7 @@ class Schedule(Generic[T]):
         self._ready_at.pop(item, None)
 
     def seconds_left_locked(self, most: int) -> dict[T, float]:
-        """At most this many items, in no order, and the seconds until their times."""
+        """Return at most this many items, unordered, and the seconds until their times."""
         now = self._clock.now()
         return {item: max(0.0, at - now) for item, at in itertools.islice(self._ready_at.items(), most)}
 
@@ -97,12 +97,12 @@ class Schedule(Generic[T]):
         self._changed.notify_all()
 
     def join(self) -> None:
-        """Wait for the end of the thread, once stopped. Locks: expects the queue's lock free."""
+        """Wait for the end of the thread, once stopped. Locks: the caller does not hold the queue's lock."""
         if self._loop is not None:
             self._loop.join()
 
     def _sweep_locked(self) -> None:
-        """Once most entries are void, drop those: each sweep removes more than it keeps."""
+        """Once most entries are void, drop them. Each sweep removes more than it keeps."""
         if len(self._heap) <= _COMPACT_FROM + 2 * len(self._ready_at):
             return
         self._heap = [entry for entry in self._heap if self._ready_at.get(entry[2]) == entry[0]]

@@ -1,1 +1,1 @@
-"""What a change of a definition does: to clients, and to objects that are stored."""
+"""What a change of a definition does to clients, and to stored objects."""

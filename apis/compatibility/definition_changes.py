@@ -31,7 +31,7 @@ class NotADefinitionError(ValueError):
 
 def definition_changes(old: Definition, new: Definition) -> list[Finding]:
     """
-    The findings, those that break something first.
+    Return the findings. Those that break something come first.
 
     Raises: NotADefinitionError.
     """
@@ -130,13 +130,13 @@ def _strategy(spec: Mapping[str, Any]) -> str:
 
 
 def _about_version(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Finding]:
-    """Findings about a version's fields other than its schema."""
+    """Return findings about a version's fields other than its schema."""
     before, after = old.get("subresources") or {}, new.get("subresources") or {}
     if "status" in before and "status" not in after:
         text = "no subresource status: writes of it get 404"
         yield Finding("status", BREAKS, "status", {}, None, text)
     if "status" in after and "status" not in before:
-        text = "a subresource status: a status in other writes is left out without a word"
+        text = "a subresource status: a status in other writes is silently ignored"
         yield Finding("status", BREAKS, "status", None, {}, text)
     if "scale" in before and not _is_part(before["scale"] or {}, after.get("scale") or {}):
         text = "scale changed: kubectl scale and autoscalers use it"
@@ -161,7 +161,7 @@ def _is_part(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 
 
 def _between(spec: Mapping[str, Any]) -> Iterator[Finding]:
-    """Findings about the served versions of one definition, compared with each other."""
+    """Return findings about the served versions of one definition, compared with each other."""
     if _strategy(spec) != "None":
         return
     served: Sequence[Mapping[str, Any]] = [each for each in spec["versions"] if each.get("served")]

@@ -16,10 +16,10 @@ WARNS: Final = "warns"
 @dataclass(frozen=True, slots=True)
 class Finding:
     """
-    A rule that a change breaks, or that deserves a thought.
+    A rule that a change breaks, or that deserves attention.
 
-    Fields: path is that of a field, `spec.tags[].x`, "" for the definition itself; version "" = of all; old
-    and new are parts of the definitions as JSON has them, None for what is absent.
+    Fields: path is that of a field, `spec.tags[].x`, "" for the definition itself; version "" = all versions;
+    old and new are parts of the definitions as JSON has them, None for an absent part.
     """
 
     rule: str
@@ -31,7 +31,7 @@ class Finding:
     version: str = ""
 
     def document(self) -> dict[str, Any]:
-        """The finding for a program."""
+        """Return the finding for a program."""
         return {
             "rule": self.rule,
             "severity": self.severity,

@@ -27,11 +27,11 @@ _ABSENT: Final = object()
 _READ: Final = re.compile(r"\bself\.(\w+)")
 """The fields that a rule reads."""
 _CHECKED_FORMATS: Final = {"int32": ("int64",), "float": ("double",), "": ("int64", "double")}
-"""What a format may become without refusing a value; "" = no format, which accepts any 64-bit number."""
+"""What a format can become without refusing a value; "" = no format, which accepts any 64-bit number."""
 
 
 def changes(path: str, old: Schema, new: Schema) -> Iterator[Finding]:
-    """The differences in the schema of one field. Args: path of the field, "" for the object."""
+    """Return the differences in one field's schema. Args: path of the field, "" for the object."""
     seen = {*_HANDLED_BELOW}
     for keys, rule in _RULES:
         seen.update(keys)
@@ -39,12 +39,12 @@ def changes(path: str, old: Schema, new: Schema) -> Iterator[Finding]:
             yield from rule(path, old, new)
     for key in sorted({*old, *new} - seen):
         if old.get(key) != new.get(key):
-            text = f"{key} changed, and no rule knows what that does"
+            text = f"{key} changed, and no rule knows the effect"
             yield Finding("unhandled", WARNS, path, old.get(key), new.get(key), text)
 
 
 def kind_of(schema: Schema) -> str:
-    """The type of a schema in one word."""
+    """Return the type of a schema in one word."""
     if schema.get(INT_OR_STRING):
         return "int-or-string"
     kind: str = schema.get("type") or "anything"
@@ -107,7 +107,7 @@ def _bound(name: str, *, is_least: bool) -> Callable[[str, Schema, Schema], Iter
 def _pattern(path: str, old: Schema, new: Schema) -> Iterator[Finding]:
     before, after = old.get("pattern"), new.get("pattern")
     severity: Severity = BREAKS if after is not None else WARNS
-    text = "only texts of another pattern are taken now" if after else "texts of any pattern are taken now"
+    text = "only texts of another pattern are accepted now" if after else "texts of any pattern are taken now"
     yield Finding("pattern", severity, path, before, after, text)
 
 
@@ -159,7 +159,7 @@ def _required(path: str, old: Schema, new: Schema) -> Iterator[Finding]:
 
 
 def _preserved(path: str, old: Schema, new: Schema) -> Iterator[Finding]:
-    """The mark on a type with fields; on a string or a number it means nothing."""
+    """Return the mark on a type with fields. On a string or a number it means nothing."""
     if kind_of(new) not in ("object", "map", "array", "anything"):
         return
     if old.get(PRESERVE) and not new.get(PRESERVE):

@@ -13,7 +13,7 @@ _ENVELOPE: Final = ("apiVersion", "kind", "metadata")
 
 
 def schema_changes(old: Schema, new: Schema, path: str = "") -> Iterator[Finding]:
-    """The findings about a new schema, from the outside in."""
+    """Return the findings about a new schema, from the outside in."""
     yield from property_rules.changes(path, old, new)
     before, after = _fields(old, path), _fields(new, path)
     yield from _about_shape(old, new, path)
@@ -25,7 +25,7 @@ def schema_changes(old: Schema, new: Schema, path: str = "") -> Iterator[Finding
 
 
 def lost_paths(schema: Schema, other: Schema, path: str = "") -> Iterator[str]:
-    """The outermost fields of a schema that another one would erase."""
+    """Return the outermost fields of a schema that another schema would erase."""
     if other.get(PRESERVE):
         return
     after = _fields(other, path)
@@ -40,7 +40,7 @@ def lost_paths(schema: Schema, other: Schema, path: str = "") -> Iterator[str]:
 
 
 def _inside(schema: Schema, other: Schema) -> Iterator[tuple[str, Schema, Schema]]:
-    """The schemas of two lists' items or two maps' values, with their notation in a path."""
+    """Return the schemas of two lists' items or two maps' values, with their notation in a path."""
     for key, step in (("items", "[]"), ("additionalProperties", "{}")):
         inner, there = schema.get(key), other.get(key)
         if isinstance(inner, Mapping) and isinstance(there, Mapping):
@@ -57,7 +57,7 @@ def _below(path: str, name: str) -> str:
 
 
 def _about_shape(old: Schema, new: Schema, path: str) -> Iterator[Finding]:
-    """Findings about removed fields, a struct that becomes a map, or a map that becomes a struct."""
+    """Return findings about removed fields, a struct that becomes a map, or a map that becomes a struct."""
     before, after = _fields(old, path), _fields(new, path)
     if before and kind_of(new) == "map":
         yield Finding("shape", BREAKS, path, "object", "map", "was a struct and is a map")
@@ -72,7 +72,7 @@ def _about_shape(old: Schema, new: Schema, path: str) -> Iterator[Finding]:
     for name in gone:
         schema = before[name]
         if new.get(PRESERVE):
-            text = "is no longer named in the schema, and kept as it is"
+            text = "is no longer named in the schema, but kept as it is"
             yield Finding("field", WARNS, _below(path, name), kind_of(schema), None, text)
             continue
         came = [

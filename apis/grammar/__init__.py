@@ -1,6 +1,6 @@
 """
 What the API writes as text: quantities, durations, times, selectors of labels, fields and shards, YAML.
 
-It imports nothing of handloop: the sandbox carries this folder as its own, by a link, and needs no handloop.
-Inside, imports are relative, since it has two names.
+It imports nothing from handloop, because the sandbox includes this folder through a link, and does not need
+handloop. Imports inside it are relative, because it has two names.
 """

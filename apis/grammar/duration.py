@@ -26,12 +26,12 @@ _DIGITS: Final = 18
 
 
 class DurationError(ValueError):
-    """A string is not a duration; the message is Go's."""
+    """A string is not a duration. The message is Go's."""
 
 
 def parse_duration(text: str) -> int:
     """
-    Nanoseconds of a Go duration, 64 bits; "0" needs no unit.
+    Return the nanoseconds of a Go duration, in 64 bits. "0" needs no unit.
 
     Raises: DurationError.
     """
@@ -50,7 +50,7 @@ def parse_duration(text: str) -> int:
 
 
 def _part(text: str, whole: str, decimals: str, unit: str) -> int:
-    """The nanoseconds of a number with its unit."""
+    """Return the nanoseconds of a number with its unit."""
     if not whole and not decimals:
         raise DurationError(f'time: invalid duration "{text}"')
     if unit not in _UNITS:

@@ -1,5 +1,5 @@
 """
-Field selectors: they choose the objects of a query or a watch by the few fields that the server offers.
+Field selectors choose the objects of a query or a watch by the few fields that the server offers.
 
 Follows: apimachinery pkg/fields/selector.go and the registry strategies; the grammar, the fields and the
 texts of errors are those of kube-apiserver 1.36.
@@ -70,7 +70,7 @@ class FieldTerm(NamedTuple):
 
 def parse_fields(text: str) -> tuple[FieldTerm, ...]:
     """
-    The terms of a selector, all of which must hold; () selects everything.
+    Return the terms of a selector, all of which must hold. () selects everything.
 
     Raises: SelectorError.
     """
@@ -79,7 +79,7 @@ def parse_fields(text: str) -> tuple[FieldTerm, ...]:
 
 
 def built_in_fields(group_resource: str) -> tuple[str, ...]:
-    """The fields that the server offers for a built-in kind, besides name and namespace."""
+    """Return the fields that the server offers for a built-in kind, besides name and namespace."""
     return _OFFERED.get(group_resource, ())
 
 
@@ -106,7 +106,7 @@ def check_offered(
 
 
 def offered_fields(own: Sequence[str], *, namespaced: bool, custom: bool) -> tuple[str, ...]:
-    """The fields that a query may name. Built-in cluster-scoped kinds offer the namespace, too."""
+    """Return the fields that a query may name. Built-in cluster-scoped kinds include the namespace."""
     if namespaced or not (own or custom):
         return (NAME, NAMESPACE, *own)
     return (NAME, *own)
@@ -115,7 +115,7 @@ def offered_fields(own: Sequence[str], *, namespaced: bool, custom: bool) -> tup
 def matcher(
     terms: Iterable[FieldTerm], *, custom: bool = False
 ) -> Callable[[Mapping[str, Any]], bool] | None:
-    """A predicate of objects as JSON; None when everything is selected. Args: custom = a custom kind."""
+    """Return a predicate of objects as JSON; None selects everything. Args: custom = a custom kind."""
     aliases = {} if custom else _ALIASES
     compiled = [(tuple(aliases.get(t.field, t.field).split(".")), t) for t in terms]
     if not compiled:
@@ -124,12 +124,12 @@ def matcher(
 
 
 def exact(terms: Iterable[FieldTerm], field: str) -> str | None:
-    """The value that a field must equal, None when the selector does not pin it."""
+    """Return the value that a field must equal, None if the selector does not require one."""
     return next((term.value for term in terms if term.field == field and term.equal), None)
 
 
 def value_of(obj: Mapping[str, Any], path: tuple[str, ...]) -> str:
-    """A field as selectors see it: a string, "" when absent."""
+    """Return a field as selectors see it: a string, "" if absent."""
     node: Any = obj
     for part in path:
         node = node.get(part) if isinstance(node, Mapping) else None
@@ -148,7 +148,7 @@ def _event_source(obj: Mapping[str, Any]) -> str:
 
 
 def _split(text: str) -> list[str]:
-    """The parts between unescaped commas."""
+    """Return the parts between unescaped commas."""
     parts, start, escaped = [], 0, False
     for index, char in enumerate(text):
         if escaped:

@@ -42,7 +42,7 @@ _BAD_PREFIX: Final = (
 
 
 def label_key_errors(key: str) -> list[str]:
-    """The errors in a label's key, `name` or `prefix/name`; [] when it is valid."""
+    """Return the errors in a label's key, `name` or `prefix/name`; [] when it is valid."""
     prefix, slash, name = key.rpartition("/")
     if "/" in prefix:
         return [_BAD_KEY]
@@ -57,7 +57,7 @@ def label_key_errors(key: str) -> list[str]:
 
 
 def label_value_errors(value: str) -> list[str]:
-    """The errors in a label's value; [] when it is valid."""
+    """Return the errors in a label's value; [] when it is valid."""
     errors = []
     if len(value.encode()) > _NAME_LIMIT:
         errors.append(f"must be no more than {_NAME_LIMIT} bytes")

@@ -1,5 +1,5 @@
 """
-Label selectors: they choose the objects of a query, a lister or a watch.
+Label selectors choose the objects of a query, a lister or a watch.
 
 Follows: apimachinery pkg/labels/selector.go; the grammar, the meaning and the error texts are those of
 kube-apiserver 1.36.
@@ -23,7 +23,7 @@ _PUNCTUATION: Final = frozenset(("", "==", "!=", "=", "!", "<", ">", "(", ")", "
 
 
 class SelectorError(ValueError):
-    """A string that is not a label selector, in the server's words."""
+    """A string that is not a label selector. The message is the server's."""
 
 
 class Operator(StrEnum):
@@ -49,8 +49,8 @@ _BINARY: Final = {operator.value: operator for operator in Operator if operator 
 @dataclass(frozen=True, slots=True)
 class Requirement:
     """
-    One condition on one label. values are sorted, each once: none for EXISTS and DOES_NOT_EXIST, one or more
-    for IN and NOT_IN, one for the others.
+    One condition on one label. values are sorted and distinct: none for EXISTS and DOES_NOT_EXIST, one or
+    more for IN and NOT_IN, one for the other operators.
 
     Raises: SelectorError.
     """
@@ -65,7 +65,7 @@ class Requirement:
             raise SelectorError(problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]")
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether the label meets the condition. NOT_IN and NOT_EQUALS hold where the label is absent."""
+        """Return whether the label meets the condition. NOT_IN and NOT_EQUALS hold if the label is absent."""
         value = labels.get(self.key)
         match self.operator:
             case Operator.IN | Operator.EQUALS | Operator.DOUBLE_EQUALS:
@@ -118,18 +118,18 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """The objects whose labels meet every requirement; with nothing set, none at all."""
+    """Return the objects whose labels meet every requirement; with nothing set, none at all."""
 
     requirements: tuple[Requirement, ...] = ()
     nothing: bool = False
 
     @property
     def everything(self) -> bool:
-        """Whether every object is selected: then no labels need be compared."""
+        """Return whether every object is selected, so that no labels need be compared."""
         return not self.requirements and not self.nothing
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether an object with these labels is selected."""
+        """Return whether an object with these labels is selected."""
         if self.nothing:
             return False
         return all(requirement.matches(labels) for requirement in self.requirements)
@@ -177,7 +177,7 @@ def _quoted(text: str) -> str:
 
 
 def _integer(text: str) -> int | None:
-    """The decimal 64 bit integer that text spells, or None."""
+    """Return the decimal 64-bit integer that text spells, or None."""
     if not _INTEGER.fullmatch(text):
         return None
     number = int(text)
@@ -185,14 +185,14 @@ def _integer(text: str) -> int | None:
 
 
 class _Parser:
-    """Recursive descent over the tokens; "" stands for the end. `in` and `notin` are also good names."""
+    """Recursive descent over the tokens. "" stands for the end. `in` and `notin` are also good names."""
 
     def __init__(self, text: str) -> None:
         self._tokens: list[str] = [*_TOKEN.findall(text), ""]
         self._at = 0
 
     def requirements(self) -> list[Requirement]:
-        """One requirement after the other, with commas between them; none in an empty string."""
+        """Read requirements one after the other, with commas between them; none in an empty string."""
         found: list[Requirement] = []
         if not self._peek():
             return found
@@ -212,7 +212,7 @@ class _Parser:
             expected = "identifier after ','"
 
     def _requirement(self) -> Requirement:
-        """A key, a key after "!", or a key, an operator and its values."""
+        """Read a key, a key after "!", or a key, an operator and its values."""
         absent = self._peek() == "!"
         if absent:
             self._next()
@@ -230,11 +230,11 @@ class _Parser:
         return Requirement(key, operator, tuple(self._set() if operator in _SETS else self._exact_value()))
 
     def _exact_value(self) -> list[str]:
-        """An identifier, or nothing for the empty value."""
+        """Return an identifier, or nothing for the empty value."""
         return [""] if self._peek() in ("", ",") else [self._identifier()]
 
     def _set(self) -> list[str]:
-        """Values in parentheses. A value that is missing beside a comma, or in `()`, is the empty value."""
+        """Read values in parentheses. A missing value beside a comma, or in `()`, is the empty value."""
         if (token := self._next()) != "(":
             raise SelectorError(f"found '{token}' expected: '('")
         if self._peek() not in (")", ",") and not self._at_identifier():
@@ -260,7 +260,7 @@ class _Parser:
         return self._tokens[self._at]
 
     def _next(self) -> str:
-        """Take one token; the end stays where it is."""
+        """Take one token. The end is never taken."""
         token = self._tokens[self._at]
         if token:
             self._at += 1
@@ -268,5 +268,5 @@ class _Parser:
 
 
 def _after(value: str) -> str:
-    """The tokens that may follow in a set: after a value, or after the empty value."""
+    """Return the tokens that may follow in a set: after a value, or after the empty value."""
     return "',' or ')'" if value else "',', or identifier"

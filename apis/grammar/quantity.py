@@ -42,11 +42,11 @@ _SUFFIXES: Final = {
 
 
 class QuantityError(ValueError):
-    """A string is not a quantity; the message is Go's."""
+    """A string is not a quantity. The message is Go's."""
 
 
 class Quantity(NamedTuple):
-    """An amount, and the suffix or exponent it was written with, "" for none."""
+    """An amount, and the suffix or exponent that it was written with, "" for none."""
 
     amount: Fraction
     suffix: str
@@ -54,7 +54,7 @@ class Quantity(NamedTuple):
 
 def parse_quantity(text: str) -> Fraction:
     """
-    The amount, rounded away from zero to a billionth; with a binary suffix, capped at an int64.
+    Return the amount, rounded away from zero to a billionth. With a binary suffix, it is capped at an int64.
 
     Raises: QuantityError, also for more than 1000 characters or an exponent beyond 1000.
     """
@@ -63,7 +63,7 @@ def parse_quantity(text: str) -> Fraction:
 
 @lru_cache(maxsize=1024)
 def read_quantity(text: str) -> Quantity:
-    """The amount as parse_quantity() gives it, with its suffix. Raises: QuantityError."""
+    """Return the amount as parse_quantity() does, with its suffix. Raises: QuantityError."""
     match = _QUANTITY.fullmatch(text)
     if match is None or not 0 < len(text) <= _LONGEST:
         raise QuantityError(FORMAT_ERROR)
@@ -92,7 +92,7 @@ def _scale(suffix: str) -> Fraction:
 
 def same_quantity(one: str, other: str) -> bool:
     """
-    Whether two texts mean the same amount of a resource as the server keeps it.
+    Return whether two texts mean the same amount of a resource as the server stores it.
 
     "" is not an amount. A string that is not a quantity equals only itself.
     """
@@ -106,9 +106,9 @@ def same_quantity(one: str, other: str) -> bool:
 
 def _kept(text: str) -> Fraction:
     """
-    The amount in a list of resources: rounded up to a thousandth.
+    Return the amount in a list of resources, rounded up to a thousandth.
 
-    The server has no suffix for a multiple of 10^21 and writes it without its zeros: 1000E becomes 1.
+    The server has no suffix for a multiple of 10^21, and writes it without its zeros: 1000E becomes 1.
     """
     amount = _rounded_up(parse_quantity(text), _MILLI)
     has_exponent = re.search(r"[eE][+-]?[0-9]", text) is not None

@@ -35,7 +35,7 @@ class ShardRange(NamedTuple):
 
 
 def fnv1a_64(text: str) -> int:
-    """The FNV-1a hash of the text's UTF-8 bytes, 64 bits wide. A UID costs 3 us: keep what recurs."""
+    """Return the 64-bit FNV-1a hash of the text's UTF-8 bytes. A UID costs 3 us: keep what recurs."""
     value = _OFFSET
     for byte in text.encode(errors="surrogatepass"):
         value = (value ^ byte) * _PRIME & _LAST
@@ -43,16 +43,16 @@ def fnv1a_64(text: str) -> int:
 
 
 def slot_of(text: str, count: int) -> int:
-    """The slot, from 0 to count - 1, whose range has the hash of text."""
+    """Return the slot, from 0 to count - 1, whose range has the hash of text."""
     return fnv1a_64(text) * count // HASHES
 
 
 def slot_of_namespace(namespace: str, count: int) -> int:
     """
-    The slot of a namespace, by its hash after a mixer: no range of the server's.
+    Return the slot of a namespace, by its hash after a mixer. This is not one of the server's ranges.
 
-    The leading bits of FNV-1a hardly depend on the last characters: without the mixer the slots of ns-00 to
-    ns-63 are one.
+    The leading bits of FNV-1a hardly depend on the last characters. Without the mixer, ns-00 to ns-63 would
+    all be in the same slot.
     """
     value = fnv1a_64(namespace)
     for mixer in _MIXERS:
@@ -61,7 +61,7 @@ def slot_of_namespace(namespace: str, count: int) -> int:
 
 
 def slot_range(slot: int, count: int) -> ShardRange:
-    """The hashes of a slot. Those of slots 0 to count - 1 cover each hash once, and differ in size by one."""
+    """Return the hashes of a slot. Slots 0 to count - 1 cover each hash once, and differ in size by one."""
     if not 0 <= slot < count:
         raise ValueError(f"slot {slot} is none of {count}: they are counted from 0")
     return ShardRange(-(-slot * HASHES // count), -(-(slot + 1) * HASHES // count))
@@ -69,12 +69,12 @@ def slot_range(slot: int, count: int) -> ShardRange:
 
 def format_shard_selector(field: ShardField, ranges: Iterable[ShardRange]) -> str:
     """
-    The value of the parameter: objects whose field hashes into one of the ranges.
+    Return the value of the parameter: objects whose field hashes into one of the ranges.
 
-    Ranges that meet or overlap become one, so neighbouring slots cost the server one comparison.
+    Ranges that meet or overlap are merged, so neighbouring slots cost the server one comparison.
 
-    Raises: ValueError for an empty range, one beyond the hashes, or no range at all: the server has no
-    selector that chooses nothing.
+    Raises: ValueError for an empty range, a range beyond the hashes, or no range at all, because the server
+    has no selector that selects nothing.
     """
     merged: list[ShardRange] = []
     for shard in sorted(ranges):
@@ -90,5 +90,5 @@ def format_shard_selector(field: ShardField, ranges: Iterable[ShardRange]) -> st
 
 
 def _hex(value: int) -> str:
-    """Sixteen digits, as the server demands; 2**64 alone has seventeen."""
+    """Return sixteen digits, as the server demands; 2**64 alone has seventeen."""
     return f"0x{value:016x}"

@@ -1,7 +1,7 @@
 """
 Reads a kubeconfig and the files that it names, within limits of size and time.
 
-An endless file (`/dev/zero`) does not fill the memory, and a pipe without a writer does not hold the thread.
+An endless file (`/dev/zero`) does not fill the memory, and a pipe without a writer does not block the thread.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ _LOOK_SECONDS: Final = 0.1
 
 def read_file(path: str) -> bytes:
     """
-    The content of a regular file, also through symbolic links.
+    Return the content of a regular file, also through symbolic links.
 
-    Raises: OSError, also for anything else, such as a pipe, and for more than FILE_BYTES.
+    Raises: OSError, even for anything else, such as a pipe, and for more than FILE_BYTES.
     """
     with _opened(path) as file:
         if not _is_regular(file):
@@ -32,11 +32,11 @@ def read_file(path: str) -> bytes:
 
 def read_bounded(path: str, *, seconds: float, stop: threading.Event) -> bytes:
     """
-    The content of a file of any kind, also of a pipe (`<(...)`, `/dev/stdin`).
+    Return the content of a file of any kind, even of a pipe (`<(...)`, `/dev/stdin`).
 
     Args: seconds limits the time for anything but a regular file.
     Raises: OSError, such as TimeoutError, InterruptedError once stop is set, and for more than FILE_BYTES.
-    Blocks: until the end of the file; checks stop every 0.1 s.
+    Blocks: until the end of the file. It checks stop every 0.1 s.
     """
     with _opened(path) as file:
         content = file.read(FILE_BYTES + 1) if _is_regular(file) else _read_pipe(file, seconds, stop)
@@ -44,7 +44,7 @@ def read_bounded(path: str, *, seconds: float, stop: threading.Event) -> bytes:
 
 
 def _opened(path: str) -> BinaryIO:
-    """Open without blocking: without O_NONBLOCK, opening a pipe blocks until it has a writer."""
+    """Open without blocking. Without O_NONBLOCK, opening a pipe blocks until it has a writer."""
     return open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))
 
 

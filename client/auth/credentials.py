@@ -2,8 +2,8 @@
 Credentials: a token that never changes, a token file that is read again, or a token that is fetched.
 
 Threads: any. Tokens never appear in a log, message or repr.
-Follows: client-go transport/token_source.go and plugin/pkg/client/auth/exec, differs: a 401 also repeats the
-request once (by the transport).
+Follows: client-go transport/token_source.go and plugin/pkg/client/auth/exec, differs: after a 401, the
+transport also repeats the request once.
 Decision: A login program belongs to the process.
 """
 
@@ -22,33 +22,33 @@ from handloop.seams.seams import REAL_SEAMS, Seams
 
 log = get_logger("client")
 
-# client-go's period of one minute less ten seconds of leeway
+# This is client-go's period of one minute minus ten seconds of leeway.
 TOKEN_FILE_SECONDS: Final = 50.0
 FETCH_SECONDS: Final = 60.0
 _LOCK_RANK: Final = 95
 
 
 class Credentials:
-    """The credentials of a request; this class has none."""
+    """The credentials of a request. This class has none."""
 
     def authorization(self, timeout_seconds: float = FETCH_SECONDS) -> str:  # noqa: ARG002 - it is here
         """
-        The Authorization header, "" for none.
+        Return the Authorization header, "" for none.
 
-        Raises: ConfigError when no header is available.
-        Blocks: while a file is read, or a program runs: at most timeout_seconds, and FETCH_SECONDS.
+        Raises: ConfigError if no header is available.
+        Blocks: while a file is read, or a program runs, for at most timeout_seconds and FETCH_SECONDS.
         """
         return ""
 
     def key_pair(self, timeout_seconds: float = FETCH_SECONDS) -> KeyPair | None:  # noqa: ARG002 - it is here
-        """The client certificate that belongs to the header, None = the configured one; may block."""
+        """Return the client certificate that belongs to the header, None = the configured one. May block."""
         return None
 
     def rejected(self, started_at: float) -> bool:  # noqa: ARG002 - nothing to forget
         """
-        A request begun at started_at (monotonic) was answered with 401: forget credentials obtained earlier.
+        A request begun at started_at (monotonic) was answered with 401. Forget credentials obtained earlier.
 
-        Returns: whether a retry can carry newer ones.
+        Returns: whether a retry can use newer ones.
         """
         return False
 
@@ -60,7 +60,7 @@ class StaticCredentials(Credentials):
         self._authorization = authorization
 
     def authorization(self, timeout_seconds: float = FETCH_SECONDS) -> str:  # noqa: ARG002 - it is here
-        """The header."""
+        """Return the header."""
         return self._authorization
 
 
@@ -68,7 +68,7 @@ class TokenFile(Credentials):
     """
     A bearer token in a file that another process rotates.
 
-    State: the last token and when it was read; used for 50 s. A file that cannot be read keeps the old token.
+    State: the last token and when it was read; used for 50 s. If a file cannot be read, the old token stays.
     """
 
     def __init__(self, path: str, *, fallback: str = "", clock: Clock = REAL_CLOCK) -> None:
@@ -80,7 +80,7 @@ class TokenFile(Credentials):
         self._read_at: float | None = None
 
     def authorization(self, timeout_seconds: float = FETCH_SECONDS) -> str:  # noqa: ARG002 - a file is read
-        """The header, from a token read less than 50 s ago if the file allows."""
+        """Return the header, from a token read less than 50 s ago if the file allows it."""
         now = self._clock.now()
         with self._lock:
             token, read_at = self._token, self._read_at
@@ -89,7 +89,7 @@ class TokenFile(Credentials):
         return f"Bearer {token}"
 
     def rejected(self, started_at: float) -> bool:
-        """Forget a token read before then, so that the next request reads the file."""
+        """Forget a token read before that time, so that the next request reads the file."""
         with self._lock:
             if self._read_at is not None and self._read_at <= started_at:
                 self._read_at = None
@@ -110,9 +110,9 @@ class TokenFile(Credentials):
 
 def read_token(path: str) -> str:
     """
-    The trimmed content of a token file.
+    Return the trimmed content of a token file.
 
-    Raises: ConfigError when it cannot be read, or holds nothing that fits in a header.
+    Raises: ConfigError if it cannot be read, or contains nothing that fits in a header.
     """
     try:
         token = read_file(path).decode("ascii").strip()
@@ -132,7 +132,7 @@ def read_token(path: str) -> str:
 
 
 class Fetched(NamedTuple):
-    """The answer of a program or login service; expires_at is Unix time, None = never."""
+    """The answer of a program or login service. expires_at is Unix time, None = never."""
 
     authorization: str = ""
     key_pair: KeyPair | None = None
@@ -146,9 +146,9 @@ class FetchedCredentials(Credentials):
     """
     Credentials from a program or a login service: fetched when first needed, on expiry, after a 401.
 
-    At most one fetch runs at a time, in a thread of its own. Every caller that needs its result waits within
-    its own timeout. Later callers wait for a running fetch, and start no second one: fetch itself
-    must come to an end.
+    At most one fetch runs at a time, on its own thread. Every caller that needs its result waits within its
+    own timeout. Later callers wait for a running fetch and do not start a second one, so the fetch itself
+    must end.
     State: _outcome of the last fetch that ended, and when; _usable until a 401; _running during a fetch.
     """
 
@@ -165,11 +165,11 @@ class FetchedCredentials(Credentials):
         self._running = False
 
     def authorization(self, timeout_seconds: float = FETCH_SECONDS) -> str:
-        """The header, fetched if necessary."""
+        """Return the header, fetched if necessary."""
         return self._current(timeout_seconds).authorization
 
     def key_pair(self, timeout_seconds: float = FETCH_SECONDS) -> KeyPair | None:
-        """The key pair, fetched if necessary."""
+        """Return the key pair, fetched if necessary."""
         return self._current(timeout_seconds).key_pair
 
     def rejected(self, started_at: float) -> bool:
@@ -200,7 +200,7 @@ class FetchedCredentials(Credentials):
             while self._running:
                 if not self._clock.wait_until(self._changed, deadline) and self._running:
                     raise self._problem(f"no answer in {max(seconds, 0.0):.3g} s")
-            # credentials that are expired on arrival are used once: only the server can refuse them
+            # Credentials that are expired on arrival are used once, because only the server can refuse them.
             if isinstance(self._outcome, Fetched):
                 return self._outcome
             raise self._outcome or self._problem("gave nothing")

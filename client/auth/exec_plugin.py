@@ -1,10 +1,10 @@
 """
 Credentials of an exec plugin: a program that answers with an ExecCredential.
 
-A plugin has a deadline, and its output a limit. At the deadline, at a stop and at the end of this process
-we end it with all processes that it started, as they are a process group of their own. Only a plugin
-that may ask on a terminal stays in our group, because no other group may read from the terminal. Then an
-interrupt reaches the plugin and the program, and a deadline ends only the plugin itself.
+A plugin has a deadline, and its output has a limit. At the deadline, at a stop and at the end of this process
+we end it with all processes that it started, because they are a separate process group. Only a plugin that
+may ask on a terminal stays in our group, because no other group may read from the terminal. In that case an
+interrupt reaches both the plugin and the program, and a deadline ends only the plugin itself.
 Follows: client-go plugin/pkg/client/auth/exec/exec.go, differs: deadline, limit and stop; the program runs in
 the kubeconfig's folder, and gets the cluster as the kubeconfig has it.
 """
@@ -37,7 +37,7 @@ from handloop.seams.locks import new_lock
 _OUTPUT_BYTES: Final = 1 << 20
 _COMPLAINT_CHARACTERS: Final = 2000
 _LOOK_SECONDS: Final = 0.05
-# for requests that are sent after a stop; shorter than the time that a process has after a lost lease
+# This is for requests sent after a stop. It is shorter than the time that a process has after a lost lease.
 _STOP_SECONDS: Final = 0.5
 _STOPS: Final = "ended, as the program stops"
 _STDIN: Final = 0
@@ -47,7 +47,7 @@ _EXTENSION: Final = "client.authentication.k8s.io/exec"
 
 
 class _PluginError(Exception):
-    """A plugin gave no credentials. The message holds nothing of its answer."""
+    """A plugin gave no credentials. The message contains no part of its answer."""
 
 
 class _Variable(msgspec.Struct):
@@ -88,10 +88,10 @@ def fetch_from_plugin(
     """
     Run an exec plugin once.
 
-    Args: section is the user's `exec`; cluster is the cluster's entry, {} for a plugin that did not ask for
-    it; relative paths start from folder; after stop a running plugin has half a second.
-    Raises: ConfigError naming the program, with the kubeconfig's install hint when it does not exist.
-    Blocks: until the program has ended, at most this many seconds.
+    Args: section is the user's `exec`; cluster is the cluster's entry, {} if the plugin did not ask for it;
+    relative paths start from folder; after stop, a running plugin has half a second.
+    Raises: ConfigError that names the program, with the kubeconfig's install hint if it does not exist.
+    Blocks: until the program has ended, for at most this many seconds.
     """
     command = str(section.get("command", ""))
     hint = str(section.get("installHint") or "").strip()
@@ -127,10 +127,10 @@ def _require_program(command: str, folder: str, hint: str) -> None:
 def _run(
     plugin: _Plugin, cluster: Mapping[str, Any], folder: str, seconds: float, stop: threading.Event
 ) -> bytes:
-    """The plugin's output."""
+    """Return the plugin's output."""
     asks, began_at = _may_ask(plugin), time.monotonic()
     child = _PluginProcess(group=not asks)
-    # Before the start, as an exiting interpreter does not wait for this thread.
+    # Before the start, because an exiting interpreter does not wait for this thread.
     atexit.register(child.end)
     try:
         with child.start(
@@ -149,7 +149,7 @@ def _run(
 
 
 def _may_ask(plugin: _Plugin) -> bool:
-    """Whether the plugin gets our terminal to read from."""
+    """Return whether the plugin can read from our terminal."""
     has_terminal = os.isatty(_STDIN)
     if plugin.interactive_mode == "Always" and not has_terminal:
         raise _PluginError("it needs a terminal (interactiveMode: Always), and there is none")
@@ -169,7 +169,7 @@ def _environment(plugin: _Plugin, cluster: Mapping[str, Any], *, asks: bool) -> 
 
 
 class _PluginProcess:
-    """The plugin's process. Threads: that of its run, and main when the interpreter exits."""
+    """The plugin's process. Threads: the thread of its run, and main when the interpreter exits."""
 
     def __init__(self, *, group: bool) -> None:
         self._group = group
@@ -193,7 +193,7 @@ class _PluginProcess:
                 command,
                 stdin=subprocess.DEVNULL if self._group else None,
                 stdout=subprocess.PIPE,
-                # a plugin's questions, such as a code to type into a browser, are for people
+                # A plugin's questions, such as a code to type into a browser, are for people.
                 stderr=None if os.isatty(_STDERR) else subprocess.PIPE,
                 cwd=folder or None,
                 env=environment,
@@ -202,14 +202,14 @@ class _PluginProcess:
             return self._process
 
     def end(self) -> None:
-        """End it if it still runs, and make sure that it does not start later."""
+        """End the process if it still runs, and make sure that it does not start later."""
         with self._lock:
             self._is_over = True
             if self._process is None:
                 return
             if self._process.poll() is None:
                 with suppress(ProcessLookupError):
-                    # not reaped yet, so the number is still its own
+                    # The process is not reaped yet, so the number is still its own.
                     os.killpg(self._process.pid, signal.SIGKILL) if self._group else self._process.kill()
             self._process.wait()
 
@@ -218,10 +218,10 @@ def _written(
     process: subprocess.Popen[bytes], began_at: float, seconds: float, stop: threading.Event
 ) -> tuple[bytes, bytes]:
     """
-    Read until the plugin has ended: processes that it left running may hold the pipes open.
+    Read until the plugin has ended, because processes that it left running can hold the pipes open.
 
-    Returns: its output, and its complaints unless a terminal shows them.
-    Raises: _PluginError when it takes or writes too much.
+    Returns: its output, and its complaints unless they appear on a terminal.
+    Raises: _PluginError if it takes too long or writes too much.
     """
     output, complaint = bytearray(), bytearray()
     stopped_at = math.inf
@@ -230,7 +230,7 @@ def _written(
             if stream is not None:
                 selector.register(stream, selectors.EVENT_READ, text)
         while True:
-            # checked before reading: once the plugin has ended, all of its output can be read
+            # Check this before reading: once the plugin has ended, all of its output can be read.
             has_ended = process.poll() is not None
             ready = selector.select(0 if has_ended else _LOOK_SECONDS)
             for key, _ in ready:
@@ -248,7 +248,7 @@ def _written(
 
 
 def _read_block(descriptor: int, text: bytearray) -> bool:
-    """Add the available bytes. Returns: whether more may follow."""
+    """Add the available bytes. Returns: whether more can follow."""
     block = os.read(descriptor, _OUTPUT_BYTES)
     text += block
     if len(text) > _OUTPUT_BYTES:
@@ -285,5 +285,5 @@ def _expiry(timestamp: str | None) -> float | None:
         expires_at = parse_time(timestamp)
     except ValueError as error:
         raise _PluginError(f'answered with a bad expirationTimestamp: "{timestamp}"') from error
-    # how a Go program writes a missing value
+    # This is how a Go program writes a missing value.
     return None if expires_at == _GO_ZERO else expires_at

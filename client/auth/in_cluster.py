@@ -23,14 +23,14 @@ SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 
 def in_cluster_possible(environ: Mapping[str, str], folder: str) -> bool:
-    """Whether this looks like a pod: both variables are set and the token is a file."""
+    """Return whether this looks like a pod: both variables are set and the token is a file."""
     named = environ.get("KUBERNETES_SERVICE_HOST") and environ.get("KUBERNETES_SERVICE_PORT")
     return bool(named) and Path(folder, "token").exists() and not Path(folder, "token").is_dir()
 
 
 def in_cluster_server(environ: Mapping[str, str]) -> str:
     """
-    The API server's URL, if in_cluster_possible.
+    Return the API server's URL, if in_cluster_possible.
 
     Raises: ConfigError for an invalid port.
     """
@@ -42,9 +42,9 @@ def in_cluster_server(environ: Mapping[str, str]) -> str:
 
 def in_cluster_token(folder: str, clock: Clock) -> TokenFile:
     """
-    The service account's token, read again as it rotates.
+    Return the service account's token, which is read again as it rotates.
 
-    Raises: ConfigError when it cannot be read.
+    Raises: ConfigError if it cannot be read.
     """
     path = str(Path(folder, "token"))
     read_token(path)
@@ -52,7 +52,7 @@ def in_cluster_token(folder: str, clock: Clock) -> TokenFile:
 
 
 def in_cluster_ca(folder: str) -> str:
-    """The CA file; "", after a log line, if it is unusable: then the system's trust store counts."""
+    """Return the CA file; if it is unusable, log that and return "", for the system's trust store."""
     path = str(Path(folder, "ca.crt"))
     try:
         build_context(TLSOptions(ca_file=path))

@@ -1,11 +1,11 @@
 """
-Kubeconfig files: read, checked and merged as kubectl does it.
+Kubeconfig files, read, checked and merged like in kubectl.
 
-For clusters, users and contexts the first file that defines a name wins with its whole entry; for the current
-context the first file that sets one wins. Relative paths start at the folder of the file that has them.
-Follows: client-go tools/clientcmd/loader.go @32ce75a7d, differs: names the wrong line, keeps YAML scalars
-as the strings they were typed as (a context called `no` is `no`), and reads at most 1 MiB, and a pipe for a
-minute at most.
+For clusters, users and contexts, the first file that defines a name wins with its whole entry. For the
+current context, the first file that sets one wins. Relative paths start at the folder of their file.
+Follows: client-go tools/clientcmd/loader.go @32ce75a7d, differs: it names the wrong line, keeps YAML scalars
+as the strings that were typed (a context called `no` is `no`), and reads at most 1 MiB, and from a pipe for
+at most a minute.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from handloop.client.auth.bounded_file import read_bounded
 from handloop.client.errors import ConfigError, ConfigProblem
 
 PIPE_SECONDS: Final = 60.0
-"""Long, as the program in `<(...)` may wait for a person to log in."""
+"""Long, because the program in `<(...)` may wait for a person to log in."""
 _DEPTH_LIMIT: Final = 50
 _PATHS: Final = ("certificate_authority", "client_certificate", "client_key", "token_file")
 _RESOLVED_TAGS: Final = ("tag:yaml.org,2002:null", "tag:yaml.org,2002:merge")
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """Makes maps, lists, strings and null; any other plain scalar stays a string."""
+    """Loads maps, lists, strings and null. Any other plain scalar stays a string."""
 
     yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {
         first: [(tag, pattern) for tag, pattern in resolvers if tag in _RESOLVED_TAGS]
@@ -56,7 +56,7 @@ class Cluster(_Section, frozen=True):
 
 
 class User(_Section, frozen=True):
-    """Our credentials. exec and auth_provider are kept as the file has them."""
+    """Our credentials. exec and auth_provider are kept as they are in the file."""
 
     client_certificate: str = ""
     client_certificate_data: str = ""
@@ -89,8 +89,8 @@ class Kubeconfig(msgspec.Struct, frozen=True):
     """
     One file, or several merged.
 
-    cluster_texts are the contents of the files that define the clusters, user_files the paths of the files
-    that define the users.
+    cluster_texts are the contents of the files that define the clusters; user_files are the paths of the
+    files that define the users.
     """
 
     current_context: str = ""
@@ -112,11 +112,11 @@ class Kubeconfig(msgspec.Struct, frozen=True):
 
 def read_kubeconfig(path: str, *, required: bool = True, stop: threading.Event | None = None) -> Kubeconfig:
     """
-    One file, or pipe.
+    Load one file, or pipe.
 
     Args: required False: a file that is missing or empty is an empty configuration.
-    Raises: ConfigError naming the file, and the line or field.
-    Blocks: for a pipe until its end, a minute at most; stop ends that.
+    Raises: ConfigError that names the file, and the line or field.
+    Blocks: for a pipe until its end, for at most a minute; stop ends the wait.
     """
     text = _read(path, required=required, stop=stop or threading.Event())
     document = _parse(path, text)
@@ -132,14 +132,14 @@ def read_kubeconfig(path: str, *, required: bool = True, stop: threading.Event |
 
 
 def raw_cluster(text: str, name: str) -> Any:
-    """A cluster's entry with its YAML types, as an exec plugin may ask for it; text holds the whole file."""
+    """Return a cluster's entry with its YAML types, for an exec plugin; text holds the whole file."""
     words, typed = yaml.load(text, Loader=_Loader), yaml.safe_load(text)  # noqa: S506 - a safe loader with fewer types
     names = [entry["name"] for entry in words["clusters"]]
     return typed["clusters"][names.index(name)]["cluster"]
 
 
 def merge(configs: Iterable[Kubeconfig]) -> Kubeconfig:
-    """The files merged; of several values the first wins."""
+    """Merge files. If several have a value, the first one wins."""
     merged = Kubeconfig()
     for config in configs:
         merged = Kubeconfig(

@@ -1,8 +1,8 @@
 """
 TLS contexts that follow their files: CA, client certificate and key are read again when they change on disk.
 
-Verification is always on unless the configuration itself sets insecure-skip-tls-verify; nothing falls back to
-it.
+Verification is always on unless the configuration itself sets insecure-skip-tls-verify. There is no fallback
+to it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class KeyPair(NamedTuple):
 
 
 class TLSOptions(NamedTuple):
-    """The parts of a TLS configuration; ca "" and b"" mean the system's trust store."""
+    """The parts of a TLS configuration. ca "" and b"" mean the system's trust store."""
 
     ca: bytes = b""
     ca_file: str = ""
@@ -50,7 +50,7 @@ class TLSOptions(NamedTuple):
         return f"TLSOptions(ca={ca!r}, insecure={self.insecure_skip_verify}, key_pair={self.key_pair!r})"
 
     def files(self) -> tuple[str, ...]:
-        """The files that are read when a context is built."""
+        """Return the files that are read when a context is built."""
         pair = self.key_pair
         candidates = (
             "" if self.ca else self.ca_file,
@@ -62,10 +62,10 @@ class TLSOptions(NamedTuple):
 
 class TLSContexts:
     """
-    Hands out the context for the next connection.
+    Returns the context for the next connection.
 
     State: the last good context and the file versions it was built from; generation counts contexts, so
-    that pooled connections made with an older one are recognised. Threads: any; files are read without the
+    that pooled connections made with an older one are recognized. Threads: any; files are read without the
     lock.
     """
 
@@ -78,11 +78,11 @@ class TLSContexts:
 
     def current(self, key_pair: KeyPair | None = None) -> tuple[ssl.SSLContext, int]:
         """
-        The context and its generation.
+        Return the context and its generation.
 
-        Args: key_pair replaces the configured one, as an exec plugin may.
-        Raises: ConfigError when a new key pair does not load. Files that change into something unusable (a
-        rotation caught half-way) leave the last good context in use.
+        Args: key_pair replaces the configured one, as an exec plugin can.
+        Raises: ConfigError if a new key pair does not load. If files change into something unusable (a
+        rotation caught half-way), the last good context stays in use.
         """
         with self._lock:
             used, built_from = self._options, self._versions
@@ -118,9 +118,9 @@ def _version(path: str) -> tuple[int, int, int] | None:
 
 def build_context(options: TLSOptions) -> ssl.SSLContext:
     """
-    A client context for these options.
+    Return a client context for these options.
 
-    Raises: ConfigError naming the file or field that does not load.
+    Raises: ConfigError that names the file or field that does not load.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -151,16 +151,16 @@ def _load_key_pair(context: ssl.SSLContext, pair: KeyPair) -> None:
     """
     Load a certificate and its key. A certificate without a chain is sent twice.
 
-    Else OpenSSL would send the CA's along, from the trust store, and kube-apiserver would verify twice as
-    many signatures for each request: 0.16 ms of its CPU time, a tenth. Servers in Go and Java, and those with
-    OpenSSL, accept that. A chain is sent as it is.
+    Otherwise OpenSSL would send the CA's certificates along, from the trust store, and kube-apiserver would
+    verify twice as many signatures per request: 0.16 ms of its CPU time, a tenth. Servers in Go and Java, and
+    those with OpenSSL, accept that. A chain is sent unchanged.
     """
-    # few configurations have a key pair, and the import loads five archive formats
+    # Few configurations have a key pair, and the import loads five archive formats.
     import tempfile  # noqa: PLC0415
 
     where = "client-certificate-data" if pair.certificate else pair.certificate_file
     try:
-        # the library loads key pairs only from files; the folder is private, and deleted on return
+        # The library loads key pairs only from files. The folder is private, and deleted on return.
         with tempfile.TemporaryDirectory(prefix="handloop-") as folder:
             certificate = pair.certificate or _read(pair.certificate_file)
             if certificate.count(_BEGIN_CERTIFICATE) == 1:
@@ -190,7 +190,7 @@ def _written(pem: bytes, path: Path) -> str:
 
 
 def _no_password() -> str:
-    # without this an encrypted key would make OpenSSL ask on the terminal
+    # Without this, an encrypted key would make OpenSSL ask on the terminal.
     raise ValueError("the key is encrypted with a password")
 
 

@@ -28,7 +28,7 @@ from handloop.client.errors import ConfigError, ConfigProblem
 from handloop.seams.clock import Clock
 from handloop.seams.seams import Seams
 
-# how often we ask a provider for a newer token; the provider keeps its token until that expires
+# We ask a provider for a newer token this often. The provider keeps its token until that expires.
 _PROVIDER_SECONDS: Final = 60.0
 _PACKAGE_FIX: Final = "pip install kubernetes; or an exec plugin (gke-gcloud-auth-plugin, kubelogin)"
 _OF_HEADER_NAMES: Final = "!#$&'*+-.^_`|~"
@@ -45,11 +45,11 @@ def credentials_for(
     clock: Clock,
 ) -> Credentials:
     """
-    The credentials of requests. Those in the file win over a program.
+    Return the credentials of requests. Those in the file take precedence over a program.
 
     Args: file is the kubeconfig that defines the user; plugin_cluster returns the cluster's entry, for an
     exec plugin that asks for it; stop ends a running plugin.
-    Raises: ConfigError when the user is contradictory. Programs run and token files are read later.
+    Raises: ConfigError if the user is contradictory. Programs run and token files are read later.
     """
     _require_one_method(user, name)
     if user.token_file:
@@ -96,7 +96,7 @@ def _plugin(
     stop: threading.Event,
     clock: Clock,
 ) -> Credentials:
-    # the kubeconfig reader keeps scalars as strings
+    # The kubeconfig reader keeps scalars as strings.
     wants_cluster = str(section.get("provideClusterInfo", "")).lower() == "true"
 
     def fetch() -> Fetched:
@@ -107,9 +107,9 @@ def _plugin(
 
 def key_pair_for(user: User, name: str) -> KeyPair:
     """
-    The user's client certificate, if any.
+    Return the user's client certificate, if any.
 
-    Raises: ConfigError when half of it is missing, or given twice, or not base64.
+    Raises: ConfigError if half of it is missing, or given twice, or not base64.
     """
     both = [
         field
@@ -134,7 +134,7 @@ def _certificate_error(name: str, cause: str) -> ConfigError:
 
 def decode_base64(text: str, where: str) -> bytes:
     """
-    The bytes behind a `*-data` field.
+    Return the bytes behind a `*-data` field.
 
     Raises: ConfigError naming the field.
     """
@@ -151,13 +151,13 @@ def decode_base64(text: str, where: str) -> bytes:
 
 def impersonation_headers(user: User, name: str = "") -> tuple[tuple[str, str], ...]:
     """
-    The headers that make the server treat us as another user.
+    Return the headers that make the server treat us as another user.
 
-    Characters of a key that a header name may not hold, such as a slash, are percent-encoded, as client-go
-    does.
+    Characters of a key that are not allowed in a header name, such as a slash, are percent-encoded, as in
+    client-go.
 
     Args: name is the user's, for messages.
-    Raises: ConfigError for a value that a header cannot hold.
+    Raises: ConfigError for a value that is not allowed in a header.
     """
     headers = [("Impersonate-User", user.act_as)] if user.act_as else []
     if user.act_as_uid:
@@ -171,8 +171,8 @@ def impersonation_headers(user: User, name: str = "") -> tuple[tuple[str, str], 
     for header, value in headers:
         if not value.isprintable():
             what = f'{header} of user "{name}" does not fit in a header'
-            raise ConfigError(ConfigProblem.MALFORMED, what, cause="it holds a line break or the like")
-    # bytes of UTF-8, as Go sends them: the transport writes one byte per character
+            raise ConfigError(ConfigProblem.MALFORMED, what, cause="it contains a line break or similar")
+    # These are bytes of UTF-8, as Go sends them: the transport writes one byte per character.
     return tuple((header, value.encode().decode("latin-1")) for header, value in headers)
 
 
@@ -181,10 +181,10 @@ def fetch_from_provider(provider: Mapping[str, Any], folder: str, now: float) ->
     Ask an auth provider (gcp, oidc) once.
 
     Args: provider is the user's `auth-provider`; relative paths start from folder; now is Unix time.
-    Raises: ConfigError when the provider is unknown or gives no token.
+    Raises: ConfigError if the provider is unknown or gives no token.
     """
     name = str(provider.get("name", ""))
-    # imported here because the package costs 0.7 s
+    # This is imported here because the package costs 0.7 s.
     try:
         from kubernetes.client import Configuration  # noqa: PLC0415
         from kubernetes.config.kube_config import KubeConfigLoader  # noqa: PLC0415
@@ -200,12 +200,12 @@ def fetch_from_provider(provider: Mapping[str, Any], folder: str, now: float) ->
         raise _provider_error(name, str(error)) from error
     authorization = configuration.api_key.get("BearerToken")
     if not authorization:
-        raise _provider_error(name, "gave no token; this provider may be gone, use an exec plugin")
+        raise _provider_error(name, "gave no token; this provider may no longer exist: use an exec plugin")
     return Fetched(authorization=str(authorization), expires_at=now + _PROVIDER_SECONDS)
 
 
 def _document(provider: Mapping[str, Any]) -> dict[str, Any]:
-    """A kubeconfig that contains the provider, as its package reads only whole kubeconfigs."""
+    """Return a kubeconfig that contains the provider, because its package reads only whole kubeconfigs."""
     return {
         "current-context": "login",
         "contexts": [{"name": "login", "context": {"cluster": "login", "user": "login"}}],

@@ -1,9 +1,9 @@
 """
-Decodes most objects of a kind in part: a cache of thousands seldom needs all fields of each.
+Decodes most objects of a kind in part: a cache of thousands seldom needs all fields of each object.
 
-First every object is decoded into a smaller type: skipping a field is much cheaper than decoding it. The
-smaller object's fields show whether the whole one is needed; then it is decoded again. So the result for an
-object depends only on its JSON, not on the page or block in which it came.
+First every object is decoded into a smaller type, because skipping a field is much cheaper than decoding it.
+The smaller object's fields show whether the whole one is needed; if so, it is decoded again. The result for
+an object therefore depends only on its JSON, not on the page or block in which it came.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class AbridgedDecoder(Generic[K]):
         return self._whole_item(data) if self._needs_whole(obj) else obj
 
     def page(self, body: bytes) -> Page[K]:
-        """A list page."""
+        """Return a list page."""
         page: Page[K] = self._page(body)
         items = page.items or []
         if whole := [at for at, item in enumerate(items) if self._needs_whole(item)]:

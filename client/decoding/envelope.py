@@ -1,4 +1,4 @@
-"""Kind, name and version of an object, read without its other fields."""
+"""The kind, name and version of an object, read without its other fields."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from handloop.client.decoding.json_text import pruning, read
 
 
 class Envelope(msgspec.Struct, frozen=True, gc=False):
-    """kind and apiVersion are "" where the object has none; name may be "" too."""
+    """kind and apiVersion are "" if the object has none; name can also be ""."""
 
     kind: str
     api_version: str
@@ -33,9 +33,9 @@ _decode = pruning(decoder_of(_Loose).decode)
 
 def read_envelope(raw: bytes) -> Envelope:
     """
-    The envelope of one object; fields of the wrong type count as absent.
+    Return the envelope of one object. Fields of the wrong type count as absent.
 
-    Raises: DecodeError when raw is not a JSON object.
+    Raises: DecodeError if raw is not a JSON object.
     """
     loose = read(_decode, raw, "not an object")
     metadata = loose.metadata if isinstance(loose.metadata, dict) else {}

@@ -1,4 +1,4 @@
-"""JSON as it comes off the wire: checked, pruned, and shown in messages."""
+"""JSON from the network: checked, pruned, and shown in messages."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ T = TypeVar("T")
 
 _SHOWN_CHARS: Final = 200
 _VALUES: Final = re.compile(rf'"(?:data|stringData|{re.escape(LAST_APPLIED)})"')
-# far below the interpreter's recursion limit, and far above what any modelled field needs
+# This is far below the interpreter's recursion limit, and far above what any modelled field needs.
 _DEPTH: Final = 200
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
 _OPENING: Final = b"[{"
-# msgspec's message: a field that was null, and the path to it
+# This is msgspec's message: a field that was null, and the path to it.
 _NULL_AT: Final = re.compile(r"got `null` - at `\$([^`]*)`$")
 _STEP: Final = re.compile(r"\.([^.\[]+)|\[(\d+)\]")
 
 MALFORMED: Final = (ValueError, RecursionError)
-"""The errors of a JSON decoder about bad input: msgspec's and UnicodeDecodeError are ValueErrors."""
+"""The errors of a JSON decoder about bad input. msgspec's and UnicodeDecodeError are ValueErrors."""
 
 
 def require_utf8(data: bytes) -> None:
     """
-    Refuse bytes that are not UTF-8, also in the fields that a typed decoder skips.
+    Refuse bytes that are not UTF-8, even in the fields that a typed decoder skips.
 
     Raises: DecodeError with the place.
     """
@@ -44,9 +44,9 @@ def require_utf8(data: bytes) -> None:
 
 def shown(data: bytes) -> str:
     """
-    The first 200 characters in ASCII, control characters escaped: fit for one line of a log.
+    Return the first 200 characters in ASCII, with control characters escaped, for one line of a log.
 
-    Cut before the possible values of a Secret: the kind may come later, and a list's items have none.
+    Cut before the possible values of a Secret, because the kind may come later, and a list's items have none.
     """
     text = data[: _SHOWN_CHARS * 4].decode("utf-8", "backslashreplace")[:_SHOWN_CHARS]
     if values := _VALUES.search(text):
@@ -56,9 +56,9 @@ def shown(data: bytes) -> str:
 
 def prune(data: bytes) -> bytes:
     """
-    The same JSON, with null in place of values nested more than 200 levels deep.
+    Return the same JSON, with null in place of values nested more than 200 levels deep.
 
-    A decoder that recurses gives up on such data even in fields that it skips; an object must not become
+    A decoder that recurses gives up on such data even in fields that it skips. An object must not become
     unreadable because of a field that no code uses.
     """
     kept: list[bytes] = []
@@ -79,7 +79,7 @@ def prune(data: bytes) -> bytes:
 
 
 def pruning(decode: Callable[[bytes], T]) -> Callable[[bytes], T]:
-    """The same decoder, which prunes data that is nested too deep for it."""
+    """Return the same decoder, which also prunes data that is nested too deep for it."""
 
     def decode_any_depth(data: bytes) -> T:
         try:
@@ -92,7 +92,7 @@ def pruning(decode: Callable[[bytes], T]) -> Callable[[bytes], T]:
 
 def null_as_absent(decode: Callable[[bytes], T]) -> Callable[[bytes], T]:
     """
-    The same decoder, which reads a null in place of a list, a map or another container as an absent field.
+    Return the same decoder, which reads a null in place of a list, map or other container as an absent field.
 
     Servers and controllers in Go write null for an empty list, and Kubernetes treats both alike.
     """
@@ -115,7 +115,7 @@ def null_as_absent(decode: Callable[[bytes], T]) -> Callable[[bytes], T]:
 
 
 def _remove_null(whole: Any, steps: list[tuple[str, str]]) -> bool:
-    """Whether a null was at that path; a path through a map leaves out the key."""
+    """Return whether a null was at that path. A path through a map leaves out the key."""
     *way, (last, _) = steps or [("", "")]
     for name, index in way:
         whole = whole[int(index)] if index else whole.get(name)

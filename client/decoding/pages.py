@@ -1,8 +1,8 @@
 """
-Decodes list pages: in one pass, and item by item when that fails.
+Decodes list pages in one pass, or item by item if that fails.
 
-A page is decoded as a whole into typed objects, which keep none of its bytes alive. A page is decoded
-a second time only if an object does not fit, to find that object.
+A page is decoded as a whole into typed objects, which keep none of its bytes alive. A page is decoded a
+second time only if an object does not fit, to find that object.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Undecodable(NamedTuple):
     """
     An object that does not fit its type, because it was stored under an older schema, or edited by hand.
 
-    raw is a copy of at most 64 kB of its JSON, which keeps no page alive.
+    raw is a copy of at most 64 kB of its JSON, which does not keep the page alive.
     """
 
     key_namespace: str
@@ -48,9 +48,9 @@ class Undecodable(NamedTuple):
 
 def undecodable(raw: bytes, error: Exception) -> Undecodable:
     """
-    The entry for an object that does not fit its type.
+    Return the entry for an object that does not fit its type.
 
-    Raises: DecodeError when the object has no name or resource version, and so cannot be reported.
+    Raises: DecodeError if the object has no name or resource version, and so cannot be reported.
     """
     envelope = read_envelope(raw)
     if not envelope.name or not envelope.resource_version:
@@ -70,9 +70,9 @@ class ListPage(Generic[I]):
     """
     One page of a list.
 
-    resource_version is the list's own, from which a watch continues; continue_token is None on the last
-    page; remaining_item_count is None if the server sends none (last page, or with selectors). narrowed = the
-    server says that it has obeyed the shard selector (metadata.shardInfo): False proves nothing.
+    resource_version is the list's own, from which a watch continues. continue_token is None on the last page.
+    remaining_item_count is None if the server sends none (last page, or with selectors). narrowed = the
+    server says that it has obeyed the shard selector (metadata.shardInfo); False proves nothing.
     """
 
     items: list[I]
@@ -119,9 +119,9 @@ class PageDecoder(Generic[T]):
 
     def decode(self, body: bytes, sieve: Sieve | None = None) -> ListPage[T]:
         """
-        One page.
+        Decode one page.
 
-        Raises: DecodeError when it is not a list of this kind.
+        Raises: DecodeError if it is not a list of this kind.
         """
         require_utf8(body)
         if self._whole is not None and not (sieve is not None and sieve.metadata_first):

@@ -11,13 +11,13 @@ from handloop.client.decoding.json_text import MALFORMED, pruning
 
 
 class Sieve(Protocol):
-    """Decides which objects of a list or watch are wanted; the others are foreign. Threads: the reader's."""
+    """Decides which objects of a list or watch are wanted. Others are foreign. Threads: the reader's."""
 
     metadata_first: bool
-    """Whether each object is checked before it is decoded; else only those that do not fit their type."""
+    """Whether to check each object before it is decoded, or only objects that do not fit their type."""
 
     def keeps(self, namespace: str, uid: str) -> bool:
-        """Whether the object is wanted."""
+        """Return whether the object is wanted."""
 
 
 class Foreign(NamedTuple):
@@ -44,7 +44,7 @@ _decode = pruning(decoder_of(Named).decode)
 
 
 def foreign(raw: bytes, sieve: Sieve | None) -> Foreign | None:
-    """One object's JSON as a dropped object; None if the object is wanted, or that cannot be decided."""
+    """Return one object's JSON as a dropped object; None if it is wanted, or that is unknown."""
     if sieve is None:
         return None
     try:

@@ -1,12 +1,12 @@
 """
 Reads a watch: raw blocks in, whole events out.
 
-This module splits the bytes into lines: only a reader of the raw bytes can tell an end from a cut.
-So a line that has no newline when the stream ends is an error, even after a clean end of the transport, and
-is not decoded. All lines of a block are decoded in one pass, straight into typed objects. An ERROR's Status,
-another kind, an object that does not fit, or an unknown event type makes that pass fail; then the block is
-decoded again, line by line. If a sieve asks for it, a pass over the names in the metadata comes first, and
-the lines of foreign objects are left out.
+This module splits the bytes into lines, because only a reader of the raw bytes can tell an end from a cut. A
+line that has no newline when the stream ends is an error, even after a clean end of the transport, and is not
+decoded. All lines of a block are decoded in one pass, straight into typed objects. An ERROR's Status, another
+kind, an object that does not fit, or an unknown event type makes that pass fail. Then the block is decoded
+again, line by line. If a sieve asks for it, a pass over the names in the metadata comes first, and the lines
+of foreign objects are left out.
 Decision: Whole blocks, not single objects.
 """
 
@@ -40,7 +40,7 @@ INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
 
 class EventType(StrEnum):
-    """The type of a watch event; values as on the wire."""
+    """The type of a watch event. The values are those on the wire."""
 
     ADDED = "ADDED"
     MODIFIED = "MODIFIED"
@@ -57,12 +57,12 @@ class Bookmark(NamedTuple):
 
     @property
     def ends_initial_events(self) -> bool:
-        """Whether a streaming list is complete with this bookmark."""
+        """Return whether a streaming list is complete with this bookmark."""
         return self.annotations.get(INITIAL_EVENTS_END) == "true"
 
 
 class WrongKind(NamedTuple):
-    """An object of a kind that was not asked for."""
+    """An object of a kind that was not requested."""
 
     api_version: str
     kind: str
@@ -73,7 +73,7 @@ class WatchEvent(NamedTuple, Generic[I]):
     One event.
 
     object is an I; for BOOKMARK a Bookmark; for ERROR an APIError; an Undecodable for an object that does not
-    fit its type; a WrongKind for an object of another kind; a Foreign for one that a sieve has dropped.
+    fit its type; a WrongKind for an object of another kind; a Foreign for an object that a sieve has dropped.
     """
 
     type: EventType
@@ -103,7 +103,7 @@ class EventDecoder(Generic[T]):
     """
     Decodes the events of one kind.
 
-    Args: item decodes one object's JSON; block decodes whole lines at once, or is None to go line by line.
+    Args: item decodes one object's JSON. block decodes whole lines at once, or is None to go line by line.
     sieve drops foreign objects, None = there are none.
     State: unknown_events counts the lines of unknown types, which are left out.
     Threads: the one that reads the watch.
@@ -125,13 +125,13 @@ class EventDecoder(Generic[T]):
         self.unknown_events = 0
 
     def decode(self, lines: bytes) -> Decoded[T]:
-        """The events of lines that each end with a newline; empty lines are allowed."""
+        """Return the events of lines that each end with a newline. Empty lines are allowed."""
         if self._sieve is not None and self._sieve.metadata_first:
             return self._decode_wanted(lines, self._sieve)
         return self._decode_block(lines)
 
     def _decode_wanted(self, lines: bytes, sieve: Sieve) -> Decoded[T]:
-        """The events about wanted objects, and the last event if that is about a foreign one."""
+        """Return the events about wanted objects, and the last event if it is about a foreign object."""
         try:
             require_utf8(lines)
             named = _named(lines)
@@ -153,7 +153,7 @@ class EventDecoder(Generic[T]):
             decoded = self._block(lines)
         except (*MALFORMED, DecodeError):
             return self._decode_lines(lines)
-        # if all lines of a block have name and version, none is checked by itself: no call per event
+        # If all lines of a block have name and version, no line is checked by itself: no call per event.
         events = [
             WatchEvent(event.type, event.object)
             for event in decoded
@@ -224,7 +224,7 @@ class EventDecoder(Generic[T]):
 
 
 def lines_of(block: bytes) -> list[bytes]:
-    """The non-empty lines of a block: one for each event."""
+    """Return the non-empty lines of a block, one for each event."""
     return [line for line in block.split(b"\n") if line and not line.isspace()]
 
 
@@ -235,7 +235,7 @@ _named = decoder_of(WireEvent[Named]).decode_lines
 
 
 def _is_wanted(event: WireEvent[Named], sieve: Sieve) -> bool:
-    """Whether an event is about a wanted object, or about no object."""
+    """Return whether an event is about a wanted object, or about no object."""
     if event.type is _BOOKMARK or event.type is _ERROR:
         return True
     names = event.object.metadata
@@ -248,7 +248,7 @@ _LINE_SECONDS: Final = 75.0
 
 class WatchStream(Generic[T]):
     """
-    The events of one open watch, in order.
+    Returns the events of one open watch, in order.
 
     State: _tail, the parts of a line that has begun, since _tail_at; _failed, the error for the next read.
     All belong to the reading thread; close() touches only the stream.
@@ -271,16 +271,16 @@ class WatchStream(Generic[T]):
 
     @property
     def unknown_events(self) -> int:
-        """How many events of unknown types were left out."""
+        """Return how many events of unknown types were left out."""
         return self._decoder.unknown_events
 
     def read(self) -> list[WatchEvent[T]]:
         """
-        The next events, at least one; [] when the server ended the stream cleanly.
+        Return the next events, at least one; [] if the server ended the stream cleanly.
 
         Raises: TransportError; DecodeError for a line that is not an event, or was cut off by the end.
-        Earlier events have been returned, later ones are not; the stream is closed.
-        Blocks: until events arrive; close() ends it with StreamClosed.
+        Earlier events have been returned; later ones are not, and the stream is closed.
+        Blocks: until events arrive. close() ends the wait with StreamClosed.
         """
         try:
             while True:
@@ -298,7 +298,7 @@ class WatchStream(Generic[T]):
             raise
 
     def close(self) -> None:
-        """End the watch, from any thread, any number of times."""
+        """End the watch. Any thread can call this, any number of times."""
         self._stream.close()
 
     def _take(self, block: bytes) -> list[WatchEvent[T]]:

@@ -27,7 +27,7 @@ class ClientError(Exception):
 
 
 class InvalidName(ClientError, ValueError):
-    """A string that cannot be an object's name, such as `..` or `a/b`: nothing was sent."""
+    """A string that cannot be an object's name, such as `..` or `a/b`. No request was sent."""
 
 
 class DecodeError(ClientError):
@@ -35,7 +35,7 @@ class DecodeError(ClientError):
 
 
 class ConfigProblem(StrEnum):
-    """The faults of a configuration; each has its message in the command line's catalogue."""
+    """The faults of a configuration. Each has its message in the command line's catalogue."""
 
     NOT_FOUND = "not-found"  # nothing configured anywhere; `looked_in` lists the places
     UNREADABLE = "unreadable"  # a named file does not exist, or cannot be read
@@ -105,7 +105,7 @@ class TransportError(ClientError):
     """`METHOD /path`, "" when unknown."""
 
     outcome_unknown: bool = False
-    """A write that may have reached the server: read the object before repeating it."""
+    """A write that may have reached the server: read the object before repeating the write."""
 
     returns_seen: int | None = None
     """How often the server had come back before; see Reachability. None = unknown."""
@@ -133,7 +133,7 @@ class DeadlineExceeded(TransportError):
 
 
 class NameResolutionError(TransportError):
-    """The host name has no address; nothing was sent."""
+    """The host name has no address. No request was sent."""
 
 
 class ProxyError(TransportError):
@@ -141,7 +141,7 @@ class ProxyError(TransportError):
 
 
 class BadAnswer(TransportError):
-    """Not an answer we accept: not HTTP, a redirect, broken or unrequested gzip, a body above the limit."""
+    """Not an acceptable answer: not HTTP, a redirect, broken or unrequested gzip, a body above the limit."""
 
 
 class DecompressionBomb(BadAnswer):
@@ -170,10 +170,10 @@ class TLSProblem(StrEnum):
 @dataclass(eq=False, repr=False)
 class TLSError(TransportError):
     """
-    The server's certificate was not accepted, or ours was not; nothing was sent.
+    The server's certificate was not accepted, or ours was not. No request was sent.
 
     Fields: problem; issuer = who signed the server's certificate; names = what it is for (DNS names and
-    addresses); not_after = its end. "" and () when the certificate is not available.
+    addresses); not_after = its end. "" and () if the certificate is not available.
     """
 
     _: KW_ONLY
@@ -184,7 +184,7 @@ class TLSError(TransportError):
 
 
 class CredentialsError(TransportError):
-    """A request got no credentials, so it was not sent; problem has the reason."""
+    """A request got no credentials, so it was not sent. problem has the reason."""
 
     def __init__(self, problem: ConfigError, *, host: str = "", request: str = "") -> None:
         super().__init__(str(problem), host=host, request=request)
@@ -202,7 +202,7 @@ class APIError(ClientError):
 
     _: KW_ONLY
     verb: str = ""
-    """Of the request, as the fields that follow; "" where unknown."""
+    """The verb of the request, like the fields that follow; "" if unknown."""
 
     resource: str = ""
     """`plural.group`."""
@@ -248,7 +248,7 @@ class APIError(ClientError):
 
 
 class BadRequest(APIError, reasons=("BadRequest",)):
-    """400: the request makes no sense to the server."""
+    """400: the server cannot make sense of the request."""
 
 
 class Unauthorized(APIError, reasons=("Unauthorized",)):
@@ -264,7 +264,7 @@ class NotFound(APIError, LookupError, reasons=("NotFound",)):
 
 
 class NoKindMatch(APIError):
-    """404 about a resource: the server lacks it, as without its CustomResourceDefinition."""
+    """404 about a resource: the server lacks it, for example without its CustomResourceDefinition."""
 
 
 class MethodNotAllowed(APIError, reasons=("MethodNotAllowed",)):
@@ -272,11 +272,11 @@ class MethodNotAllowed(APIError, reasons=("MethodNotAllowed",)):
 
 
 class NotAcceptable(APIError, reasons=("NotAcceptable",)):
-    """406: the server cannot answer in the format we asked for."""
+    """406: the server cannot answer in the format that we requested."""
 
 
 class AlreadyExists(APIError, reasons=("AlreadyExists",)):
-    """409 on create: there is an object of that name."""
+    """409 on create: an object of that name exists."""
 
 
 class Conflict(APIError, reasons=("Conflict",)):
@@ -296,11 +296,11 @@ class RequestEntityTooLarge(APIError, reasons=("RequestEntityTooLarge",)):
 
 
 class UnsupportedMediaType(APIError, reasons=("UnsupportedMediaType",)):
-    """415: this kind does not take that patch type or body format."""
+    """415: this kind does not accept that patch type or body format."""
 
 
 class Invalid(APIError, reasons=("Invalid",)):
-    """422: the object breaks a rule; `status.details.causes` has the fields."""
+    """422: the object breaks a rule. `status.details.causes` has the fields."""
 
 
 class TooManyRequests(APIError, reasons=("TooManyRequests",)):
@@ -308,7 +308,7 @@ class TooManyRequests(APIError, reasons=("TooManyRequests",)):
 
 
 class InternalError(APIError, reasons=("InternalError", "StoreReadError")):
-    """500: the server failed; a write may have happened."""
+    """500: the server failed. A write may have happened."""
 
 
 class ServiceUnavailable(APIError, reasons=("ServiceUnavailable",)):
@@ -316,7 +316,7 @@ class ServiceUnavailable(APIError, reasons=("ServiceUnavailable",)):
 
 
 class ServerTimeout(APIError, reasons=("ServerTimeout", "Timeout")):
-    """500 ServerTimeout or 504 Timeout: the server gave up waiting; a write may have happened."""
+    """500 ServerTimeout or 504 Timeout: the server gave up waiting. A write may have happened."""
 
 
 def error_from_status(
@@ -330,9 +330,9 @@ def error_from_status(
     retry_after_seconds: float | None = None,
 ) -> APIError:
     """
-    The error class that fits the status: by reason, or by code for a reason we do not know.
+    Return the error class that fits the status: by reason, or by code if we do not know the reason.
 
-    NotFound names an object in its details, as every such answer of an API server does.
+    NotFound names an object in its details, as in every such answer of an API server.
     """
     if resource == "secrets":
         status = without_values(status)
@@ -354,15 +354,15 @@ def error_from_status(
 
 
 def is_expired(error: Exception) -> bool:
-    """Whether a resource version or continue token is too old: 410 in either spelling."""
+    """Return whether a resource version or continue token is too old: 410 in either spelling."""
     return isinstance(error, Gone) or (isinstance(error, APIError) and error.code == 410)  # noqa: PLR2004 - HTTP Gone
 
 
 def is_too_large_resource_version(error: Exception) -> bool:
     """
-    Whether the server has not yet seen the resource version we asked for.
+    Return whether the server has not yet seen the resource version that we asked for.
 
-    A cause says so; older servers write it into a cause's message, or only into the message of a Timeout.
+    A cause says so. Older servers write it into a cause's message, or only into the message of a Timeout.
     """
     if not isinstance(error, APIError):
         return False
@@ -374,6 +374,6 @@ def is_too_large_resource_version(error: Exception) -> bool:
 
 
 def seconds_asked_for(error: BaseException) -> float:
-    """The wait that the server requests before a new attempt: two minutes at most, 0 for none."""
+    """Return the wait that the server requests before a new attempt: at most two minutes, 0 for none."""
     wait = error.retry_after_seconds if isinstance(error, APIError) else None
     return min(wait or 0.0, MAX_WAIT_SECONDS)

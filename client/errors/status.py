@@ -10,14 +10,14 @@ import msgspec
 from msgspec.structs import replace
 
 _MESSAGE_LIMIT = 2048
-# a server quotes an object that does not fit: the value as Go prints it, or the body around it
+# A server quotes an object that does not fit: the value as Go prints it, or the body around it.
 _QUOTED = re.compile(
     r'(?<=Invalid value: )"(?:\{|map\[)(?:[^"\\]|\\.)*"|(?<=, got )&.*|(?<=byte of )\.\.\..*', re.DOTALL
 )
 
 
 class StatusCause(msgspec.Struct, frozen=True, gc=False):
-    """One of several causes; field is a path such as `spec.replicas`."""
+    """One of several causes. field is a path such as `spec.replicas`."""
 
     reason: str = ""
     message: str = ""
@@ -36,7 +36,7 @@ class StatusDetails(msgspec.Struct, frozen=True, gc=False):
 
 
 class Status(msgspec.Struct, frozen=True, gc=False):
-    """A `v1.Status`; reason is "" when the server gave none, code is an HTTP status code or 0."""
+    """A `v1.Status`. reason is "" if the server gave none; code is an HTTP status code or 0."""
 
     code: int = 0
     reason: str = ""
@@ -46,7 +46,7 @@ class Status(msgspec.Struct, frozen=True, gc=False):
 
 
 def without_values(status: Status) -> Status:
-    """An answer about a Secret without the server's quotations, which contain its values."""
+    """Return an answer about a Secret without the server's quotations, which contain its values."""
     causes = tuple(replace(each, message=_QUOTED.sub("***", each.message)) for each in status.details.causes)
     message, details = _QUOTED.sub("***", status.message), replace(status.details, causes=causes)
     return replace(status, message=message, details=details)
@@ -73,7 +73,7 @@ _REASON_BY_CODE: Mapping[int, str] = {
 
 
 def reason_for_code(code: int) -> str:
-    """The reason for a bare HTTP status code, "" when it has none."""
+    """Return the reason for a bare HTTP status code, "" if it has none."""
     return _REASON_BY_CODE.get(code, "")
 
 
@@ -81,7 +81,7 @@ def status_from_json(value: Any, *, code: int = 0) -> Status:
     """
     Read a decoded `Status` of any shape: fields of the wrong type count as absent.
 
-    Args: code is the HTTP status code, used where the body has none; 0 inside a watch stream.
+    Args: code is the HTTP status code, used if the body has none; 0 inside a watch stream.
     """
     body = _mapping(value)
     found = _int(body.get("code")) or code

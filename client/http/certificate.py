@@ -1,8 +1,8 @@
 """
 The few facts of an X.509 certificate that a message about it needs.
 
-The standard library shows only verified certificates. So the `cryptography` package reads
-a refused one. Nothing here decides about trust.
+The standard library shows only verified certificates, so the `cryptography` package reads a refused one. This
+module decides nothing about trust.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def parse_certificate(der: bytes) -> Certificate:
     """
     Read a certificate in DER.
 
-    Raises: ValueError when it is not one, or the cryptography package is missing.
+    Raises: ValueError if it is not a certificate, or the cryptography package is missing.
     """
     try:
         from cryptography import x509  # noqa: PLC0415 - an extra, and a tenth of a second

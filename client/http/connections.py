@@ -1,8 +1,8 @@
 """
-Connections to one server, with TLS and the proxy's tunnel; idle ones wait for a request.
+Connections to one server, with TLS and the proxy's tunnel. Idle ones wait for a request.
 
-They are only sockets. urllib3's connections have a pool and a reader of answers, which cost more per
-watch event than decoding, and loading them takes a tenth of the CPU time of a start.
+They are only sockets. urllib3's connections have a pool and a reader of answers, which cost more per watch
+event than decoding, and loading them takes a tenth of the CPU time of a start.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from handloop.client.http.sockets import DeadlineSocket, DeadlineSSLSocket, conn
 from handloop.seams.locks import new_lock
 from handloop.seams.threads import Spawn
 
-# net/http's IdleConnTimeout as client-go sets it; servers and balancers drop idle connections a little later
+# client-go sets net/http's IdleConnTimeout to this. Servers and balancers drop idle connections a bit later.
 _IDLE_SECONDS: Final = 90.0
 _MAX_IDLE: Final = 32
 _PROBE_SECONDS: Final = 5.0
 _LOCK_RANK: Final = 97
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
-# select takes no descriptor above 1023, but Windows has nothing else
+# select takes no descriptor above 1023, but Windows has nothing else.
 _Selector: Final = getattr(selectors, "PollSelector", selectors.SelectSelector)
 
 
 class Connection:
     """
-    An open connection: a socket that arm() takes.
+    An open connection: a socket that arm() accepts.
 
     generation is that of the TLS context; idle_since is when the last answer ended (monotonic).
     """
@@ -49,7 +49,7 @@ class Connection:
         self.host_header = host_header
 
     def is_silent(self) -> bool:
-        """Whether nothing has arrived, not even the end of the connection."""
+        """Return whether nothing has arrived, not even the end of the connection."""
         with _Selector() as selector:
             selector.register(self.sock, selectors.EVENT_READ)
             return not selector.select(0)
@@ -90,23 +90,23 @@ class Route(NamedTuple):
         return self.host_name if port == _DEFAULT_PORTS[self.server.scheme] else f"{self.host_name}:{port}"
 
     def target(self, path: str) -> str:
-        """The target in the request line; for a plain server behind a proxy, the full URL."""
+        """Return the target in the request line. For a plain server behind a proxy, this is the full URL."""
         if self.proxy is not None and self.server.scheme == "http":
             return f"http://{self.server.netloc}{path}"
         return path
 
     def headers(self) -> dict[str, str]:
-        """The headers for a proxy that forwards requests."""
+        """Return the headers for a proxy that forwards requests."""
         return _proxy_headers(self.proxy) if self.proxy is not None and self.server.scheme == "http" else {}
 
 
 def open_connection(route: Route, context: Any, deadline: float) -> Connection:
     """
-    A new connection: connected, through the proxy's tunnel if there is one, and after the handshake.
+    Return a new connection, through the proxy's tunnel if there is one, and after the handshake.
 
     Args: context is the SSLContext for an https server, else None.
     Raises: OSError (also ssl.SSLError, socket.gaierror, TimeoutError), http.client.HTTPException.
-    Blocks: until the deadline (monotonic) at most.
+    Blocks: at most until the deadline (monotonic).
     """
     sock: Any = _connected(route, deadline)
     try:
@@ -121,7 +121,7 @@ def open_connection(route: Route, context: Any, deadline: float) -> Connection:
 
 
 def _connected(route: Route, deadline: float) -> DeadlineSocket:
-    """A socket to the first hop."""
+    """Return a socket to the first hop."""
     first_hop = route.proxy or route.server
     host = first_hop.hostname or ""
     started_at = time.monotonic()
@@ -134,9 +134,9 @@ def _connected(route: Route, deadline: float) -> DeadlineSocket:
 
 def _tunnelled(sock: Any, route: Route, proxy: SplitResult, context: ssl.SSLContext) -> Any:
     """
-    The socket, once the proxy forwards to the server. TLS with the proxy itself trusts the system's CAs.
+    Return the socket, once the proxy forwards to the server. TLS with the proxy trusts the system's CAs.
 
-    Raises: OSError with the words `Tunnel connection failed` when the proxy refuses; HTTPException.
+    Raises: OSError with the words `Tunnel connection failed` if the proxy refuses; HTTPException.
     """
     if proxy.scheme == "https":
         insecure = context.verify_mode == ssl.CERT_NONE
@@ -165,7 +165,7 @@ def _ask_for_tunnel(sock: Any, route: Route, proxy: SplitResult) -> None:
 def _secured(sock: Any, context: ssl.SSLContext, name: str) -> Any:
     """TLS with the server."""
     if isinstance(sock, ssl.SSLSocket):
-        # ssl itself cannot put TLS into TLS; few have such a proxy
+        # ssl itself cannot put TLS into TLS, and few have such a proxy.
         from urllib3.util.ssltransport import SSLTransport  # noqa: PLC0415
 
         return SSLTransport(sock, context, name)
@@ -174,7 +174,7 @@ def _secured(sock: Any, context: ssl.SSLContext, name: str) -> Any:
 
 
 def _asked_name(host: str) -> str:
-    """A host as certificates name it: without the last dot of a name, and the zone of an address."""
+    """Return a host as certificates name it: without a name's last dot, and an address's zone."""
     return host.partition("%")[0] if ":" in host else host.rstrip(".")
 
 
@@ -191,10 +191,10 @@ def _proxy_headers(proxy: SplitResult) -> dict[str, str]:
 
 class Connections:
     """
-    Lends connections: each belongs to one thread at a time.
+    Lends connections. Each belongs to one thread at a time.
 
-    State: _idle, the most recently used last, so that the few needed ones stay warm and the others expire;
-    once _closed, none is kept. Threads: any; nothing is closed or opened under the lock.
+    State: _idle, most recently used last, so that the few needed ones stay warm and the others expire; once
+    _closed, no connection is kept. Threads: any. Connections are opened and closed without the lock.
     """
 
     def __init__(self, route: Route, contexts: TLSContexts | None) -> None:
@@ -204,11 +204,11 @@ class Connections:
         self._lock = new_lock("Connections._lock", _LOCK_RANK)
         self._idle: list[Connection] = []
         self._closed = False
-        # idle connections of a transport that was never closed end with this object
+        # Idle connections of a transport that was never closed end with this object.
         weakref.finalize(self, _close_all, self._idle)
 
     def take_idle(self, key_pair: KeyPair | None) -> Connection | None:
-        """An idle connection that is still open, or None."""
+        """Return an idle connection that is still open, or None."""
         _, generation = self._context(key_pair)
         while True:
             with self._lock:
@@ -222,10 +222,10 @@ class Connections:
 
     def connect(self, key_pair: KeyPair | None, deadline: float) -> Connection:
         """
-        A new connection.
+        Return a new connection.
 
         Raises: ConfigError for a key pair that does not load; else as open_connection.
-        Blocks: until the deadline (monotonic) at most.
+        Blocks: at most until the deadline (monotonic).
         """
         context, generation = self._context(key_pair)
         connection = open_connection(self._route, context, deadline)
@@ -250,7 +250,7 @@ class Connections:
         return dropped
 
     def close(self) -> None:
-        """Close idle connections; lent ones are closed when they come back."""
+        """Close idle connections. Lent ones are closed when they come back."""
         with self._lock:
             self._closed = True
             idle = self._idle.copy()
@@ -258,7 +258,7 @@ class Connections:
         _close_all(idle)
 
     def shown_certificate(self) -> Certificate | None:
-        """The certificate that the server presents, for a message about it; None if it is not available."""
+        """Return the certificate that the server presents, for a message; None if it is not available."""
         server, deadline = self._route.server, time.monotonic() + _PROBE_SECONDS
         if self._route.proxy is not None:
             return None
@@ -271,7 +271,7 @@ class Connections:
             return None
 
     def _context(self, key_pair: KeyPair | None) -> tuple[ssl.SSLContext | None, int]:
-        """The TLS context and its generation."""
+        """Return the TLS context and its generation."""
         return (None, 0) if self._contexts is None else self._contexts.current(key_pair)
 
 

@@ -25,7 +25,7 @@ from handloop.client.http.sockets import arm
 from handloop.seams.locks import new_lock
 
 BLOCK_BYTES: Final = 65_536
-# the limit on all bytes other than the body: head, chunk sizes with extensions, trailers
+# This limits all bytes other than the body: head, chunk sizes with extensions, trailers.
 _LIMIT_WITHOUT_BODY: Final = 262_144
 _SHORT_BYTES: Final = 4 << 20
 _LOCK_RANK: Final = 98
@@ -50,7 +50,7 @@ def exchange(
     answer_deadline: float | None = None,
 ) -> Answer:
     """
-    Send a request and read the head of its answer; the caller has armed the socket.
+    Send a request and read the head of its answer. The caller has armed the socket.
 
     Args: answer_deadline replaces the sending deadline once the request is sent, None = no change.
     Raises: OSError, ConnectionBroken, BadAnswer; ValueError for a target or header that breaks its line.
@@ -80,10 +80,10 @@ def _head(method: str, target: str, fields: Fields) -> bytes:
 
 class Answer:
     """
-    The answer to one request. A cut body raises, and never looks like a whole one.
+    The answer to one request. A cut body raises an error, and never looks like a whole one.
 
-    status and headers exist after read_head(); keep_alive, true once the body has been read, allows
-    another request on the connection. A body in gzip is inflated as it is read.
+    status and headers exist after read_head(). keep_alive, true once the body has been read, allows another
+    request on the connection. A body in gzip is inflated as it is read.
     State: _blocks holds body that has arrived; _has_head and _ended are true from then on. The
     reading thread owns everything. The parser calls the methods on_...().
     """
@@ -107,7 +107,7 @@ class Answer:
         """
         Read status and headers.
 
-        Raises: ConnectionBroken when the connection ends first; BadAnswer; OSError.
+        Raises: ConnectionBroken if the connection ends first; BadAnswer; OSError.
         """
         while not self._has_head:
             if self._receive():
@@ -118,9 +118,9 @@ class Answer:
 
     def read_block(self) -> bytes:
         """
-        The next bytes of the body, b"" at its end.
+        Return the next bytes of the body, b"" at its end.
 
-        Raises: ConnectionBroken when the connection ends first; BadAnswer; OSError.
+        Raises: ConnectionBroken if the connection ends first; BadAnswer; OSError.
         Blocks: for at least one byte.
         """
         if self._inflater is None:
@@ -134,7 +134,7 @@ class Answer:
         return piece
 
     def inflate(self) -> None:
-        """Read the body as gzip; the headers about its encoding and length are no longer true."""
+        """Read the body as gzip. The headers about its encoding and length are no longer true."""
         self._inflater = Inflater()
         for name in ("Content-Encoding", "Content-Length"):
             self.headers.pop(name, None)
@@ -156,7 +156,7 @@ class Answer:
         self._parser = None
 
     def _receive(self) -> bool:
-        """Parse the bytes that have arrived; False at the end of the connection."""
+        """Parse the bytes that have arrived. Return False at the end of the connection."""
         try:
             count = self.sock.recv_into(self._buffer, BLOCK_BYTES)
             if count:
@@ -183,7 +183,7 @@ class Answer:
             raise BadAnswer(f"not a valid HTTP answer: {_LIMIT_WITHOUT_BODY >> 10} kB without any body")
 
     def on_message_begin(self) -> None:
-        """Called by the parser: an answer begins; bytes after the end of ours spoil the connection."""
+        """Called by the parser: an answer begins. Bytes after the end of ours spoil the connection."""
         self._begun = True
         if self._ended:
             self.keep_alive = False
@@ -194,7 +194,7 @@ class Answer:
             self.headers.add(name.decode("latin-1"), value.decode("latin-1"))
 
     def on_headers_complete(self) -> None:
-        """Called by the parser after a head; heads such as `100 Continue` come before the answer's own."""
+        """Called by the parser after a head. Heads such as `100 Continue` come before the answer's own."""
         if self._has_head:
             return
         assert self._parser is not None
@@ -220,11 +220,11 @@ class Answer:
 
 def read_whole(source: Answer | HTTPStream, limit: int) -> bytes:
     """
-    A body to its end.
+    Read a body to its end.
 
     Raises: BadAnswer for more than limit bytes; as read_block.
     """
-    # it grows in place and hands over its own bytes: a copy would make malloc return memory each time
+    # It grows in place and hands over its own bytes. A copy would make malloc return memory each time.
     body = BytesIO()
     while block := source.read_block():
         if body.tell() + len(block) > limit:
@@ -241,7 +241,7 @@ class HTTPStream:
     more; _ended, the reader's own, is true once the body was read to its clean end. The reader closes the
     connection with its last read. close() does so only between reads: closing the connection under a thread
     that is in a receive could give its file descriptor to another connection.
-    Threads: one reads; any closes, by shutting the socket down, which wakes the reader.
+    Threads: one reads. Any thread closes, by shutting the socket down, which wakes the reader.
     """
 
     def __init__(
@@ -257,7 +257,7 @@ class HTTPStream:
         self.headers: Mapping[str, str] = answer.headers
 
     def read_block(self) -> bytes:
-        """The next bytes as received, b"" at a clean end; see Stream."""
+        """Return the next bytes as received, b"" at a clean end; see Stream."""
         with self._lock:
             if self._over:
                 if self._ended:
@@ -279,7 +279,7 @@ class HTTPStream:
         return block
 
     def read_all(self) -> bytes:
-        """The rest of a short answer, such as an error's."""
+        """Return the rest of a short answer, such as an error's."""
         try:
             return read_whole(self, _SHORT_BYTES)
         except BadAnswer as error:
@@ -287,14 +287,14 @@ class HTTPStream:
             raise self._explain(error) from error.__cause__
 
     def close(self) -> None:
-        """Close the stream, from any thread, any number of times."""
+        """Close the stream. Any thread can call this, any number of times."""
         with self._lock:
             if self._over:
                 return
             self._over = True
             reading = self._reading
             if reading:
-                # under the lock, so that the reader cannot close the descriptor in between
+                # Do this under the lock, so that the reader cannot close the descriptor in between.
                 _shut_down(self._answer.sock)
         if not reading:
             self._let_go()
@@ -316,7 +316,7 @@ class HTTPStream:
 
 def _shut_down(sock: Any) -> None:
     try:
-        # not SSLSocket.shutdown: that removes the TLS object while the reader uses it
+        # Do not call SSLSocket.shutdown, which removes the TLS object while the reader uses it.
         if isinstance(sock, socket.socket):
             socket.socket.shutdown(sock, socket.SHUT_RDWR)
         else:

@@ -1,4 +1,4 @@
-"""Turns errors of sockets, TLS and HTTP into ours, with a readable reason."""
+"""Turns errors of sockets, TLS and HTTP into our errors, with a readable reason."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from handloop.client.errors import (
 from handloop.client.http.certificate import Certificate, parse_certificate
 
 FAILURES: Final = (OSError, http.client.HTTPException, ClientError)
-"""The expected errors of a request; any other is a bug. HTTPException comes from a proxy's tunnel."""
+"""The expected errors of a request. Any other is a bug. HTTPException comes from a proxy's tunnel."""
 
 # OpenSSL's X509_V_ERR_* codes
 _PROBLEM_BY_CODE: Final = {
@@ -56,7 +56,7 @@ class Attempt(NamedTuple):
     """
     One attempt: its host (`scheme://host:port`) and request (`METHOD /path`), and how far it got.
 
-    sent = the request may have reached the server; seconds = the time it had.
+    sent = the request may have reached the server; seconds = the time that it had.
     """
 
     host: str
@@ -70,7 +70,7 @@ class Attempt(NamedTuple):
 
 
 def explain(error: Exception, attempt: Attempt) -> TransportError:
-    """The error to raise for error; outcome_unknown is set for a write that may have reached the server."""
+    """Return the error to raise for error. outcome_unknown is set for a write that may have arrived."""
     if isinstance(error, TransportError):
         found = error
     elif isinstance(error, ConfigError):
@@ -86,7 +86,7 @@ def explain(error: Exception, attempt: Attempt) -> TransportError:
 
 
 def cause_of(error: Exception) -> BaseException | None:
-    """The cause of the explained error. An error that is its own cause would keep its frames alive."""
+    """Return the cause of the error. An error that is its own cause would keep its frames alive."""
     return error.__cause__ if isinstance(error, TransportError) else error
 
 
@@ -127,10 +127,10 @@ def _words(error: Exception) -> str:
 
 
 def _tls_error(error: ssl.SSLError, attempt: Attempt) -> TLSError:
-    """The TLSError for a failed handshake; the probe is asked only about a refused certificate."""
+    """Return the TLSError for a failed handshake. probe is asked only about a refused certificate."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return _refused_certificate(error, attempt.verified_name, attempt.probe())
-    # an error that OpenSSL did not raise has no reason
+    # An error that OpenSSL did not raise has no reason.
     reason = getattr(error, "reason", None) or ""
     spelled = reason.replace("_", " ").lower()
     if any(alert in reason for alert in _CLIENT_ALERTS):
@@ -172,9 +172,9 @@ def _certificate_reason(problem: TLSProblem, name: str, shown: Certificate | Non
 
 def shown_certificate(sock: socket.socket, name: str) -> Certificate | None:
     """
-    The certificate that the server behind a fresh connection shows; closes the connection.
+    Return the certificate that the server behind a fresh connection shows, and close the connection.
 
-    Nothing is sent over it: no request, no credentials, no client certificate.
+    Nothing is sent over the connection: no request, no credentials, no client certificate.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False

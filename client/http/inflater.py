@@ -1,7 +1,7 @@
 """
-Inflates a gzip body piece by piece, and refuses one that inflates out of proportion.
+Inflates a gzip body piece by piece, and refuses a body that inflates out of proportion.
 
-Such a body is one member or several: of a streamed list, kube-apiserver 1.37 makes each event a member.
+A body has one member or several: in a streamed list of kube-apiserver 1.37, each event is a member.
 Decision: Compressed answers, within limits.
 """
 
@@ -13,7 +13,7 @@ from typing import Final
 from handloop.client.errors import BadAnswer, ConnectionBroken, DecompressionBomb
 
 _PIECE_BYTES: Final = 1 << 20
-# lists of similar objects shrink 10 to 30 times, padding of one character 650 times: so some is allowed
+# Lists of similar objects shrink 10 to 30 times, and padding of one character 650 times, so allow some.
 _MOST_TIMES: Final = 100
 _FREE_BYTES: Final = 64 << 20
 _GZIP: Final = 16 + zlib.MAX_WBITS
@@ -24,9 +24,9 @@ class Inflater:
     Deflated bytes in, inflated pieces out.
 
     A member may inflate to 64 MiB, or to 100 times its size if that is more. The reader limits the total of
-    all members, as it does for a plain body.
-    State: _input = bytes that are not inflated yet; _taken and _given = bytes of the member so far, deflated
-    and inflated. Threads: the reader's.
+    all members, as for a plain body.
+    State: _input = bytes that are not inflated yet; _taken and _given = the current member's bytes so far,
+    deflated and inflated. Threads: the reader's.
     """
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ class Inflater:
 
     def take(self) -> bytes:
         """
-        The inflated input, at most 1 MiB at once; b"" when more input is needed.
+        Return inflated input, at most 1 MiB at once; b"" if more input is needed.
 
         Raises: DecompressionBomb; BadAnswer for bytes that are not gzip.
         """

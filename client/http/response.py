@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 
 
 class Headers(MutableMapping[str, str]):
-    """Header fields, compared without case; several values of a name are joined by commas."""
+    """Header fields, compared without case. Several values of a name are joined by commas."""
 
     def __init__(self, fields: Mapping[str, str] | None = None) -> None:
         self._fields: dict[str, tuple[str, str]] = {}
@@ -43,7 +43,7 @@ class Response(NamedTuple):
 
 
 class Stream(Protocol):
-    """An answer that is read while it arrives. One thread reads; any thread closes."""
+    """An answer that is read while it arrives. One thread reads; any thread can close it."""
 
     @property
     def status(self) -> int:
@@ -55,15 +55,15 @@ class Stream(Protocol):
 
     def read_block(self) -> bytes:
         """
-        The next bytes as they came, b"" at the clean end.
+        Return the next bytes as they came, b"" at the clean end.
 
-        Raises: ConnectionBroken when the connection ends first, DeadlineExceeded after silence, StreamClosed
-        when close() was called before or meanwhile; other TransportErrors.
+        Raises: ConnectionBroken if the connection ends first, DeadlineExceeded after silence, StreamClosed if
+        close() was called before or meanwhile; other TransportErrors.
         Blocks: for at least one byte.
         """
 
     def read_all(self) -> bytes:
-        """The rest of a short answer, such as an error's. Raises as read_block."""
+        """Return the rest of a short answer, such as an error's. Raises: as read_block."""
 
     def close(self) -> None:
-        """Close the connection, from any thread, any number of times; a blocked reader raises at once."""
+        """Close the connection, from any thread and repeatedly. A blocked reader raises immediately."""

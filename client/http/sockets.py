@@ -1,9 +1,9 @@
 """
-Sockets that are connected, and used, within a deadline.
+Sockets that are connected and used within a deadline.
 
-A timeout on a socket starts over with every receive, so a server that drips one byte a second is never too
-slow for it. These sockets check a deadline before each receive and send, also beneath TLS. The
-system's resolver has no deadline of its own either, so a thread asks it.
+A timeout on a socket starts over with every receive, so a server that sends one byte a second never times
+out. These sockets check a deadline before each receive and send, also beneath TLS. The system's resolver has
+no deadline of its own either, so a separate thread calls it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class _Deadline:
     """
     The time by which the peer must answer.
 
-    deadline is a point in monotonic time, None when only silence counts: idle_seconds without a byte.
+    deadline is a point in monotonic time, None if only silence counts: idle_seconds without a byte.
     """
 
     deadline: float | None = None
@@ -31,14 +31,14 @@ class _Deadline:
         self.deadline = deadline
         self.idle_seconds = idle_seconds
         if deadline is None:
-            # the limit on silence restarts with every receive, like the socket's own timeout
+            # The limit on silence restarts with every receive, like the socket's own timeout.
             self.settimeout(idle_seconds)
 
     def left(self) -> float | None:
         """
-        Seconds that the next receive or send may take, None for no limit.
+        Return the seconds that the next receive or send may take, None for no limit.
 
-        Raises: TimeoutError when the time is up.
+        Raises: TimeoutError if the time is up.
         """
         if self.deadline is None:
             return self.idle_seconds
@@ -90,9 +90,9 @@ def with_deadline(plain: socket.socket) -> DeadlineSocket:
 
 def arm(sock: Any, *, deadline: float | None, idle_seconds: float | None = None) -> None:
     """
-    Limit the next sends and receives together; beneath a TLS proxy, each of them by itself.
+    Limit the next sends and receives together; beneath a TLS proxy, limit each of them separately.
 
-    Raises: TimeoutError when the deadline has passed.
+    Raises: TimeoutError if the deadline has passed.
     """
     if isinstance(sock, _Deadline):
         sock.arm(deadline=deadline, idle_seconds=idle_seconds)
@@ -103,9 +103,9 @@ def arm(sock: Any, *, deadline: float | None, idle_seconds: float | None = None)
 
 def seconds_until(deadline: float) -> float:
     """
-    The seconds left until a point in monotonic time.
+    Return the seconds left until a point in monotonic time.
 
-    Raises: TimeoutError when the time is up.
+    Raises: TimeoutError if the time is up.
     """
     left = deadline - time.monotonic()
     if left <= 0:
@@ -122,11 +122,11 @@ class Address(NamedTuple):
 
 def resolve(host: str, port: int, *, deadline: float, spawn: Spawn = spawn_thread) -> list[Address]:
     """
-    The addresses of host; a literal IP address needs no resolver.
+    Return the addresses of host. A literal IP address needs no resolver.
 
     Args: deadline in monotonic time.
-    Raises: socket.gaierror; TimeoutError at the deadline (the asking thread lives until its answer comes).
-    Blocks: until the deadline at most.
+    Raises: socket.gaierror; TimeoutError at the deadline (the resolving thread lives until its answer comes).
+    Blocks: at most until the deadline.
     """
     try:
         return _ask(host, port, socket.AI_NUMERICHOST)
@@ -165,7 +165,7 @@ def connect(addresses: list[Address], *, deadline: float) -> socket.socket:
     Connect to the first address that answers, with Nagle's algorithm off and the kernel's keep-alive on.
 
     Raises: the OSError of the last address; TimeoutError at the deadline.
-    Blocks: until the deadline at most.
+    Blocks: at most until the deadline.
     """
     error: OSError = OSError("the name has no address")
     for address in addresses:

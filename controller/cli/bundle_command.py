@@ -1,6 +1,6 @@
 """
-`bundle`: a bundle for the Operator Lifecycle Manager, from the types, the declared access, the Deployment and
-what is installed with it, and the samples. The same input gives the same bytes.
+`bundle`: a bundle for the Operator Lifecycle Manager, built from the types, the declared access, the
+Deployment and what is installed with it, and the samples. The same input gives the same bytes.
 
 Follows: operator-registry docs/design/operator-bundle.md (registry+v1).
 """
@@ -58,7 +58,7 @@ def run_bundle(operator: Operator, arguments: Sequence[str]) -> int:
     """
     Write the bundle of an operator, from the files of the working directory.
 
-    Returns: the exit code. Raises: SystemExit of argparse, after its help or a message about bad arguments;
+    Returns: the exit code. Raises: SystemExit from argparse, after its help or a message about bad arguments;
     SetUpError.
     """
     given = _parser(operator).parse_args(arguments)
@@ -108,7 +108,7 @@ def _release(operator: Operator, given: argparse.Namespace) -> Release:
         _options(operator, deployment["spec"]["template"]["spec"]["containers"][0]),
         deployment["metadata"]["name"],
     )
-    # OLM refuses what the build of a checkout adds to the version
+    # OLM refuses the suffix that the build of a checkout adds to the version.
     version = given.version or operator.version().partition("+")[0] or project.version
     kinds = {(kind.resource.api_version, kind.resource.kind): kind for kind in declared_kinds(options)}
     return Release(
@@ -129,7 +129,7 @@ def _release(operator: Operator, given: argparse.Namespace) -> Release:
 
 
 def _options(operator: Operator, container: Mapping[str, Any]) -> Options:
-    """The options of the Deployment's container. Raises: UsageError for an option that OLM must choose."""
+    """Return the options of the Deployment's container. Raises: UsageError for one that OLM must choose."""
     options = container_options(operator, container)
     if options.namespace:
         raise UsageError(
@@ -147,7 +147,7 @@ def _options(operator: Operator, container: Mapping[str, Any]) -> Options:
 
 def _with_webhook_of_olm(options: Options, deployment: str) -> Options:
     """
-    The options with OLM's Service and certificate, if the program converts; else unchanged.
+    Return the options with OLM's Service and certificate if the program converts; else unchanged.
 
     Raises: UsageError if the Deployment sets its own, or if the Service's name is too long.
     """
@@ -169,7 +169,7 @@ def _with_webhook_of_olm(options: Options, deployment: str) -> Options:
 
 
 def _checked(name: str, flag: str, version: str) -> str:
-    """The version. Raises: UsageError for one that OLM refuses, or that makes the name too long."""
+    """Return the version. Raises: UsageError if OLM refuses it, or if it makes the name too long."""
     if not _VERSION.fullmatch(version):
         problem = f'"{version}" is not a semantic version' if version else "no version is known"
         raise UsageError(problem, fix=f"{flag} 1.2.3, or 1.2.3-rc.1")
@@ -179,7 +179,7 @@ def _checked(name: str, flag: str, version: str) -> str:
 
 
 def _replaced(name: str, replaces: str, version: str) -> str:
-    """The version of `--replaces 0.1.0` or `--replaces NAME.v0.1.0`; "" stays."""
+    """Return the version in `--replaces 0.1.0` or `--replaces NAME.v0.1.0`; "" stays."""
     replaces = replaces.removeprefix(f"{name}.v")
     if replaces and _checked(name, "--replaces", replaces) == version:
         raise UsageError(f"version {version} cannot replace itself", fix="--replaces with the version before")
@@ -187,7 +187,7 @@ def _replaced(name: str, replaces: str, version: str) -> str:
 
 
 def _files(release: Release, given: argparse.Namespace) -> dict[str, str]:
-    """The files of a bundle by path. Raises: UsageError, OSError; YAMLError for the base."""
+    """Return the files of a bundle by path. Raises: UsageError, OSError; YAMLError for the base."""
     manifest = cluster_service_version(release)
     if given.base:
         for document in read_documents(Path(given.base)):
@@ -226,7 +226,7 @@ def _files(release: Release, given: argparse.Namespace) -> dict[str, str]:
 
 
 def _beside(release: Release, folder: Path) -> Iterator[dict[str, Any]]:
-    """The objects that OLM installs in the Deployment's namespace, except for the webhook's Service."""
+    """Return the objects that OLM installs in the Deployment's namespace, except the webhook's Service."""
     webhook = webhook_service(replace(release.options, webhook_service="")).name
     for path in sorted(folder.glob("*/*.yaml")):
         for document in read_documents(path):
@@ -237,7 +237,7 @@ def _beside(release: Release, folder: Path) -> Iterator[dict[str, Any]]:
                     raise UsageError(
                         f"{path} has a {document['kind']} without a name", "give it metadata.name"
                     )
-                # the metric's label `job` stays the same: it is the Service's name
+                # The metric's label `job` stays the same, because it is the Service's name.
                 namespace = release.deployment["metadata"].get("namespace", "")
                 text = json.dumps({**document, "metadata": metadata})
                 yield json.loads(text.replace(f'namespace=\\"{namespace}\\",', ""))
@@ -249,7 +249,7 @@ def _named(manifest: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _merged(made: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of both, at any depth; where both have one, given's wins."""
+    """Merge the fields of both, at any depth. If both have a field, the value of given wins."""
     return {**made} | {
         name: _merged(made[name], value)
         if isinstance(value, Mapping) and isinstance(made.get(name), Mapping)
@@ -267,7 +267,7 @@ def _refuse_links(folder: Path, files: Iterable[str]) -> None:
 
 
 def _outdated(folder: Path, name: str, files: Iterable[str]) -> list[Path]:
-    """The files of an earlier run, for kinds or names that no longer exist: OLM would install them."""
+    """Return an earlier run's files for kinds or names that no longer exist: OLM would install them."""
     current = {folder / path for path in files}
     return [
         path

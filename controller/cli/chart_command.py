@@ -1,11 +1,11 @@
 """
-`chart`: a Helm chart of an operator, and one of its CRDs, from the types, the declared access and the files
-of `manifests`. The same input gives the same bytes.
+`chart`: a Helm chart of an operator, and one of its CRDs, built from the types, the declared access and the
+files of `manifests`. The same input gives the same bytes.
 
-Each choice of kustomize's overlays is a value, and a file below `manifests` becomes a template of that name.
+Each choice of kustomize's overlays is a value. A file below `manifests` becomes a template of that name.
 
-Follows: charts of apiVersion v2. Helm installs what is in a folder crds/ and never upgrades it, so the
-definitions are templates of a chart of their own.
+Follows: charts of apiVersion v2. Helm installs the files in a folder crds/ but never upgrades them, so the
+definitions are templates of a separate chart.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def run_chart(operator: Operator, arguments: Sequence[str]) -> int:
     """
     Write the charts of an operator, from the files of the working directory.
 
-    Returns: the exit code. Raises: SystemExit of argparse, after its help or a message about bad arguments;
+    Returns: the exit code. Raises: SystemExit from argparse, after its help or a message about bad arguments;
     SetUpError.
     """
     given = _parser(operator).parse_args(arguments)
@@ -135,7 +135,7 @@ def _refuse_lease(options: Options) -> None:
 
 
 def _resources(folder: Path) -> list[Path]:
-    """The files of a folder that its kustomization lists, or all: others are patches."""
+    """Return the files of a folder that its kustomization lists, or all files. The others are patches."""
     kustomization = folder / "kustomization.yaml"
     listed = read_documents(kustomization)[:1] if kustomization.exists() else []
     named = [str(name) for one in listed for name in one.get("resources") or ()]
@@ -151,13 +151,13 @@ def _refuse_nameless(place: str, documents: Sequence[Mapping[str, Any]]) -> None
 
 
 def _patch(path: Path) -> list[dict[str, Any]]:
-    """The operations of a JSON patch that add something; [] without the file."""
+    """Return the operations of a JSON patch that add something; [] without the file."""
     found = from_yaml(path.read_text(encoding="utf-8"))[0] if path.exists() else []
     return [one for one in found if isinstance(one, dict) and one.get("op") == "add"]
 
 
 def _files(source: ChartSource) -> dict[str, str]:
-    """The files of both charts, by path."""
+    """Return the files of both charts, by path."""
     header, name = _HEADER.format(name=source.name), source.name
     definitions = f"{name}-crds"
     templates = [(f"{name}/templates/{file}", text) for file, text in operator_templates(source)]
@@ -186,7 +186,7 @@ def _values_files(chart: str, values: Mapping[str, Value], header: str) -> dict[
 
 
 def _values(source: ChartSource) -> dict[str, Value]:
-    """The chart's values for the choices that this operator has."""
+    """Return the chart's values for the choices that this operator has."""
     options = source.options
     choices = {
         "podDisruptionBudget": any(
@@ -209,7 +209,7 @@ def _values(source: ChartSource) -> dict[str, Value]:
 
 
 def _image(image: str) -> dict[str, str]:
-    """The parts of an image: a port belongs to the registry, and `latest` is not a version."""
+    """Split an image into its parts. A port belongs to the registry, and `latest` is not a version."""
     name, _, digest = image.partition("@")
     head, colon, tag = name.rpartition(":")
     has_tag = colon and "/" not in tag
@@ -228,7 +228,7 @@ def _head(source: ChartSource, name: str, description: str) -> str:
         "type": "application",
         "version": source.version,
         "appVersion": source.version,
-        # -0 also allows a server that calls itself v1.36.3-gke.100
+        # The suffix -0 also allows a server that calls itself v1.36.3-gke.100.
         "kubeVersion": ">= {}.{}.0-0".format(*OLDEST),
         "keywords": list(project.keywords),
         "home": project.urls.get("Homepage", ""),
@@ -238,7 +238,7 @@ def _head(source: ChartSource, name: str, description: str) -> str:
 
 
 def _names(name: str) -> str:
-    """The templates that name things. A longer name would not leave room for `-leader-election`."""
+    """Return the templates that name things. A longer name would leave no room for `-leader-election`."""
     return f"""\
 {{{{- define "{name}.fullname" -}}}}
 {{{{- $below := printf "%s-%s" .Release.Name .Chart.Name }}}}
@@ -271,7 +271,7 @@ def _notes(source: ChartSource) -> str:
 
 
 def _outdated(folder: Path, name: str, files: Iterable[str]) -> list[Path]:
-    """The templates of an earlier run that this one did not write: helm would install them."""
+    """Return an earlier run's templates that this run did not write: helm would install them."""
     current, header = {folder / path for path in files}, _HEADER.format(name=name)
     charts = (name, f"{name}-crds")
     return [

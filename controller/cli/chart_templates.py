@@ -1,8 +1,8 @@
 """
 The templates of an operator's chart: the content of `manifests`, with names, namespace and choices left open.
 
-Objects get the release's name; NAME-metrics becomes RELEASE-metrics. A release with the operator's name gives
-what kustomize gives.
+Objects get the release's name, and NAME-metrics becomes RELEASE-metrics. A release with the operator's name
+produces the same objects as kustomize.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _NAMES: Final = ("serviceAccountName", "secretName", "resourceNames")
 """Fields, and fields with a `name`, in which the operator's name is the name of an object."""
 _MODES: Final = re.compile("--?(leader-elect|shards|namespace|all-namespaces)(=.*)?|-(n)(?!amespace)(.*)|-A")
 _OF_VALUES: Final = ("leader_elect", "shards", "namespace")
-"""The options whose values the chart has: neither arguments nor variables may say otherwise."""
+"""The options whose values the chart has. Arguments and variables must not set them differently."""
 _OF_PODS: Final = ("imagePullSecrets", "nodeSelector", "tolerations", "affinity", "priorityClassName")
 _METRICS_CERTIFICATE: Final = "($.Values.metrics).certificateSecret"
 _WEBHOOK_CERTIFICATE: Final = "($.Values.webhook).certificateSecret"
@@ -56,7 +56,7 @@ _WEBHOOK_CERTIFICATE_PATCH: Final = (
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChartSource:
     """
-    The parts from which the charts are made.
+    The parts from which the charts are built.
 
     Args: options are those of the Deployment's container; objects are the documents of `manifests`, and
     patches what its JSON patches add,
@@ -89,13 +89,13 @@ class ChartSource:
         return any_is_converted(declared_kinds(self.options))
 
     def template(self) -> HelmTemplate:
-        """A template for all of these documents."""
+        """Return a template for all of these documents."""
         kinds = [definition_of(kind, self.options) for kind in declared_kinds(self.options)]
         return HelmTemplate(json.dumps([kinds, self.deployment, self.objects, self.patches, self.dashboard]))
 
 
 def definition_templates(source: ChartSource) -> Iterator[tuple[str, str]]:
-    """The templates of the CRDs' chart: file name and text."""
+    """Return the templates of the CRDs' chart: file name and text."""
     template = source.template()
     keep = template.fields("{{- if $.Values.keep }}\nhelm.sh/resource-policy: keep\n{{- end }}")
     for kind in declared_kinds(source.options):
@@ -112,7 +112,7 @@ def definition_templates(source: ChartSource) -> Iterator[tuple[str, str]]:
 
 
 def operator_templates(source: ChartSource) -> Iterator[tuple[str, str]]:
-    """The templates of the operator's chart: file name and text."""
+    """Return the templates of the operator's chart: file name and text."""
     return _Templates(source).files()
 
 
@@ -136,7 +136,7 @@ class _Templates:
         self._system = re.compile(rf"(?<![\w.-]){re.escape(source.name)}-system(?![\w-])")
 
     def files(self) -> Iterator[tuple[str, str]]:
-        """The file name and text of each."""
+        """Yield the file name and text of each."""
         source = self._source
         yield "deployment.yaml", self._rendered(self._deployment())
         yield "roles.yaml", self._roles()
@@ -155,7 +155,7 @@ class _Templates:
             yield "dashboard.yaml", where(FOLDERS["prometheus"], self._rendered(self._dashboard()))
 
     def _object(self, document: Mapping[str, Any]) -> str:
-        """One of the project's objects. With watched namespaces, each of them has the binding."""
+        """Return one of the project's objects. If namespaces are watched, each of them has the binding."""
         if document["kind"] == "PodDisruptionBudget":
             return where("($.Values.podDisruptionBudget).enabled", self._rendered(document))
         text = self._rendered(document)
@@ -167,12 +167,12 @@ class _Templates:
         return where(self._of_cluster(), text) + each
 
     def _of_cluster(self) -> str:
-        """The condition of the cluster-wide role; "" = always, as cluster-scoped access needs it."""
+        """Return the condition of the cluster-wide role; "" = always, for cluster-scoped access."""
         made = [(one["kind"], one["metadata"]["name"]) for one in self._made(_SOME_NAMESPACE, shards=0)]
         return "" if ("ClusterRole", self._source.name) in made else "not $.Values.namespaces"
 
     def _roles(self) -> str:
-        """The roles for each choice of shards, which cover all namespaces, and of namespaces."""
+        """Return the roles for each choice of shards, which cover all namespaces, and of namespaces."""
         slots = self._source.options.shards or 1
         sharded = self._made("", shards=slots, leader_elect=False)
         some = self._made(_SOME_NAMESPACE, shards=0, leader_elect=True)
@@ -211,7 +211,7 @@ class _Templates:
         return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
 
     def _rendered(self, document: Mapping[str, Any]) -> str:
-        """A document with the names, namespace and labels of the release."""
+        """Return a document with the names, namespace and labels of the release."""
         name, template = self._source.name, self._template
         metadata = dict(document["metadata"])
         if not _WITHOUT_NAMESPACE.fullmatch(document["kind"]):
@@ -224,7 +224,7 @@ class _Templates:
         return template.rendered(changed({**document, "metadata": metadata}, self._renamed))
 
     def _renamed(self, path: tuple[str, ...], text: str) -> str:
-        """A string with the release's names in place of the operator's, where it names an object."""
+        """Replace the operator's names in a string by the release's, where they name an object."""
         field, above = path[-1], path[-2] if len(path) > 1 else ""
         if text == self._source.name:
             is_name = (
@@ -263,7 +263,7 @@ class _Templates:
         return deployment
 
     def _spread(self) -> str:
-        """The constraints, with the pods' own labels where a constraint has no selector."""
+        """Return the constraints, with the pods' own labels if a constraint has no selector."""
         own = f'dict "matchLabels" (dict "{_APP}" (include "{self._source.name}.fullname" $))'
         selector = f'dict "labelSelector" (.labelSelector | default ({own}))'
         each = self._template.nindent(f"list (merge (dict) . ({selector})) | toYaml", 2)
@@ -272,7 +272,7 @@ class _Templates:
 
     def _set_container(self, container: dict[str, Any]) -> None:
         template, image = self._template, "$.Values.image"
-        # Helm reads a number from a values file as a float64, and would print it as 2.0260101e+07
+        # Helm reads a number from a values file as a float64, and would print it as 2.0260101e+07.
         number = f'kindIs "float64" {image}.tag'
         tag = f"ternary (int64 {image}.tag) ({image}.tag | default $.Chart.AppVersion) ({number})"
         version = f'ternary (printf ":%v" ({tag})) (printf "@%v" {image}.digest) (empty {image}.digest)'
@@ -288,7 +288,7 @@ class _Templates:
                 container[field] = one["value"]
 
     def _args(self, args: Sequence[str]) -> str:
-        """The container's arguments, in order; those for the mode and the namespaces follow the values."""
+        """Return the container's arguments in order. Those for the mode and namespaces follow the values."""
         mode = (
             "{{- if $.Values.shards }}\n- --shards={{ $.Values.shards | int64 }}\n"
             "{{- else if $.Values.leaderElection }}\n- --leader-elect\n{{- end }}\n"
@@ -297,7 +297,7 @@ class _Templates:
         blocks: list[str] = []
         for nth, word in enumerate(args):
             before = _MODES.fullmatch(args[nth - 1]) if nth else None
-            # the value of a flag that stands alone
+            # This is the value of a flag that stands alone.
             if before and not before[2] and not before[4] and not word.startswith("-"):
                 continue
             if (found := _MODES.fullmatch(word)) is None:
@@ -323,7 +323,7 @@ class _Templates:
         )
 
     def _set_list(self, above: dict[str, Any], name: str) -> None:
-        """A list with the choices' items, and with the items of the value of the same name, if one exists."""
+        """Return a list with the choices' items, and with the items of the value of that name, if any."""
         items = above.pop(name, None) or []
         if name == "env":
             operator = self._source.options.operator
@@ -341,12 +341,12 @@ class _Templates:
         above |= self._template.fields(where(needed, f"{name}:\n{text}").rstrip())
 
     def _added(self, name: str) -> Iterator[str]:
-        """The lines that choices add to a list."""
+        """Yield the lines that choices add to a list."""
         for condition, value in self._patched(name):
             yield where(condition, self._template.item(value))
 
     def _patched(self, name: str) -> Iterator[tuple[str, Any]]:
-        """The items that patches add to a list, each with its condition."""
+        """Return the items that patches add to a list, each with its condition."""
         for patch, condition in self._choices():
             for one in patch:
                 if str(one["path"]).endswith(f"{name}/-"):
@@ -361,12 +361,12 @@ class _Templates:
             yield patches.get("metrics-cert", ()), _METRICS_CERTIFICATE
 
     def _with_secret(self, item: Any, condition: str) -> Any:
-        """A volume with the Secret that the value names."""
+        """Return a volume with the Secret that the value names."""
         if not (isinstance(item, dict) and "secret" in item and condition):
             return item
         return {**item, "secret": {"secretName": self._template.inline(f"{condition} | quote")}}
 
     def _with(self, value: str, expression: str, of: str = "") -> str:
-        """The fields of a value; none when it is empty. Args: of comes before the value in `with`."""
+        """Return the fields of a value; none if it is empty. Args: of comes before the value in `with`."""
         shown = self._template.nindent(f"{expression} | toYaml")
         return f"{{{{- with {of}$.Values.{value} }}}}\n{shown}\n{{{{- end }}}}"

@@ -1,4 +1,4 @@
-"""The values of an operator's chart: each with its default, its description and its schema."""
+"""The values of an operator's chart, each with its default, its description and its schema."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Value(NamedTuple):
 
 def values_of(pod: Mapping[str, Any], defaults: Mapping[str, Any], parts: Sequence[str]) -> dict[str, Value]:
     """
-    The values of a chart, with a Deployment's settings as their defaults.
+    Return the values of a chart, with a Deployment's settings as their defaults.
 
     Args: pod is the spec of its pod; defaults are those of replicas, leaderElection, shards, namespaces and
     the image; parts are the choices that this operator has, of webhook, monitoring and others.
@@ -38,7 +38,7 @@ def values_of(pod: Mapping[str, Any], defaults: Mapping[str, Any], parts: Sequen
     image = {
         "repository": Value(defaults["repository"], "where the image is", text),
         "tag": Value(defaults["tag"], "the appVersion of the chart if empty", text_or_number),
-        "digest": Value(defaults["digest"], "sha256:...; with it, the tag does not matter", _DIGEST_OR_NONE),
+        "digest": Value(defaults["digest"], "sha256:...; if set, the tag is ignored", _DIGEST_OR_NONE),
         "pullPolicy": Value(
             container.get("imagePullPolicy", "IfNotPresent"),
             "Always, IfNotPresent or Never",
@@ -47,7 +47,7 @@ def values_of(pod: Mapping[str, Any], defaults: Mapping[str, Any], parts: Sequen
     }
     certificate = "the TLS Secret with the certificate of {}; the program makes its own if empty"
     choices = {
-        "podDisruptionBudget": _switch("a node that is drained takes one pod at a time", default=True),
+        "podDisruptionBudget": _switch("a drained node evicts one pod at a time", default=True),
         "networkPolicy": _switch("only the ports of the program, and its way to the API server"),
         "monitoring": _switch("ServiceMonitor, alerts and dashboard; needs Prometheus' operator"),
         "userRoles": _switch("roles for people, which join the cluster's view, edit and admin", default=True),
@@ -56,20 +56,20 @@ def values_of(pod: Mapping[str, Any], defaults: Mapping[str, Any], parts: Sequen
     }
     return {
         "fullnameOverride": Value(
-            "", "the name of all objects; that of the release if empty", {**_NAME_OR_NONE, "maxLength": 42}
+            "", "the name of all objects; if empty, the release's name", {**_NAME_OR_NONE, "maxLength": 42}
         ),
         "replicas": Value(defaults["replicas"], "pods: one works, or they share the shards", _at_least(0)),
         "image": _parts(**image),
         "imagePullSecrets": Value(pod.get("imagePullSecrets", []), "as in a pod", _OBJECTS),
         "leaderElection": Value(
-            defaults["leaderElection"], "one pod at a time works; shards do without", _ENABLED
+            defaults["leaderElection"], "one pod works at a time; not needed with shards", _ENABLED
         ),
         "shards": Value(
             defaults["shards"], "parts of the work that the pods share, such as 16; 0 = none", _at_least(0)
         ),
         "namespaces": Value(
             defaults["namespaces"],
-            "to watch, with Roles in them alone; all if empty",
+            "to watch, with Roles only in them; all if empty",
             {
                 "type": "array",
                 "uniqueItems": True,
@@ -85,7 +85,7 @@ def values_of(pod: Mapping[str, Any], defaults: Mapping[str, Any], parts: Sequen
         "priorityClassName": Value(pod.get("priorityClassName", ""), "of the pods", _NAME_OR_NONE),
         "topologySpreadConstraints": Value(
             [_without_selector(each) for each in pod.get("topologySpreadConstraints", [])],
-            "as in a pod; the labelSelector is the pods' own if there is none",
+            "as in a pod; without a labelSelector, the pods' own is used",
             _OBJECTS,
         ),
         "nodeSelector": Value(pod.get("nodeSelector", {}), "as in a pod", _OBJECT),
@@ -96,12 +96,12 @@ def values_of(pod: Mapping[str, Any], defaults: Mapping[str, Any], parts: Sequen
 
 
 def definitions_values(name: str) -> dict[str, Value]:
-    """The values of the chart of an operator's CRDs."""
+    """Return the values of the chart of an operator's CRDs."""
     return {
         "keep": Value(True, "the CRDs, and with them all objects, outlive helm uninstall", _ENABLED),
         "operator": _parts(
             name=Value(name, "the release of the operator, whose webhook converts", _NAME_OR_NONE),
-            namespace=Value("", "its namespace; that of this release if empty", _NAME_OR_NONE),
+            namespace=Value("", "its namespace; if empty, this release's", _NAME_OR_NONE),
         ),
     }
 
@@ -112,7 +112,7 @@ def values_file(values: Mapping[str, Value], header: str) -> str:
 
 
 def values_schema(values: Mapping[str, Value]) -> str:
-    """`values.schema.json`: an unknown value is an error, except for a parent chart's."""
+    """Return `values.schema.json`: an unknown value is an error, except for a parent chart's."""
     schema = _schema(Value(None, "", {}, values))
     schema["properties"] |= {"global": _OBJECT, "enabled": _ENABLED}
     return json.dumps({"$schema": "http://json-schema.org/draft-07/schema#", **schema}, indent=2) + "\n"
@@ -145,5 +145,5 @@ def _at_least(minimum: int) -> dict[str, Any]:
 
 
 def _without_selector(constraint: Mapping[str, Any]) -> dict[str, Any]:
-    """A constraint on the Deployment's pods: the chart knows their labels."""
+    """Describe a constraint on the Deployment's pods. The chart knows their labels."""
     return {name: value for name, value in constraint.items() if name != "labelSelector"}

@@ -1,9 +1,9 @@
 """
-The ClusterServiceVersion of an operator, by which the Operator Lifecycle Manager (OLM) installs it.
+The ClusterServiceVersion of an operator, with which the Operator Lifecycle Manager (OLM) installs it.
 
 Follows: operators.coreos.com/v1alpha1; operator-sdk's `generate bundle` for the fields and annotations. OLM
-makes a Role of `permissions` in each namespace that the operator is to watch, and a ClusterRole where that is
-all of them: pkg/controller/operators/olm/operatorgroup.go @992bb0977.
+creates a Role from `permissions` in each namespace that the operator watches, or a ClusterRole if it watches
+all: pkg/controller/operators/olm/operatorgroup.go @992bb0977.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _SOME_NAMESPACES: Final = ("OwnNamespace", "SingleNamespace", "MultiNamespace")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Release:
     """
-    One version of an operator. Nothing here loads or runs the operator.
+    One version of an operator. This module does not load or run the operator.
 
     Args: options are those of its Deployment's container; deployment is the manifest; version and replaces
     are semantic versions, replaces "" = none; samples are manifests of its kinds.
@@ -63,17 +63,17 @@ class Release:
 
 
 def namespaces_variable(operator: Operator) -> str:
-    """The variable of the flag --namespace."""
+    """Return the variable of the flag --namespace."""
     return FLAGS["namespace"].variable("namespace", operator)
 
 
 def olm_service(deployment: str) -> str:
-    """The Service that OLM makes for the webhook of a Deployment."""
+    """Return the Service that OLM creates for the webhook of a Deployment."""
     return f"{deployment.replace('.', '-')}-service"
 
 
 def cluster_service_version(release: Release) -> dict[str, Any]:
-    """The manifest of a release. Pure: the same release gives the same fields in the same order."""
+    """Return the manifest of a release. Pure: the same release gives the same fields in the same order."""
     kinds = declared_kinds(release.options)
     spec = {
         "displayName": release.name.replace("-", " ").title(),
@@ -97,7 +97,7 @@ def cluster_service_version(release: Release) -> dict[str, Any]:
         "kind": "ClusterServiceVersion",
         "metadata": {
             "name": f"{release.name}.v{release.version}",
-            # OLM sets the namespace: that in which the operator is installed
+            # OLM sets the namespace to the one in which the operator is installed.
             "namespace": "placeholder",
             "annotations": {
                 "alm-examples": json.dumps(_examples(release.samples), indent=2),
@@ -110,13 +110,13 @@ def cluster_service_version(release: Release) -> dict[str, Any]:
 
 
 def _description(release: Release, kinds: Sequence[type[Any]]) -> str:
-    """Markdown: the project's own sentence, and one for each kind."""
+    """Return Markdown: the project's own sentence, and one sentence for each kind."""
     first = release.project.description or f"The operator {release.name}."
     return "\n".join([first, "", *(f"* `{kind.resource.kind}`: {_told(kind)}" for kind in kinds)])
 
 
 def _told(kind: type[Any]) -> str:
-    """The description of a kind in its CRD."""
+    """Return the description of a kind in its CRD."""
     schema = custom_resource_definition(kind)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     text: str = schema.get("description", "") or f"A {kind.resource.kind}."
     return text
@@ -133,7 +133,7 @@ def _provider(release: Release) -> str:
 
 def _install_modes(options: Options, kinds: Sequence[type[Any]]) -> list[dict[str, Any]]:
     """
-    All modes, as --namespace takes one name, several or none. Shards and cluster-scoped kinds need all.
+    Return all modes: --namespace takes one name, several or none. Shards and cluster-scoped kinds need all.
 
     So does a conversion: a definition has one webhook for all namespaces, and OLM refuses anything else.
     """
@@ -144,11 +144,11 @@ def _install_modes(options: Options, kinds: Sequence[type[Any]]) -> list[dict[st
 
 
 def _install(release: Release) -> dict[str, Any]:
-    """The Deployment, and the roles of its account: the namespaces are OLM's choice."""
+    """Return the Deployment, and the roles of its account. OLM chooses the namespaces."""
     spec = _deployment_spec(release)
     account = spec["template"]["spec"].get("serviceAccountName", "default")
     access = declared_access(replace(release.options, leader_elect_resource_namespace=""))
-    # an installation for one namespace does not request optional cluster-wide access
+    # An installation for one namespace does not request optional cluster-wide access.
     made = roles([each for each in access if not each.optional], namespaces=("",), name=release.name)
 
     def rules(kind: str) -> list[dict[str, Any]]:
@@ -161,7 +161,7 @@ def _install(release: Release) -> dict[str, Any]:
 
 
 def _webhooks(release: Release, kinds: Sequence[type[Any]]) -> Iterator[dict[str, Any]]:
-    """The conversion webhook: OLM makes its Service and certificate, and puts both into the definitions."""
+    """Describe the conversion webhook. OLM creates its Service and certificate for the definitions."""
     converted = sorted(kind.resource.group_resource for kind in kinds if is_converted(kind))
     if converted:
         yield {
@@ -178,7 +178,7 @@ def _webhooks(release: Release, kinds: Sequence[type[Any]]) -> Iterator[dict[str
 
 
 def _deployment_spec(release: Release) -> dict[str, Any]:
-    """The Deployment's spec, with the release's image and OLM's choices: namespaces, Service, files."""
+    """Return the Deployment's spec, with the image and OLM's choices: namespaces, Service, files."""
     spec: dict[str, Any] = copy.deepcopy(release.deployment["spec"])
     container = spec["template"]["spec"]["containers"][0]
     container["image"] = release.image
@@ -204,7 +204,7 @@ def _images(pod: Mapping[str, Any]) -> list[dict[str, str]]:
 
 
 def _owned(setups: Sequence[Setup]) -> Iterator[dict[str, Any]]:
-    """The description of each CRD, with the kinds of objects that its controller creates."""
+    """Return each CRD's description, with the kinds of objects that its controller creates."""
     for setup in setups:
         created = dict.fromkeys(
             entry.resource
@@ -230,7 +230,7 @@ def _owned(setups: Sequence[Setup]) -> Iterator[dict[str, Any]]:
 
 
 def _examples(samples: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The samples without their namespace, which the user chooses on creation."""
+    """Return the samples without their namespace, which the user chooses on creation."""
     return [
         {**sample, "metadata": {k: v for k, v in sample["metadata"].items() if k != "namespace"}}
         for sample in samples

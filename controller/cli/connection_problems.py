@@ -1,7 +1,7 @@
 """
 Messages for a program that cannot reach the API server: E01 to E06, and E09 for a 403 to everything.
 
-A message names the age of expired credentials, and never shows a part of them.
+A message gives the age of expired credentials, but never shows any part of them.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def _no_context(error: ConfigError) -> Problem:
 
 
 def _one_line(words: str) -> str:
-    """A text in one line: an exec plugin's output, or a kubeconfig's hint about it, may be a paragraph."""
+    """Put a text on one line. An exec plugin's output, or a kubeconfig's hint, can be a paragraph."""
     return " ".join(words.split()) if "\n" in words else words
 
 
@@ -101,13 +101,13 @@ def _no_credentials(error: ConfigError) -> Problem:
 
 def server_problem(error: Exception, *, host: str, effort: str = "", credentials: str = "") -> Problem:
     """
-    The problem behind a failed request: E04, E05, E06 or E09.
+    Return the problem behind a failed request: E04, E05, E06 or E09.
 
-    Args: effort is how often the server was asked; credentials names a known fault of ours, such as their
+    Args: effort says how often the server was asked; credentials names a known fault of ours, such as their
     expiry.
     """
     if isinstance(error, CredentialsError):
-        # the configuration was found, so no command is named
+        # The configuration was found, so no command is named.
         return config_problem(error.problem, "")
     if isinstance(error, TLSError):
         return _tls(error, host)
@@ -184,7 +184,7 @@ def _forbidden(error: APIError) -> Problem:
     return Problem(
         code="E09",
         exit_code=EXIT_FORBIDDEN,
-        what="the API server refuses even the question what is allowed (403)",
+        what="the API server refuses even to say what is allowed (403)",
         causes=(error.status.message,),
         fixes=("kubectl auth whoami   (are these the credentials you meant?)",),
     )
@@ -218,7 +218,7 @@ class _Claims(msgspec.Struct):
 
 def expired_credentials(config: ClientConfig, now: float) -> str:
     """
-    `token expired 3 h ago` or `client certificate expired 12 d ago`; "" if neither, or if that is unknown.
+    Return `token expired 3 h ago` or `client certificate expired 12 d ago`; "" if neither, or unknown.
 
     Args: now in Unix seconds.
     """
@@ -234,7 +234,7 @@ def expired_credentials(config: ClientConfig, now: float) -> str:
 
 
 def token_end(authorization: str) -> float | None:
-    """When a bearer token expires, in Unix seconds; None for one that never does."""
+    """Return when a bearer token expires, in Unix seconds; None if it never does."""
     parts = authorization.removeprefix("Bearer ").split(".")
     if len(parts) != _JWT_PARTS:
         return None
@@ -246,7 +246,7 @@ def token_end(authorization: str) -> float | None:
 
 
 def certificate_end(pair: KeyPair) -> float | None:
-    """When a client certificate expires, in Unix seconds; None without one, or if it cannot be read."""
+    """Return when a client certificate expires, in Unix seconds; None without one, or if unreadable."""
     try:
         pem = pair.certificate or (read_file(pair.certificate_file) if pair.certificate_file else b"")
         first, end, _ = pem.partition(_END)

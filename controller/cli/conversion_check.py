@@ -21,7 +21,7 @@ _LABEL: Final = re.compile(r'(\w+)="([^"]*)"')
 
 
 class Conversion(NamedTuple):
-    """The result for a version; problem "" = objects are converted, or none exists to try."""
+    """The result for a version; problem "" = objects are converted, or no object exists to try."""
 
     subject: str
     problem: str = ""
@@ -31,7 +31,7 @@ def conversions(client: Client, kind: type[Kind], clock: Clock) -> Iterator[Conv
     """
     Check the definition of a kind, and read one of its objects in each older version.
 
-    A kind whose versions are not joined by functions has nothing to check. Blocks: for a request each.
+    If no functions join a kind's versions, there is nothing to check. Blocks: for one request each.
     """
     if not is_converted(kind):
         return
@@ -62,9 +62,9 @@ def conversions(client: Client, kind: type[Kind], clock: Clock) -> Iterator[Conv
 
 def asked_for(client: Client, kinds: Iterable[type[Kind]]) -> Iterator[str]:
     """
-    The older versions that clients have requested since the server started: `sites.example.org/v1beta1`.
+    Return the older versions requested since the server started, such as `sites.example.org/v1beta1`.
 
-    Nothing where the server does not show its metrics. Blocks: for a request.
+    Nothing is returned if the server does not show its metrics. Blocks: for a request.
     """
     older = {each.resource for kind in kinds for each in versions_of(kind)[1:]}
     if not older:

@@ -33,7 +33,7 @@ def run_crd_diff(operator: Operator, arguments: Sequence[str]) -> int:
     """
     Compare definitions.
 
-    Returns: the exit code, 1 if something breaks. Raises: SystemExit of argparse; SetUpError.
+    Returns: the exit code, 1 if something breaks. Raises: SystemExit from argparse; SetUpError.
     """
     given = _parser(operator).parse_args(arguments)
     try:
@@ -64,16 +64,16 @@ def _parser(operator: Operator) -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     parser.add_argument("old", metavar="OLD", help="the definitions that are in use")
-    parser.add_argument("new", metavar="NEW", nargs="?", help="those to come; by default this program's own")
+    parser.add_argument("new", metavar="NEW", nargs="?", help="the new ones; by default this program's own")
     parser.add_argument("-o", dest="output", choices=("text", "json"), default="text")
     parser.add_argument("--on", metavar="KUBECONFIG", help="count the stored objects of that cluster, too")
-    parser.add_argument("--kubeconfig", metavar="PATH", help="of the cluster that OLD or NEW may be")
+    parser.add_argument("--kubeconfig", metavar="PATH", help="of the cluster, if OLD or NEW is one")
     parser.add_argument("--context", help="of either kubeconfig")
     return parser
 
 
 def _compared(operator: Operator, given: argparse.Namespace) -> dict[str, list[Finding]]:
-    """The findings by the names of the definitions."""
+    """Return the findings by the names of the definitions."""
     kinds = {kind.resource.group_resource: kind for setup in operator.setups() for kind in setup.kinds}
     new = _own(kinds) if given.new is None else {}
     if given.new not in (None, CLUSTER):
@@ -137,7 +137,7 @@ def _progress(name: str) -> Callable[[int], None]:
 
 
 def _document(found: Mapping[str, Sequence[Finding]]) -> str:
-    """A JSON list; with several definitions each message begins with the definition's name."""
+    """Return a JSON list. With several definitions each message begins with the definition's name."""
     many = len(found) > 1
     items = [
         (replace(each, message=f"{name}: {each.message}") if many else each).document()

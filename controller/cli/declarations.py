@@ -14,12 +14,12 @@ _CHANGES: Final = frozenset({"create", "update", "patch", "*"})
 
 
 def declared_kinds(options: Options) -> tuple[type[Any], ...]:
-    """The kinds that need a CRD."""
+    """Return the kinds that need a CRD."""
     return tuple(dict.fromkeys(kind for setup in options.setups() for kind in setup.kinds))
 
 
 def written_kinds(options: Options) -> tuple[type[Any], ...]:
-    """The types of other programs' kinds whose objects are created or changed."""
+    """Return the types of other programs' kinds whose objects are created or changed."""
     ours = {kind.resource for kind in declared_kinds(options)}
     changed = {one.resource for one in declared_access(options) if not _CHANGES.isdisjoint(one.verbs)}
     kinds = dict.fromkeys(kind for setup in options.setups() for kind in setup.written)
@@ -27,16 +27,16 @@ def written_kinds(options: Options) -> tuple[type[Any], ...]:
 
 
 def declared_access(options: Options) -> tuple[Access, ...]:
-    """All access that the program will use. Leases are in "" if their namespace is not known."""
+    """Return all access that the program will use. Leases are in "" if their namespace is unknown."""
     namespace = options.leader_elect_resource_namespace
     lease = leader_election_access(options.leader_elect_resource_name, namespace)
-    # to leave out the namespaces of other replicas, the program must know their names
+    # To leave out the namespaces of other replicas, the program must know their names.
     whole = not options.namespaces
     others = (LISTING_NAMESPACES,) if options.shards_by == "namespace" else ()
     return (
         *merged(
             [
-                # a namespace's role cannot include optional cluster-wide access
+                # A namespace's role cannot include optional cluster-wide access.
                 *(each for setup in options.setups() for each in setup.access if whole or not each.optional),
                 *_conversion_access(options),
             ]

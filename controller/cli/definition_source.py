@@ -1,4 +1,4 @@
-"""Where definitions to compare come from: a file, a folder, a revision of git, a cluster, or the program."""
+"""Reads definitions to compare: from a file, a folder, a revision of git, a cluster, or the program."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class SourceError(Exception):
 
 def of_files(place: str) -> Definitions:
     """
-    The definitions of a file, a folder (its YAML and JSON), or `git:REV` with `:PATH` after it.
+    Read the definitions of a file, a folder (its YAML and JSON), or `git:REV` with `:PATH` after it.
 
     Raises: SourceError.
     """
@@ -52,9 +52,9 @@ def of_files(place: str) -> Definitions:
 
 def of_cluster(config: ClientConfig, names: Iterable[str]) -> Definitions:
     """
-    The named definitions that a cluster has.
+    Read the named definitions from a cluster.
 
-    Raises: SourceError, TransportError. Blocks: for a request each.
+    Raises: SourceError, TransportError. Blocks: for one request each.
     """
     found: Definitions = {}
     with closing(HTTPTransport(config)) as transport:
@@ -68,7 +68,7 @@ def of_cluster(config: ClientConfig, names: Iterable[str]) -> Definitions:
 
 
 def message_of(body: bytes) -> str:
-    """The message of a Status, or the body as text."""
+    """Return the message of a Status, or the body as text."""
     try:
         return str(json.loads(body)["message"])
     except (ValueError, KeyError, TypeError):
@@ -102,7 +102,7 @@ def _git(*words: str) -> str:
 
 
 def _in(text: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The definitions among the documents of a text, including the items of a List."""
+    """Return the definitions among the documents of a text, including the items of a List."""
     documents: Sequence[Any] = from_yaml(text)
     for document in documents:
         items = document.get("items") if isinstance(document, dict) else None

@@ -1,7 +1,7 @@
 """
-A set-up on a manager that sends nothing. It shows which kinds and which access an operator needs.
+A set-up on a manager that sends no requests. It shows which kinds and which access an operator needs.
 
-So `crd`, `rbac`, `doctor` and the checks need no second list beside the author's set_up.
+So `crd`, `rbac`, `doctor` and the checks need no second list in addition to the author's set_up.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from handloop.seams.logs import in_words
 
 class DrySetUp:
     """
-    An author's functions that set controllers up, and what the controllers need.
+    An author's functions that set up controllers, and what the controllers need.
 
-    State: _found, None until first requested: the needs of a process do not change. Threads: main's.
+    State: _found, None until first requested, because the needs of a process do not change. Threads: main's.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class DrySetUp:
         """
         Prepare.
 
-        Args: kinds that need a CRD, None = the custom kinds that controllers reconcile, but no partial views.
+        Args: kinds that need a CRD, None = the custom kinds that controllers reconcile, except partial views.
         sample is the path of a manifest to try them with.
         """
         self._functions = tuple(functions)
@@ -44,11 +44,11 @@ class DrySetUp:
         self._found: tuple[Setup, ...] | None = None
 
     def names(self) -> tuple[str, ...]:
-        """The names to choose from; () for a single function. Raises: SetUpError."""
+        """Return the names to choose from; () for a single function. Raises: SetUpError."""
         return tuple(setup.name for setup in self.setups()) if len(self._functions) > 1 else ()
 
     def setups(self) -> tuple[Setup, ...]:
-        """The controllers, by a set-up of each function on a manager of its own. Raises: SetUpError."""
+        """Find the controllers by a set-up of each function on a separate manager. Raises: SetUpError."""
         if not self._functions:
             raise SetUpError(
                 "there is no controller yet: handloop create api --group web --version v1 --kind Site "
@@ -89,12 +89,12 @@ class DrySetUp:
 
 
 def has_own_definition(kind: type[Kind]) -> bool:
-    """Whether a type describes its CRD: a partial view or an Unstructured describes another program's."""
+    """Return whether a type describes its CRD. A partial view or Unstructured describes another program's."""
     return needs_definition(kind) and not kind.partial and not issubclass(kind, Unstructured)
 
 
 def needs_definition(kind: type[Kind]) -> bool:
-    """Whether a kind comes from a CRD, this program's or another's."""
+    """Return whether a kind comes from a CRD, this program's or another's."""
     return not is_built_in(kind.resource.group)
 
 
@@ -106,7 +106,7 @@ def _call(function: Callable[[Manager], object], manager: Manager) -> None:
 
 
 def _hint(error: Exception) -> str:
-    """The fix for prometheus_client's error, whose message says nothing about set-ups."""
+    """Return the fix for prometheus_client's error, whose message does not mention set-ups."""
     is_metric = isinstance(error, ValueError) and "Duplicated timeseries" in str(error)
     why = "set_up is called more than once: give the metric registry=manager.registry"
     return f"; {why}" if is_metric else ""

@@ -15,10 +15,10 @@ STANDBY_SECONDS: Final = 60.0
 
 class StandbyReport:
     """
-    Reports E11 after the first failed attempt, and each change: a new holder at once, an attempt's error
+    Reports E11 after the first failed attempt, and each change: a new holder immediately, an attempt's error
     at most once a minute.
 
-    State: _said_at, _holder, _failing, of the elector's thread alone, which calls it.
+    State: _said_at, _holder, _failing, used only by the elector's thread, which calls it.
     """
 
     def __init__(self, say: Callable[[Problem], object], clock: Clock) -> None:

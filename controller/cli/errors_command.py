@@ -1,4 +1,4 @@
-"""`handloop errors`: explains codes and log lines. errors.md, which it prints, is part of every wheel."""
+"""`handloop errors`: explains codes and log lines. It prints errors.md, which every wheel contains."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """
-Extensions: the commands and pages that exist only where their packages are installed.
+Extensions: the commands and pages that exist only if their packages are installed.
 
-Each is a module that an entry point of the group `handloop_extensions` names: of a distribution that is
-installed, or of the projects of the checkout that runs.
+Each extension is a module that an entry point of the group `handloop_extensions` names, either in an
+installed distribution or in a project of the running checkout.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from handloop.controller.cli.version import checkout
 
 GROUP: Final = "handloop_extensions"
 NEIGHBOURS: Final = {name: f"handloop_{name}" for name in ("sandbox", "explore", "learn")}
-"""The projects beside this one: their packages by folder. A folder has the name of its extra."""
+"""The projects next to this one: their packages by folder. A folder has the name of its extra."""
 
 
 class _Extension(NamedTuple):
@@ -50,12 +50,12 @@ class NotInstalledError(Exception):
 
 
 def install_command(name: str) -> str:
-    """The command that installs an extension."""
+    """Return the command that installs an extension."""
     return f'pip install "handloop[{_EXTENSIONS[name].extra}]"'
 
 
 def is_installed(name: str) -> bool:
-    """Whether an extension and what it needs are installed; imports none of it."""
+    """Return whether an extension and its requirements are installed, without importing them."""
     package = _modules().get(name, "").rpartition(".")[0]
     try:
         return bool(package) and all(find_spec(each) for each in (package, *_EXTENSIONS[name].needs))
@@ -64,7 +64,7 @@ def is_installed(name: str) -> bool:
 
 
 def extension(name: str) -> Any:
-    """The module of an extension. Raises: NotInstalledError."""
+    """Return the module of an extension. Raises: NotInstalledError."""
     module = _modules().get(name)
     if module is None:
         raise NotInstalledError(name)
@@ -74,7 +74,7 @@ def extension(name: str) -> Any:
 
 @contextmanager
 def needing(name: str) -> Iterator[None]:
-    """Turn a missing library of an extension, which may be loaded late, into a NotInstalledError."""
+    """Turn an extension's missing library, which may be loaded late, into a NotInstalledError."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -85,7 +85,7 @@ def needing(name: str) -> Iterator[None]:
 
 @cache
 def _modules() -> Mapping[str, str]:
-    """The modules of the installed extensions. In a checkout the neighbours become importable."""
+    """Return the modules of the installed extensions. In a checkout the neighbours become importable."""
     root = Path(__file__).parents[3]
     if not checkout(root):
         from importlib.metadata import entry_points  # noqa: PLC0415 - it loads the parser of mails, too

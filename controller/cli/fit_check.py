@@ -1,4 +1,4 @@
-"""Whether the definitions that a server serves fit a program's types, by its OpenAPI v3."""
+"""Checks by a server's OpenAPI v3 whether the definitions that it serves fit a program's types."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from handloop.seams.clock import Clock
 from handloop.seams.logs import in_words as error_in_words
 
 SETTLE_SECONDS: Final = 1.0
-"""How long a server may publish a definition's previous form after a change. Then we ask again."""
+"""How long a server may publish the old form of a changed definition. After that we ask again."""
 _MOST_SHOWN: Final = 5
 
 
@@ -32,7 +32,7 @@ class Fit:
     """
     How the served definition of a kind fits its type.
 
-    newer are fields that the type lacks, only of our kinds; unknown says why the fit is unknown, "" = known.
+    newer are fields that the type lacks, only for our kinds; unknown says why the fit is unknown, "" = known.
     """
 
     kind: type[Any]
@@ -49,13 +49,13 @@ class Fit:
 
     @property
     def places(self) -> str:
-        """The fields that do not fit, on one line."""
+        """Return the fields that do not fit, on one line."""
         places = [each.path or each.rule for each in self.misfits]
         more = f", and {len(places) - _MOST_SHOWN} more" if len(places) > _MOST_SHOWN else ""
         return ", ".join(places[:_MOST_SHOWN]) + more
 
     def problem(self, operator: Operator) -> Problem | None:
-        """E20, or None if the kind fits, is unknown, or lacks only its status subresource, which is E08."""
+        """Return E20, or None if the kind fits, is unknown, or only lacks its status subresource (E08)."""
         if all(each.rule == "no-status" for each in self.misfits):
             return None
         return misfit(str(self.resource), [*in_words(self.misfits)], self._fixes(operator))
@@ -79,7 +79,7 @@ def looked_at(
     stop: threading.Event,
 ) -> list[Fit]:
     """
-    How each kind fits, ours first. What does not fit is checked twice: see SETTLE_SECONDS.
+    Return how each kind fits, ours first. A kind that does not fit is checked twice: see SETTLE_SECONDS.
 
     Blocks: for a request per group and version, and possibly for SETTLE_SECONDS. Raises: nothing.
     """
@@ -103,7 +103,7 @@ def _place(kind: type[Any]) -> tuple[str, str]:
 
 
 def _look_in(place: tuple[str, str], client: Client, kinds: Mapping[type[Any], bool]) -> dict[type[Any], Fit]:
-    """The fits in one group and version; its document is freed before the next is requested."""
+    """Check one group and version. Its document is freed before the next one is requested."""
     try:
         published = PublishedSchemas.fetch(client, *place)
     except ClientError as error:

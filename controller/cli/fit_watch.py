@@ -23,7 +23,7 @@ from handloop.seams.threads import Joinable, outliving
 log = get_logger("controller")
 
 AGAIN_SECONDS: Final = 60.0
-"""The pause while something does not fit or is not known; afterwards it is LATER_SECONDS."""
+"""The pause while a definition does not fit or is unknown; afterwards it is LATER_SECONDS."""
 LATER_SECONDS: Final = 600.0
 _STOP_SECONDS: Final = 0.5
 
@@ -32,10 +32,10 @@ class FitWatch:
     """
     Checks the served definitions in parallel with the start, which does not wait, and again later.
 
-    Our kinds are checked each time, as a definition may be changed; others' kinds until they fit.
+    Our kinds are checked every time, because a definition can change; others' kinds until they fit.
 
     State: _fits, the last result, None before the first; written by `definitions`, under _lock. _told, the
-    problems already reported, of that thread alone. Threads: `definitions`, within the `with`; any reads.
+    problems already reported, only of that thread. Threads: `definitions`, within the `with`; any reads.
     """
 
     def __init__(

@@ -1,5 +1,5 @@
 """
-The command line and the environment, read into Options that suit the place: a pod, a laptop, the sandbox.
+Reads the command line and the environment into Options that suit the place: a pod, a laptop, the sandbox.
 
 Precedence: flag, then environment variable, then default. Go's single dash (`-kubeconfig=x`) is accepted.
 
@@ -96,7 +96,7 @@ def _parser(command: str, operator: Operator) -> _Parser:
         )
     for name, flag in flags.items():
         spellings = [f"-{flag.short}"] if flag.short else []
-        # `--leader-elect` alone means true, as with Go's flags
+        # `--leader-elect` alone means true, as with Go's flags.
         bare: dict[str, Any] = {"nargs": "?", "const": "true"} if flag.parse is boolean else {}
         text = flag.help.format(", ".join(operator.names))
         parser.add_argument(*spellings, spelling(name), dest=name, metavar=flag.metavar, help=text, **bare)
@@ -108,7 +108,7 @@ def _parser(command: str, operator: Operator) -> _Parser:
 
 
 def _flags(command: str, operator: Operator) -> dict[str, Flag]:
-    """The flags of a command. Without names, no flag chooses controllers."""
+    """Return the flags of a command. Without names, no flag chooses controllers."""
     found = {name: flag for name, flag in FLAGS.items() if command in flag.commands}
     if not operator.names:
         found.pop("controllers", None)
@@ -151,7 +151,7 @@ def _require_sandbox() -> None:
 
 
 def _double_dashes(argv: Sequence[str]) -> list[str]:
-    """Go's `-kubeconfig=x` as `--kubeconfig=x`; `-v4`, `-n x` and `-A` stay."""
+    """Return Go's `-kubeconfig=x` as `--kubeconfig=x`; `-v4`, `-n x` and `-A` stay unchanged."""
     names = {spelling(name)[2:] for name in FLAGS} | set(_SWITCHES)
     out = []
     for word in argv:
@@ -207,10 +207,10 @@ def _given(
     environment: Mapping[str, str],
     operator: Operator,
 ) -> dict[str, Any]:
-    """A mapping from the option to its value; {} if neither its flag nor its variable is set."""
+    """Map the option to its value; {} if neither its flag nor its variable is set."""
     flag = FLAGS[name]
     source = spelling(name)
-    # $KUBECONFIG is a list of files and is read where kubeconfigs are loaded
+    # $KUBECONFIG is a list of files and is read where kubeconfigs are loaded.
     if word is None and flag.env and name != "kubeconfig":
         variable = flag.variable(name, operator)
         word, source = environment.get(variable) or None, f"${variable}"
@@ -229,11 +229,11 @@ def _given(
 
 def _options_here(given: Mapping[str, Any], environment: Mapping[str, str], service_account: str) -> Options:
     """
-    The options that were given, and defaults that suit the environment.
+    Return the given options, and defaults that suit the environment.
 
-    Raises: ValueError for options that do not go together, or a lease without a namespace.
+    Raises: ValueError for options that exclude each other, or a lease without a namespace.
     """
-    # the client knows whether this is a pod; other commands do not load it
+    # The client knows whether this is a pod. Other commands do not load it.
     from handloop.client.auth.in_cluster import (  # noqa: PLC0415
         SERVICE_ACCOUNT,
         in_cluster_namespace,
@@ -244,11 +244,11 @@ def _options_here(given: Mapping[str, Any], environment: Mapping[str, str], serv
     in_cluster = in_cluster_possible(environment, account)
     defaults: dict[str, Any] = {"in_cluster": in_cluster}
     if given["sandbox"]:
-        # a laptop: loopback only, and no clash with a server that already listens on 8080
+        # On a laptop, use only loopback, and avoid a clash with a server that already listens on 8080.
         defaults |= {"metrics_bind_address": LOOPBACK, "health_probe_bind_address": LOOPBACK}
         defaults |= _live_page_defaults(given)
     elif in_cluster:
-        # probes and scrapes come from other addresses
+        # Probes and scrapes come from other addresses.
         defaults["own_namespace"] = in_cluster_namespace(environment, account)
         defaults["metrics_bind_address"] = replace(METRICS_ADDRESS, host="")
         defaults["health_probe_bind_address"] = replace(HEALTH_ADDRESS, host="")
@@ -295,7 +295,7 @@ def _own_namespace(options: Options, environment: Mapping[str, str], service_acc
 
 
 def _live_page_defaults(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The page's options with --sandbox: on if its extra is installed, on loopback, with controls."""
+    """Return the page's options with --sandbox: on if its extra is installed, on loopback, with controls."""
     if not is_installed("live-page"):
         return {}
     address: BindAddress | None = given.get("debug_listen", LOOPBACK)

@@ -1,7 +1,7 @@
 """
 A manifest as a Helm template: YAML in which some values are expressions.
 
-A manifest's content is text, even if it looks like an expression: an alert's `{{ $labels.name }}`.
+A manifest's content stays text, even if it looks like an expression, such as an alert's `{{ $labels.name }}`.
 
 Follows: helm.sh/helm/v4 pkg/engine, text/template.
 """
@@ -19,9 +19,9 @@ _MARK: Final = "HELM"
 
 class HelmTemplate:
     """
-    Makes templates. A mark stands for an expression until a document is rendered.
+    Builds templates. A mark stands for an expression until a document is rendered.
 
-    Args: text is the text of all documents; the mark is chosen so that it does not occur there.
+    Args: text is the text of all documents. The mark is chosen so that it does not occur in this text.
     """
 
     def __init__(self, text: str) -> None:
@@ -35,31 +35,31 @@ class HelmTemplate:
         self._indent = re.compile(rf"{mark}([0-9])I")
 
     def inline(self, expression: str) -> str:
-        """An expression in a scalar, such as `.Release.Namespace`."""
+        """Return an expression in a scalar, such as `.Release.Namespace`."""
         return self._marked("{{ " + expression + " }}")
 
     def lines(self, text: str) -> str:
-        """The value of a field, as lines below the field."""
+        """Return the value of a field, as lines below the field."""
         mark = self._marked(text)
         self._values.add(mark)
         return mark
 
     def fields(self, text: str) -> dict[str, None]:
-        """Fields of a mapping, as lines that are or produce them."""
+        """Return fields of a mapping, as lines that are or produce them."""
         return {self._marked(text): None}
 
     def rendered(self, document: Any) -> str:
-        """The document as a template."""
+        """Return the document as a template."""
         text = to_yaml(document, in_ascii=False).replace("{{", '{{ "{{" }}')
         lines = [each for line in text.splitlines() for each in self._expanded(line)]
         return "".join(f"{line}\n" for line in lines)
 
     def nindent(self, expression: str, deeper: int = 0) -> str:
-        """A line for all lines of an expression, indented like its place or some columns deeper."""
+        """Return a line for all lines of an expression, indented like its place or some columns deeper."""
         return f"{{{{- {expression} | nindent {self._mark}{deeper}I }}}}"
 
     def item(self, value: Any) -> str:
-        """An item of a list, as lines."""
+        """Return an item of a list, as lines."""
         if isinstance(value, str):
             return "- " + self.rendered({"a": value}).removeprefix("a: ")
         return self.rendered([value])
@@ -70,7 +70,7 @@ class HelmTemplate:
         return mark
 
     def _expanded(self, line: str) -> Iterable[str]:
-        """A line with its expressions; several lines where a mark is a whole value or field."""
+        """Return a line with its expressions, or several lines if a mark is a whole value or field."""
         whole = re.fullmatch(rf"( *(?:- )*)(?:([^\s].*): )?({self._found.pattern})(: null)?", line)
         if whole is None or not (whole[4] or whole[3] in self._values):
             return [self._found.sub(self._expression, line)]
@@ -89,12 +89,12 @@ class HelmTemplate:
 
 
 def where(condition: str, text: str) -> str:
-    """Lines under a condition. Args: condition "" = always."""
+    """Put lines under a condition. Args: condition "" = always."""
     return f"{{{{- if {condition} }}}}\n{text.rstrip()}\n{{{{- end }}}}\n" if condition else text
 
 
 def changed(document: Any, change: Callable[[tuple[str, ...], str], str], path: tuple[str, ...] = ()) -> Any:
-    """A document with its texts changed. Args: change gets the fields down to a text, and the text."""
+    """Return a document with its texts changed. Args: change gets the fields down to a text, and the text."""
     match document:
         case Mapping():
             return {name: changed(value, change, (*path, str(name))) for name, value in document.items()}

@@ -27,13 +27,13 @@ class LivePage(Protocol):
     """The page of one run. Threads: main's."""
 
     shown: str
-    """Its URL for the banner, or how to get it; "" = off."""
+    """Return the page's URL for the banner, or how to get the page; "" = off."""
 
     def show(self, running: Running, config: ClientConfig) -> None:
         """Show a program from now on. Args: config is the server's, for the controls."""
 
     def end(self, why: str) -> None:
-        """Tell the viewers why the program ends. Returns at once."""
+        """Tell the viewers why the program ends. Returns immediately."""
 
 
 class NoPage:
@@ -52,7 +52,7 @@ class NoPage:
 @contextmanager
 def live_page(options: Options) -> Iterator[LivePage]:
     """
-    The live page for as long as the context lasts.
+    Serve the live page for as long as the context lasts.
 
     Raises: ListenError.
     """

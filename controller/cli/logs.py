@@ -2,13 +2,13 @@
 Logging: klog lines, lines for people, or JSON; always on stderr, through structlog on top of stdlib logging.
 
 Levels are klog's: `log.info` is level 0; `log.debug(..., v=4)` is shown from `-v 4` on, as are all
-tracebacks. Below that, each place in the code logs only its first traceback.
-A warning or error that repeats, and an info line with an error in it, such as a lost race, is written once in
-full for each object, then at most once a minute with the number of lines left out. If many objects have the
-same trouble, ten of them have lines within a minute, and the others are counted.
+tracebacks. Below that level, each place in the code logs only its first traceback. A repeated warning or
+error, and an info line with an error in it, such as a lost race, is written once in full for each object, and
+then at most once a minute with the number of omitted lines. If many objects have the same trouble, ten of
+them have lines within a minute, and the others are only counted.
 
-A record is one line, plus any traceback: foreign text in it is escaped. A line that cannot be written
-is lost.
+A record is one line, plus any traceback. Foreign text in it is escaped. A line that cannot be written is
+lost.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _DIM, _RESET = "\x1b[2m", "\x1b[0m"
 
 
 def default_format(stream: TextIO, environment: Mapping[str, str] = os.environ) -> str:
-    """Text on a terminal, json in a cluster, else klog."""
+    """Return text on a terminal, json in a cluster, else klog."""
     if stream.isatty():
         return "text"
     return "json" if environment.get("KUBERNETES_SERVICE_HOST") else "klog"
@@ -70,7 +70,7 @@ def default_format(stream: TextIO, environment: Mapping[str, str] = os.environ) 
 def tell(problem: Problem, options: Options, stream: TextIO) -> int:
     """Report a problem: as lines on stream, or as one log line if logs are JSON. Returns: its exit code."""
     if (options.log_format or default_format(stream)) == "json":
-        # a collector of these logs expects one object per line
+        # A collector of these logs expects one object per line.
         write = {"error": log.error, "warning": log.warning, "info": log.info}[problem.severity]
         write(problem.what, **problem.facts(), more=problem.more)
     else:
@@ -80,14 +80,14 @@ def tell(problem: Problem, options: Options, stream: TextIO) -> int:
 
 def configure_logging(log_format: str, verbosity: int, *, stream: TextIO, quiet: bool = False) -> LogLevel:
     """
-    Set structlog up for this process; the last call wins. Returns: the level, which can be changed later.
+    Set up structlog for this process. The last call wins. Returns: the level, which can be changed later.
 
-    Args: quiet = at level 0 nothing but warnings and errors.
+    Args: quiet = at level 0, log only warnings and errors.
     """
     level = LogLevel(quiet=quiet)
     renderers = _renderers(log_format or default_format(stream), stream)
     structlog.configure(
-        # the first one adds the running reconcile's id to all that its thread logs
+        # The first processor adds the running reconcile's id to all that its thread logs.
         processors=[
             structlog.contextvars.merge_contextvars,
             structlog.processors.StackInfoRenderer(),
@@ -109,7 +109,7 @@ def _write_to(stream: TextIO) -> None:
     for handler in [known for known in ours.handlers if isinstance(known, _LineHandler)]:
         ours.removeHandler(handler)
     ours.addHandler(_LineHandler(stream))
-    # LogLevel has already dropped what is not wanted
+    # LogLevel has already dropped the lines that are not wanted.
     ours.setLevel(logging.DEBUG)
 
 
@@ -140,10 +140,10 @@ class _NoLock:
 
 class _LineHandler(logging.Handler):
     """
-    Writes rendered lines. A full disk, or a reader that has gone, costs lines of the log and nothing else.
+    Writes rendered lines. If the disk is full, or the reader has gone, only log lines are lost.
 
-    A thread that logs is in the middle of other work: it reopens a watch, or requests a stop. Follows:
-    klog, which ignores what a write returns.
+    A thread that logs is in the middle of other work: it reopens a watch, or requests a stop. Follows: klog,
+    which ignores what a write returns.
     """
 
     def __init__(self, out: TextIO) -> None:
@@ -163,7 +163,7 @@ class _LineHandler(logging.Handler):
 
 class LogLevel:
     """
-    The -v level of this process: drops lines whose `v` is above it, and below level 4 repeated tracebacks.
+    The -v level of this process. It drops lines whose `v` is higher, and below level 4 repeated tracebacks.
 
     State: value, written by main and by the thread `signal-reports`, read by every thread that logs.
     """
@@ -177,12 +177,12 @@ class LogLevel:
         """Set the level, for our own lines and for the client's requests."""
         self.value = verbosity
         request_reports.set_verbosity(verbosity)
-        # below level 1 a debug line costs nothing but its call
+        # Below level 1 a debug line costs nothing but its call.
         lowest = logging.DEBUG if verbosity > 0 else self._least
         structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(lowest))
 
     def cycle(self) -> int:
-        """Go one level up, or from the last level back to 0. Returns: the new level."""
+        """Go up one level, or from the last level back to 0. Returns: the new level."""
         self.set((self.value + 1) % (MAX_VERBOSITY + 1))
         return self.value
 
@@ -208,14 +208,14 @@ class _Crowd(NamedTuple):
 
 class RepeatFilter:
     """
-    Lets the trouble of a subject through once a minute, and counts the lines that were left out.
+    Passes the trouble of a subject once a minute, and counts the lines that were left out.
 
-    Trouble is a warning, an error, or an info line that has an `err` or `failures`; not a line that `-v`
-    asked for, nor one that its writer marks with `once=True`. A subject is the facts of a line that
-    do not vary from moment to moment. Of subjects in the same trouble, MAX_TOLD are logged in a minute; the
-    first line after it counts the others.
+    Trouble is a warning, an error, or an info line that has an `err` or `failures`, but not a line that `-v`
+    asked for, and not a line that its writer marks with `once=True`. A subject is the facts of a line that do
+    not vary from moment to moment. Of subjects in the same trouble, MAX_TOLD are logged in a minute; the
+    first line after that minute counts the others.
 
-    State, under _lock: _seen, trouble and subject -> (last written at, left out since); _crowds, of each
+    State, under _lock: _seen, trouble and subject -> (last written at, left out since); _crowds, for each
     trouble. Threads: any.
     """
 
@@ -249,7 +249,7 @@ class RepeatFilter:
         return left_out, now - written_at
 
     def _others_locked(self, trouble: _Subject, subject: _Subject, now: float) -> str:
-        """How many other subjects have this trouble without a line, if that has changed."""
+        """Return how many other subjects have this trouble without a line, if that has changed."""
         before = self._crowds.get(trouble, _Crowd(now, 0, set()))
         lasted = now - before.since
         if lasted >= REPEAT_WINDOW_SECONDS:
@@ -265,7 +265,7 @@ class RepeatFilter:
 
 
 def _remember(memory: dict[_Subject, T], key: _Subject, value: T, limit: int) -> None:
-    """Put the key last, and drop the oldest. Without cachetools, as every start would import it."""
+    """Move the key to the end, and drop the oldest. cachetools is not used: every start would import it."""
     memory.pop(key, None)
     if len(memory) >= limit:
         del memory[next(iter(memory))]
@@ -273,7 +273,7 @@ def _remember(memory: dict[_Subject, T], key: _Subject, value: T, limit: int) ->
 
 
 def _subject(event: EventDict) -> _Subject:
-    """The facts that do not vary from moment to moment, as numbers do."""
+    """Return the facts that do not vary from moment to moment, as numbers do."""
     return tuple(
         (name, in_words(value))
         for name, value in event.items()
@@ -282,7 +282,7 @@ def _subject(event: EventDict) -> _Subject:
 
 
 def _trouble(event: EventDict, subject: _Subject) -> _Subject:
-    """The message and error that all subjects have in common: without their names."""
+    """Return the message and error that all subjects have in common, without their names."""
     error = in_words(event.get("err", ""))
     for part in (part for name, value in subject if name != "err" for part in value.split("/") if part):
         error = error.replace(part, "")
@@ -290,7 +290,7 @@ def _trouble(event: EventDict, subject: _Subject) -> _Subject:
 
 
 def _quoted(value: object) -> str:
-    """A value as klog writes it: numbers bare, everything else a quoted string."""
+    """Format a value as klog does: numbers bare, everything else as a quoted string."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float):
@@ -304,7 +304,7 @@ def _in_quotes(text: str) -> str:
 
 def _take_head(event: MutableMapping[str, Any]) -> tuple[str, str, str]:
     """
-    Remove the facts that every line has; the rest become key=value pairs.
+    Remove the facts that every line has. The others become key=value pairs.
 
     Returns: severity, message, and the stack as lines to follow, "" for none.
     """
@@ -312,7 +312,7 @@ def _take_head(event: MutableMapping[str, Any]) -> tuple[str, str, str]:
     stack = str(event.pop("stack", "")).rstrip()
     for name in ("v", "logger"):
         event.pop(name, None)
-    # indented, as an error in the traceback may have lines that look like ours
+    # It is indented, because an error in the traceback can have lines that look like ours.
     lines = [f"\n    {printable(line)}" for line in stack.split("\n")] if stack else []
     return severity, message, "".join(lines)
 
@@ -329,10 +329,10 @@ def render_klog(_logger: WrappedLogger, _method: str, event: EventDict) -> str:
 
 def render_json(_logger: WrappedLogger, _method: str, event: EventDict) -> str:
     """
-    `{"ts":"2026-11-21T07:20:21.123Z","level":"info","v":0,"logger":"foo","msg":"..."}`.
+    Format a line as `{"ts":"2026-11-21T07:20:21.123Z","level":"info","v":0,"logger":"foo","msg":"..."}`.
 
-    Errors carry `err` and no `v`. The fields are component-base's; the level and the time's format are
-    controller-runtime's: collectors know both. A fact of the same name gets an underscore after it.
+    Errors have `err` and no `v`. The fields are component-base's; the level and the time's format are
+    controller-runtime's, and collectors know both. A fact of the same name gets an underscore after it.
     """
     severity, v, name = event.pop("severity"), event.pop("v"), event.pop("logger", "")
     at = dt.datetime.now(tz=dt.UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
@@ -347,7 +347,7 @@ def render_json(_logger: WrappedLogger, _method: str, event: EventDict) -> str:
 
 
 def _json_value(value: object) -> object:
-    """Numbers, maps and object names keep their shape; all else is a string, as infinity is not JSON."""
+    """Numbers, maps and object names keep their shape. Everything else is a string, even infinity."""
     if isinstance(value, int) or (isinstance(value, float) and math.isfinite(value)):
         return value
     if isinstance(value, ObjectName):
@@ -358,7 +358,7 @@ def _json_value(value: object) -> object:
 
 
 def render_text(_logger: WrappedLogger, _method: str, event: EventDict, *, in_colour: bool) -> str:
-    """`07:20:21 I Successfully synced objectName=default/example-foo`, in colour on a terminal."""
+    """Format `07:20:21 I Successfully synced objectName=default/example-foo`, in colour on a terminal."""
     severity, said, stack = _take_head(event)
     message = printable(said)
     at = dt.datetime.now(tz=dt.UTC).astimezone()
@@ -370,6 +370,6 @@ def render_text(_logger: WrappedLogger, _method: str, event: EventDict, *, in_co
 
 
 def _bare(value: object) -> str:
-    """A value without quotes where it needs none."""
+    """Return a value without quotes where it needs none."""
     text = in_words(value)
     return text if text and text.isprintable() and not any(c in text for c in ' "=') else _in_quotes(text)

@@ -1,8 +1,8 @@
 """
-`main`, which makes a program of an operator, and the commands of such a program.
+`main`, which turns an operator into a program, and the commands of that program.
 
-Each command is imported when it is run: `version` needs no logging, `manifests` no client, and neither needs
-a controller.
+Each command is imported when it is run: `version` needs no logging, `manifests` needs no client, and neither
+needs a controller.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ def main(
     """
     Run an operator as a program: `python greeter.py --help` shows its commands and flags.
 
-    set_up(manager) builds the controllers, and adds them to the Manager. It is called more than once,
-    each time with another manager, and first with one that sends nothing, to learn what the controllers need:
-    so it sends no requests, and registers metrics of its own with `manager.registry`. Several such functions
-    can be chosen by `--controllers`, by the name of the first controller that each of them adds.
+    set_up(manager) builds the controllers, and adds them to the Manager. It is called more than once, each
+    time with another manager. The first manager sends no requests and shows what the controllers need. So
+    set_up must send no requests, and must register metrics of its own with `manager.registry`. Several such
+    functions can be chosen with `--controllers`, by the name of the first controller that each of them adds.
 
-    Args: name is the name of the lease, roles and user agent; environment variables begin with it. kinds
-    are those that need a CRD, None = the custom kinds that controllers reconcile. version is the operator's
-    own. informer_options are an InformerOptions, None = the defaults; the command sets resync_seconds,
-    progress_seconds and hints. sample is a manifest, or a folder of them, that hints name, as in
-    `kubectl apply -f sample.yaml`. argv None = the words after the program's.
+    Args: name is the name of the lease, roles and user agent; environment variables begin with it. kinds are
+    those that need a CRD, None = the custom kinds that controllers reconcile. version is the operator's own.
+    informer_options are an InformerOptions, None = the defaults; the command sets resync_seconds,
+    progress_seconds and hints. sample is a manifest, or a folder of them, that hints name, as in `kubectl
+    apply -f sample.yaml`. argv None = the words after the program's.
     Raises: SystemExit with the exit code; see `handloop errors`.
     """
     from handloop.controller.cli.dry_set_up import DrySetUp  # noqa: PLC0415 - `python -m controller` needs none
@@ -94,7 +94,7 @@ def run_command(operator: Operator, argv: Sequence[str] | None = None) -> int:
     except UsageError as error:
         show(f"error: {error}\n  fix: {error.fix or f'{operator.command} --help'}\n", sys.stderr)
         return EXIT_USAGE
-    # before most libraries are loaded: loading makes many objects that stay
+    # Do this before most libraries are loaded, because loading creates many objects that stay.
     relax_collector()
     try:
         return execute(options, sys.stdout, sys.stderr)
@@ -103,7 +103,7 @@ def run_command(operator: Operator, argv: Sequence[str] | None = None) -> int:
 
 
 def _words_of_this_process() -> list[str]:
-    """A program named as a kubectl plugin, such as `kubectl-greeter-why`, runs the command in its name."""
+    """Let a program named as a kubectl plugin, such as `kubectl-greeter-why`, run that command."""
     plugin = re.fullmatch(r"kubectl-.+-(doctor|plan|why)", Path(sys.argv[0]).stem)
     return [plugin[1], *sys.argv[1:]] if plugin else sys.argv[1:]
 
@@ -112,7 +112,7 @@ _Command: TypeAlias = Callable[[Operator, Sequence[str]], int]
 
 
 def _with_arguments(words: list[str]) -> tuple[_Command | None, list[str]]:
-    """A command that reads its own arguments with argparse, and those arguments; imported when it is run."""
+    """A command that reads its own arguments with argparse, and those arguments. Imported when it is run."""
     match words:
         case ["bundle", *rest]:
             from handloop.controller.cli.bundle_command import run_bundle as run  # noqa: PLC0415
@@ -130,7 +130,7 @@ def _with_arguments(words: list[str]) -> tuple[_Command | None, list[str]]:
 
 
 def execute(options: Options, out: TextIO, err: TextIO) -> int:
-    """Do what the options ask for. Results go to out, everything else to err."""
+    """Do what the options ask for. Results are written to out, everything else to err."""
     match options.command:
         case "version":
             from handloop.controller.cli.version import version_text  # noqa: PLC0415
@@ -151,7 +151,7 @@ def _execute_until_stopped(options: Options, out: TextIO, err: TextIO) -> int:
     """
     Run a command that talks to a server, or is one, to its end or until a signal. In the main thread only.
 
-    Logs an unexpected error in one line; from level 4 on with its traceback.
+    An unexpected error is logged on one line, and from level 4 on with its traceback.
     """
     from handloop.controller.cli import logs  # noqa: PLC0415
     from handloop.controller.runtime.life.signals import SignalHandler  # noqa: PLC0415
@@ -173,10 +173,10 @@ def _execute_until_stopped(options: Options, out: TextIO, err: TextIO) -> int:
             return _ask_or_serve(options, stop, out, err)
         except Exception as error:
             what, fix = str(error) or type(error).__name__, "run again with -v 4 for the traceback"
-            # an author's set_up is the user's own code
+            # An author's set_up is the user's own code.
             in_full = isinstance(error, SetUpError) or options.verbosity >= logs.TRACEBACK_VERBOSITY
             if (options.log_format or logs.default_format(err)) == "json":
-                # a collector of these logs expects one object per line, the traceback in it
+                # A collector of these logs expects one object per line, including the traceback.
                 log.exception(what, fix=fix, exc_info=in_full)
             elif in_full:
                 raise

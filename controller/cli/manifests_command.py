@@ -21,7 +21,7 @@ _LARGE: Final = 200_000
 
 
 def large_definitions(options: Options) -> Iterator[str]:
-    """A warning for each CRD that is almost too large for `kubectl apply` to keep in an annotation."""
+    """Return a warning for each CRD that is almost too large for `kubectl apply` to keep in an annotation."""
     for kind in declared_kinds(options) if options.what == "crd" else ():
         size = len(json.dumps(definition_of(kind, options), separators=(",", ":")))
         if size >= _LARGE:
@@ -32,10 +32,10 @@ def large_definitions(options: Options) -> Iterator[str]:
 
 def manifests(options: Options) -> str:
     """
-    YAML of the chosen controllers' CRDs, of the roles that controllers or people need, or of the monitoring.
+    Return YAML of the chosen controllers' CRDs, of roles for controllers or people, or of the monitoring.
 
-    With a namespace the controllers' roles are Roles in it, except for kinds without a namespace; else
-    ClusterRoles.
+    With a namespace the controllers' roles are Roles in it, except for kinds without a namespace. Otherwise
+    they are ClusterRoles.
     """
     name, kinds = options.operator.name, declared_kinds(options)
     match options.what:
@@ -52,7 +52,7 @@ def manifests(options: Options) -> str:
 
 
 def _monitoring(name: str, namespace: str) -> Iterator[dict[str, Any]]:
-    """Service, ServiceMonitor, alerts and dashboard of an operator. Args: namespace "" = NAME-system."""
+    """Return an operator's Service, ServiceMonitor, alerts, dashboard. Args: namespace "" = NAME-system."""
     usual = f"{name}-system"
     for place in ("default/metrics_service", "prometheus/service_monitor", "prometheus/prometheus_rule"):
         text = shipped_manifest(f"{place}.yaml", name).replace(usual, namespace or usual)

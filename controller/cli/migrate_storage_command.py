@@ -30,7 +30,7 @@ def run_migrate_storage(operator: Operator, arguments: Sequence[str]) -> int:
     """
     Migrate the kinds of an operator, or only the named ones.
 
-    Returns: the exit code, 1 if something old is left. Raises: SystemExit of argparse; SetUpError.
+    Returns: the exit code, 1 if something old is left. Raises: SystemExit from argparse; SetUpError.
     """
     given = _parser(operator).parse_args(arguments)
     own = [kind.resource.group_resource for setup in operator.setups() for kind in setup.kinds]
@@ -44,7 +44,7 @@ def run_migrate_storage(operator: Operator, arguments: Sequence[str]) -> int:
     except (SourceError, ConfigError, ClientError) as error:
         return _failed(str(error))
     except KeyboardInterrupt:
-        return _failed("stopped: type the same again to go on")
+        return _failed("stopped: run the same command again to continue")
     return EXIT_OK if all(done) else EXIT_FATAL
 
 
@@ -56,14 +56,14 @@ def _failed(text: str) -> int:
 def _parser(operator: Operator) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=f"{operator.command} migrate-storage",
-        description=f"{COMMANDS['migrate-storage'].capitalize()}. It may be stopped, and started again.",
+        description=f"{COMMANDS['migrate-storage'].capitalize()}. It can be stopped, and started again.",
         allow_abbrev=False,
     )
     told = "such as sites.example.org; by default the program's own kinds"
     parser.add_argument("names", metavar="DEFINITION", nargs="*", help=told)
-    rate = f"write from here, at most N a second ({_RATE:g}); else by the server, where it migrates itself"
+    rate = f"write from here, at most N a second ({_RATE:g}); else the server migrates, if it can"
     parser.add_argument("--rate", type=_rate, metavar="N", help=rate)
-    parser.add_argument("--kubeconfig", metavar="PATH", help="as for kubectl, where it is not given")
+    parser.add_argument("--kubeconfig", metavar="PATH", help="as for kubectl, if it is not given")
     parser.add_argument("--context", help="of the kubeconfig")
     return parser
 
@@ -108,7 +108,7 @@ def _migrate(transport: Transport, name: str, rate: float | None) -> bool:
 
 
 def _by_server(transport: Transport, name: str) -> bool:
-    """Whether the server has migrated a kind; prints why not, if the server supports migrations."""
+    """Return whether the server has migrated a kind. Print why not, if the server supports migrations."""
     try:
         ServerMigration(
             transport, name, tell=lambda text: show(f"{name}: {printable(text)}\n", sys.stderr)
@@ -122,7 +122,7 @@ def _by_server(transport: Transport, name: str) -> bool:
 
 
 def _teller(clock: Callable[[], float]) -> Callable[[Progress], None]:
-    """A function that reports every two seconds the progress, and the time left."""
+    """Return a function that reports every two seconds the progress, and the time left."""
     began = last = clock()
 
     def tell(progress: Progress) -> None:

@@ -17,24 +17,24 @@ from typing import Any, Final
 _LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _NAME: Final = re.compile(rf"(?=[a-z]){_LABEL}(\.{_LABEL})*")
 _MAX_NAME: Final = 42
-"""The longest name made of it, of the lease's role, also holds a namespace of up to 63 characters."""
+"""The longest derived name, the lease's role, also contains a namespace of up to 63 characters."""
 _TAKEN: Final = "pod"
 """An operator's variables begin with its name, and $POD_NAMESPACE belongs to the pod."""
 
 
 class SetUpError(Exception):
-    """An author's set_up failed. If it raised an error, that is the cause."""
+    """An author's set_up failed. If it raised an error, that error is the cause."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
     """
-    One controller, as far as it can be described without running it.
+    One controller, described as far as possible without running it.
 
     Args: kinds are the types of the custom kinds that it reconciles, which need CRDs; foreign are those whose
-    CRDs are other programs'; written are the types with which it writes objects of other kinds; access is an
-    Access for everything it requests from the server; sample is the path of a manifest with an object of such
-    a kind; shown is what `kubectl get` should list, "" = the kinds.
+    CRDs belong to other programs; written are the types with which it writes objects of other kinds; access
+    is an Access for everything that it requests from the server; sample is the path of a manifest with an
+    object of such a kind; shown is what `kubectl get` should list, "" = the kinds.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Setup:
 
     def sample_fix(self, options: str = "") -> str:
         """
-        The command that creates an object to work on; without a sample, also one that explains its fields.
+        Return the command that creates an object to work on; without a sample, also one to explain fields.
 
         Args: options of kubectl, after a space.
         """
@@ -68,13 +68,13 @@ class Operator:
     """
     One program of controllers. It loads no library until setups, set_up or informer_options is called.
 
-    name is the name of the lease, its Events, the roles and the user agent. command is how people
-    start the program, and manifests the words after it that print manifests: hints consist of both.
-    set_up(manager, names) adds the chosen controllers to a Manager. setups() describes all of them.
-    names are the choices of `--controllers`, () = no such flag. workers is the default of `--workers`.
-    own_commands are commands that only this operator has, with their help. version() is the operator's own,
-    "" = unknown. variables is the prefix of environment variables, "" = the name. informer_options()
-    are the Manager's, None = the defaults. generator is named in the first line of printed manifests.
+    name is the name of the lease, its Events, the roles and the user agent. command is how people start the
+    program, and manifests the words after it that print manifests. Hints consist of both. set_up(manager,
+    names) adds the chosen controllers to a Manager. setups() describes all of them. names are the choices of
+    `--controllers`, () = no such flag. workers is the default of `--workers`. own_commands are commands that
+    only this operator has, with their help. version() is the operator's own, "" = unknown. variables is the
+    prefix of environment variables, "" = the name. informer_options() are the Manager's, None = the defaults.
+    generator is named in the first line of printed manifests.
     """
 
     name: str
@@ -98,12 +98,12 @@ class Operator:
             )
 
     def chosen(self, names: Sequence[str]) -> tuple[Setup, ...]:
-        """The controllers with these names; all of them if the operator's controllers cannot be chosen."""
+        """Return the controllers with these names; all of them if the operator offers no choice."""
         return tuple(one for one in self.setups() if not self.names or one.name in names)
 
     @property
     def prefix(self) -> str:
-        """The prefix of its environment variables: `MY_OPERATOR` for my-operator."""
+        """Return the prefix of its environment variables: `MY_OPERATOR` for my-operator."""
         return self.variables or re.sub("[^A-Z0-9]", "_", self.name.upper())
 
     @property
@@ -117,7 +117,7 @@ class Operator:
         return self.printing("rbac")
 
     def printing(self, what: str) -> str:
-        """The command that prints some manifests."""
+        """Return the command that prints some manifests."""
         return " ".join(word for word in (self.command, self.manifests, what) if word)
 
     @property
@@ -128,16 +128,16 @@ class Operator:
 
 
 def shown_path(path: Path) -> str:
-    """A path as people type it: without the working directory."""
+    """Return a path as people type it: without the working directory."""
     here = Path.cwd()
     return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
 def typed_command(started: str, module: str = "") -> str:
     """
-    The command that started a Python program, so that hints can be copied.
+    Return the command that started a Python program, so that hints can be copied.
 
-    Args: started is sys.argv[0]; module is what `python -m` was given, as `__main__.__spec__` names it, "" =
+    Args: started is sys.argv[0]; module is the argument of `python -m`, as `__main__.__spec__` names it, "" =
     a script.
     """
     path = Path(started)
@@ -149,6 +149,6 @@ def typed_command(started: str, module: str = "") -> str:
 
 
 def command_of_this_process() -> str:
-    """How this process was started, as people type it."""
+    """Return how this process was started, as people type it."""
     spec = getattr(sys.modules.get("__main__"), "__spec__", None)
     return typed_command(sys.argv[0], spec.name if spec else "")

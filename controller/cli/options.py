@@ -58,12 +58,12 @@ class Flag(NamedTuple):
     env: str
 
     def variable(self, name: str, operator: Operator) -> str:
-        """The environment variable of the option with this name, "" = none."""
+        """Return the environment variable of the option with this name, "" = none."""
         return self.env.format(operator.prefix, name.upper())
 
 
 def spelling(name: str) -> str:
-    """The flag of an option."""
+    """Return the flag of an option."""
     return "--" + name.replace("_", "-")
 
 
@@ -85,7 +85,7 @@ class Options:
     """
     One command line, read and checked, for one operator.
 
-    in_cluster and own_namespace are not flags: a pod sets them. Controllers, workers and the name of
+    in_cluster and own_namespace are not flags, because a pod sets them. Controllers, workers and the name of
     the lease default to the operator's.
     """
 
@@ -341,12 +341,12 @@ class Options:
             "leader_elect_resource_name": operator.name,
         }
         for name, value in defaults.items():
-            # the class is frozen for all other code
+            # The class is frozen for all other code.
             object.__setattr__(self, name, getattr(self, name) or value)
 
     def slots(self) -> Any:
         """
-        The Shards that --shards asks for; None without it.
+        Return the Shards that --shards asks for; None without it.
 
         Raises: ValueError for the name of a Lease that cannot be a label's value.
         """
@@ -365,17 +365,17 @@ class Options:
         )
 
     def setups(self) -> tuple[Setup, ...]:
-        """The chosen controllers."""
+        """Return the chosen controllers."""
         return self.operator.chosen(self.controllers)
 
     @property
     def namespace_labels(self) -> str:
-        """The label selector of the namespaces to watch, "" = none."""
+        """Return the label selector of the namespaces to watch, "" = none."""
         return self.namespace if is_label_selector(self.namespace) else ""
 
     @property
     def namespaces(self) -> tuple[str, ...]:
-        """The namespaces to watch, each once; () = all, or those of namespace_labels."""
+        """Return the namespaces to watch, each once; () = all, or those of namespace_labels."""
         if self.namespace_labels:
             return ()
         return tuple(dict.fromkeys(name.strip() for name in self.namespace.split(",") if name.strip()))

@@ -1,7 +1,7 @@
 """
 Commands of `handloop` itself that users' programs lack: walkthrough, top, errors, init, create, update.
 
-They read their own arguments, and some are extensions: each is imported when it is run.
+They read their own arguments, and some are extensions. Each is imported when it is run.
 """
 
 from __future__ import annotations

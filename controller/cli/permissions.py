@@ -36,7 +36,7 @@ class Need(NamedTuple):
 
 
 def needs(access: Iterable[Access], namespaces: Sequence[str] = (), *, name: str = ROLE_NAME) -> list[Need]:
-    """The declared access, verb by verb and namespace by namespace. Args: name is the roles' name."""
+    """Return the declared access by verb and namespace. Args: name is the roles' name."""
     return [
         Need(Permission(verb, entry.resource, place.namespace or "", entry.subresource, name), place)
         for place, entries in grouped(access, namespaces=namespaces, name=name).items()
@@ -48,7 +48,7 @@ def needs(access: Iterable[Access], namespaces: Sequence[str] = (), *, name: str
 
 def missing_permissions(user: str, denied: Sequence[Need], total: int, command: str) -> Problem:
     """
-    E09: all missing permissions at once.
+    E09: all missing permissions together.
 
     Args: total counts the permissions that were checked; command prints the roles that grant them.
     """
@@ -70,7 +70,7 @@ def missing_permissions(user: str, denied: Sequence[Need], total: int, command: 
 
 
 def _binding(user: str, place: RolePlace) -> str:
-    """The command that binds a role to a user."""
+    """Return the command that binds a role to a user."""
     account = user.removeprefix(_SERVICE_ACCOUNT)
     flag = "--user" if account == user else "--serviceaccount"
     subject = f"{flag}={shlex.quote(account)}"
@@ -81,7 +81,7 @@ def _binding(user: str, place: RolePlace) -> str:
 
 
 def rbac_command(options: Options) -> str:
-    """The command that prints the roles for these options."""
+    """Return the command that prints the roles for these options."""
     words, default = [options.operator.rbac_command], Options(operator=options.operator)
     for name, flag in FLAGS.items():
         value = getattr(options, name)

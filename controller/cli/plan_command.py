@@ -33,7 +33,7 @@ def run_plan(
     """
     Print the plan on out, and the checks' findings on err.
 
-    Returns: as exit_code; 3 and more as the checks, except for a missing permission: it fails its names.
+    Returns: as exit_code; 3 and more as the checks, except for a missing permission, which fails its names.
     """
     try:
         config = load_config(
@@ -71,7 +71,7 @@ def _make(client: Client, options: Options, stop: threading.Event, seams: Seams)
 
 
 def _name(options: Options) -> ObjectName | None:
-    """The requested name: one without a namespace is in the namespace of -n."""
+    """Return the requested name. A name without a namespace is in the namespace of -n."""
     if not options.what:
         return None
     namespace, _, name = options.what.rpartition("/")

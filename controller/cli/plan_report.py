@@ -81,7 +81,7 @@ def text_report(plan: Plan, out: TextIO, *, only_restarts: bool = False) -> None
 
 def summary(writes: Iterable[PlannedWrite], owned: dict[str, int], unshown: Iterable[Unshown]) -> str:
     """
-    The result of a plan, in one sentence.
+    Return the result of a plan, in one sentence.
 
     Args: owned are all objects of kinds with pods, by kind.
     """
@@ -137,7 +137,7 @@ def _counts(unshown: Iterable[Unshown]) -> Iterator[str]:
 
 
 def _groups(unshown: Iterable[Unshown]) -> Iterator[tuple[str, dict[str, list[str]]]]:
-    """The names that failed, are paused or are not planned, by reason, without the names in the reason."""
+    """Return the names that failed, are paused or not planned, by reason, with no names in the reason."""
     found: dict[str, dict[str, list[str]]] = {}
     for each in unshown:
         if each.what != MORE:
@@ -151,7 +151,7 @@ def _groups(unshown: Iterable[Unshown]) -> Iterator[tuple[str, dict[str, list[st
 
 
 def _without(name: str, text: str) -> str:
-    """A reason without its object's name, so that many objects may share it."""
+    """Return a reason without its object's name, so that many objects can share it."""
     return re.sub(rf"(?<![\w.-]){re.escape(name)}(?![\w.-])", "NAME", text)
 
 

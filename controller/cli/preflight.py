@@ -1,7 +1,7 @@
 """
 The checks before the controller starts: the server answers, the CRDs exist, all permissions are granted.
 
-Everything that is wrong is reported at once, not one thing per attempt. `doctor` checks without starting.
+All problems are reported together, not one per attempt. `doctor` checks without starting.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ T = TypeVar("T")
 TRIES: Final = 3
 PAUSE_SECONDS: Final = 2.0
 REQUEST_SECONDS: Final = 5.0
-"""The deadline of each request of the checks: a stop waits no longer than that."""
+"""The deadline of each request of the checks. A stop does not wait longer than this."""
 AT_ONCE: Final = 4
 """How many requests run in parallel. The informers use their connections afterwards."""
 _SERVER_FAILED: Final = 500
@@ -82,13 +82,13 @@ class Report:
 
     @property
     def exit_code(self) -> int:
-        """The exit code of the first error; without an error 0, or 1 after a stop before the end."""
+        """Return the exit code of the first error; without an error 0, or 1 after a stop before the end."""
         otherwise = EXIT_FATAL if self.stopped else EXIT_OK
         return next((problem.exit_code for problem in self.problems if problem.exit_code), otherwise)
 
 
 class _StoppedError(Exception):
-    """A stop was asked for before the checks were complete."""
+    """A stop was requested before the checks were complete."""
 
 
 def _go_on_unless(stop: threading.Event) -> None:
@@ -97,7 +97,7 @@ def _go_on_unless(stop: threading.Event) -> None:
 
 
 def _unless_stopped(stop: threading.Event, question: Callable[[], T]) -> T:
-    """The answer to a question. Raises: _StoppedError."""
+    """Return the answer to a question. Raises: _StoppedError."""
     _go_on_unless(stop)
     return question()
 
@@ -117,11 +117,11 @@ class Preflight:
         self._host = shown_server(config.host)
         self._options = options
         self._operator = options.operator
-        # a running program finds out from what its informers receive
+        # A running program finds this out from what its informers receive.
         self._slots = options.shards if options.command == "doctor" else 0
         self._by_uid = options.shards_by == "uid"
 
-    # these two load the types of all kinds: main requests them only once the server has answered
+    # These two load the types of all kinds, so main requests them only once the server has answered.
 
     @cached_property
     def _custom(self) -> Mapping[Resource, type[Any]]:
@@ -129,7 +129,7 @@ class Preflight:
 
     @cached_property
     def _foreign(self) -> Sequence[Resource]:
-        """The types whose CRDs belong to others and that the controllers read or write."""
+        """Return the types that the controllers read or write, but whose CRDs belong to others."""
         ours = {(one.group, one.plural) for one in self._custom}
         used = {
             (one.resource.group, one.resource.plural): one.resource for one in declared_access(self._options)
@@ -138,7 +138,7 @@ class Preflight:
 
     @cached_property
     def _needs(self) -> Sequence[Need]:
-        # rights by name are enough; and if the namespaces change, a RoleBinding in each
+        # Rights by name are enough. If the namespaces change, so is a RoleBinding in each of them.
         labels = self._options.namespace_labels
         access = [
             one
@@ -152,13 +152,13 @@ class Preflight:
         Ask the server everything.
 
         Args: tries limits the attempts to reach a server.
-        Blocks: until all answers have arrived; after a stop, for the request under way at most.
+        Blocks: until all answers have arrived; after a stop, at most until the current request has ended.
         """
         server = ""
         try:
             _go_on_unless(stop)
             problem = self._login_problem()
-            # a stop also ends the login: nothing is wrong with the credentials
+            # A stop also ends the login. In that case nothing is wrong with the credentials.
             _go_on_unless(stop)
             if problem is None:
                 server, problem = self._reach(stop, tries)
@@ -177,7 +177,7 @@ class Preflight:
         return Report(problems=(problem,), findings=(finding,), summary=summary)
 
     def _login_problem(self) -> Problem | None:
-        # before any request: a login program, or a person at a browser, may take longer than a request may
+        # Log in before any request: a login program, or a person at a browser, may take longer than one.
         try:
             self._config.credentials.authorization()
         except ConfigError as error:
@@ -185,7 +185,7 @@ class Preflight:
         return None
 
     def _reach(self, stop: threading.Event, tries: int) -> tuple[str, Problem | None]:
-        """The server's version, and the problem if no answer came. A refusal counts as an answer."""
+        """Return the server's version, and the problem if no answer came. A refusal counts as an answer."""
         problem: Problem | None = None
         began_at = self._clock.now()
         for attempt in range(tries):
@@ -260,7 +260,7 @@ class Preflight:
         )
 
     def _fits(self, kinds: Mapping[Resource, list[Problem]], stop: threading.Event) -> list[Any]:
-        """A Fit for each kind that exists. A start that only warns does not wait for fits: see FitWatch."""
+        """Return a Fit for each existing kind. A start that only warns does not wait: see FitWatch."""
         if self._options.command != "doctor" and self._options.preflight != "exit":
             return []
         from handloop.controller.cli.fit_check import looked_at  # noqa: PLC0415 - not for every start
@@ -275,7 +275,7 @@ class Preflight:
             yield Finding(check="permissions", subject=subject, ok=True)
 
     def _stored_in_older(self, kinds: Iterable[type[Kind]]) -> Iterator[Finding]:
-        """Findings about definitions whose older versions the server still needs."""
+        """Return findings about definitions whose older versions the server still needs."""
         for kind in kinds:
             stored = self._client.discovery().stored_versions(kind.resource) if kind.previous else ()
             if older := [version for version in stored if version != kind.resource.version]:
@@ -284,7 +284,7 @@ class Preflight:
                 yield Finding(check="storage", subject=subject, ok=True)
 
     def _converted(self, kinds: Iterable[type[Kind]]) -> Iterator[tuple[str, Any]]:
-        """Pairs (definition's name, Conversion). A starting program may be the first that converts."""
+        """Return pairs (definition's name, Conversion). A starting program may be the first that converts."""
         if self._options.command != "doctor":
             return
         from handloop.controller.cli.conversion_check import conversions  # noqa: PLC0415 - not for a start
@@ -418,7 +418,7 @@ def _examine(options: Options, stop: threading.Event, seams: Seams) -> Report:
         problem = config_problem(error, options.operator.command)
         finding = Finding(check="configuration", subject=problem.what, ok=False, code=problem.code)
         return Report(problems=(problem,), findings=(finding,))
-    # the kubeconfig that is used, and its context
+    # These are the kubeconfig that is used, and its context.
     shown = f"{config.source}, context {config.context_name}" if config.context_name else config.source
     return replace(
         report, findings=(Finding(check="configuration", subject=shown, ok=True), *report.findings)
@@ -445,7 +445,7 @@ def _with_production(report: Report, client: Client, options: Options, seams: Se
 
 
 def _table(report: Report) -> str:
-    """A line for each check, then each problem in full."""
+    """Print a line for each check, then each problem in full."""
     rows = [printable(_row(finding)) for finding in report.findings]
     failed = sum(not finding.ok for finding in report.findings)
     counted = f"{failed} of {len(rows)} checks failed" if failed else f"all {len(rows)} checks passed"

@@ -2,8 +2,8 @@
 Messages for common problems: what happened, the one fact behind it, and what to type next.
 
 Every problem has a code (E01 to E22), an exit code and a section in errors.md, which `handloop errors`
-prints. E01 to E06 are in connection_problems.py, E09 in permissions.py, E11 and E12 in election.py, E15 in
-program.py. E14 is the Foo controller's, E21 is in storage_check.py, and E22 in
+prints. E01 to E06 are in connection_problems.py, E09 in permissions.py, E11 and E12 in election.py,
+E15 in program.py. E14 is the Foo controller's, E21 is in storage_check.py, and E22 in
 production_check.py.
 """
 
@@ -32,7 +32,7 @@ NEWEST: Final = (1, 36)
 _TESTED: Final = "{}.{}-{}.{}".format(*OLDEST, *NEWEST)
 _VERSION: Final = re.compile(r"v?(\d+)\.(\d+)")
 _MOST_CAUSES: Final = 10
-# the first Kubernetes version with the feature on by default, and what happens without the feature
+# Each has the first Kubernetes version with the feature on by default, and what happens without it.
 _FEATURES: Final = (
     ((1, 32), "streamed lists (it lists in pages)"),
     ((1, 29), "stable CEL rules in CRDs (invalid objects may be stored)"),
@@ -56,7 +56,7 @@ class Problem:
         lines += [f"  cause: {cause}" for cause in self.causes]
         lines += [f"  fix: {fix}" for fix in self.fixes]
         lines.append(f"  more: {self.more}")
-        # text from a server or a lease must not look like a line of ours
+        # Text from a server or a lease must not look like a line of ours.
         return "\n".join(map(printable, lines))
 
     @property
@@ -65,14 +65,14 @@ class Problem:
         return f"handloop errors {self.code}"
 
     def facts(self) -> dict[str, str]:
-        """The problem's fields as pairs for a log line whose message is `what`."""
+        """Return the problem's fields as pairs for a log line whose message is `what`."""
         pairs = {"code": self.code, "cause": "; ".join(self.causes), "fix": "; ".join(self.fixes)}
         return {key: value for key, value in pairs.items() if value}
 
 
 def install_fixes(group_resource: str, version: str, stored: Sequence[str], crd_command: str) -> list[str]:
     """
-    How to install the CRD that crd_command prints, which has only this version.
+    Return how to install the CRD that crd_command prints, which has only this version.
 
     Args: stored = the versions in which objects may be stored now. The server refuses a CRD that lacks one.
     """
@@ -137,7 +137,7 @@ def missing_foreign(
     """
     E07: another program's definition is not installed, or has names other than our type's.
 
-    Args: resource is `plural.group/version`; plural is the server's for that kind, nearest a served
+    Args: resource is `plural.group/version`; plural is the server's for that kind; nearest is a served
     resource with a similar name; "" = none.
     """
     cause = f"what defines {kind} is not installed, or not yet"
@@ -182,7 +182,7 @@ def other_definition(group_resource: str, differs: str, fixes: Sequence[str]) ->
 
 
 def no_status_subresource(group_resource: str, fixes: Sequence[str]) -> Problem:
-    """E08: the CRD has no status subresource, as sample-controller's plain crd.yaml."""
+    """E08: the CRD has no status subresource, like sample-controller's plain crd.yaml."""
     return Problem(
         code="E08",
         exit_code=EXIT_OK,
@@ -221,7 +221,7 @@ def port_in_use(error: ListenError) -> Problem:
     another, none = _LISTENERS[error.purpose]
     cause, host = error.reason, "127.0.0.1"
     if isinstance(error, PortInUseError):
-        # the fix must not listen on more addresses than were requested
+        # The fix must not listen on more addresses than were requested.
         host = error.address.rpartition(":")[0]
         cause = f"in use by {error.owner}" if error.owner else "another process listens there"
     return Problem(
@@ -276,7 +276,7 @@ def misfit(resource: str, differs: Sequence[str], fixes: Iterable[str]) -> Probl
 
 def version_skew(server_version: str) -> Problem | None:
     """
-    E13: the server is older or newer than the tested range. None if it is not, or its version is unknown.
+    E13: the server is older or newer than the tested range. None if it is neither, or its version is unknown.
 
     Args: server_version as `v1.31.4`.
     """

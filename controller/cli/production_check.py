@@ -1,8 +1,8 @@
 """
 `doctor --production`: checks whether the program in the cluster is deployed as production needs it.
 
-It reads the Deployment and what is deployed with it; it does not ask the program. docs/production.md has
-the reason for each check.
+It reads the Deployment and what is deployed with it, but does not ask the program. docs/production.md has the
+reason for each check.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from handloop.controller.cli.project_files import DEFAULT_CONTAINER, SOMEWHERE, 
 from handloop.seams.clock import Clock
 
 DRAIN_SECONDS: Final = 8.0
-"""What a process needs after --shutdown-timeout: lease, caches, Events, servers."""
+"""What a process needs after --shutdown-timeout: time for lease, caches, Events, servers."""
 _FORBIDDEN: Final = 403
 _NOT_FOUND: Final = 404
 _LEASES: Final = "apis/coordination.k8s.io/v1"
@@ -73,7 +73,7 @@ class Deployed:
 
     @cached_property
     def security(self) -> Mapping[str, Any]:
-        """The security contexts of pod and container, merged: the container's fields win."""
+        """Return the security contexts of pod and container, merged: the container's fields win."""
         return {**(self.pod.get("securityContext") or {}), **(self.container.get("securityContext") or {})}
 
     @property
@@ -92,10 +92,10 @@ class Deployed:
         return self._items("apis/monitoring.coreos.com/v1", "prometheusrules")
 
     def held_leases(self) -> list[Any]:
-        """The operator's Leases that are being renewed."""
+        """Return the operator's Leases that are being renewed."""
         place = self.options.leader_elect_resource_namespace
         leases = self._items(_LEASES, "leases", "" if place == SOMEWHERE else place)
-        # the Leases of slots and members append a number or a pod's name
+        # The Leases of slots and members append a number or a pod's name.
         ending = "-.+" if self.options.shards else ""
         name = re.compile(re.escape(self.options.leader_elect_resource_name) + ending)
         named = [one for one in leases if name.fullmatch(str(one["metadata"]["name"]))]
@@ -107,14 +107,14 @@ class Deployed:
         return [one for one in found if _selects(one["spec"].get(field) or {}, labels)]
 
     def _items(self, group: str, plural: str, namespace: str = "") -> list[Any]:
-        """The objects of its namespace, or of another one. Raises: APIError."""
+        """Return the objects of its namespace, or of another one. Raises: APIError."""
         path = f"/{group}/namespaces/{quote(namespace or self.namespace, safe='')}/{plural}"
         items: list[Any] = json.loads(self._client.get_raw(path))["items"]
         return items
 
 
 def production_lines(client: Client, options: Options, clock: Clock) -> list[Line]:
-    """The checks of the operator's Deployment; one failing line if it does not exist. Raises: ClientError."""
+    """Check the operator's Deployment; one failing line if it does not exist. Raises: ClientError."""
     place = options.leader_elect_resource_namespace or f"{options.operator.name}-system"
     found = _deployment(client, place, options.operator.name)
     if found is None:
@@ -142,7 +142,7 @@ def production_problem(lines: Sequence[Line]) -> Problem | None:
 
 
 def _deployment(client: Client, namespace: str, name: str) -> Mapping[str, Any] | None:
-    """The Deployment with the operator's name, or the one from its chart."""
+    """Return the Deployment with the operator's name, or the one from its chart."""
     path = f"/apis/apps/v1/namespaces/{quote(namespace, safe='')}/deployments"
     try:
         named: Mapping[str, Any] = json.loads(client.get_raw(f"{path}/{quote(name, safe='')}"))
@@ -162,7 +162,7 @@ def _line(deployed: Deployed, what: str, holds: Callable[[Deployed], object], fi
     except APIError as error:
         if error.code == _NOT_FOUND:  # a server without a kind has no object of it
             return Line(what, False, fix)
-        # missing rights are the user's choice; a failing server proves nothing
+        # Missing rights are the user's choice, but a failing server proves nothing.
         is_forbidden = error.code == _FORBIDDEN
         return Line(what, is_forbidden, fix, "not checked: may not be read" if is_forbidden else str(error))
 
@@ -175,7 +175,7 @@ def _is_fresh(spec: Mapping[str, Any], now: float) -> bool:
 
 
 def _selects(selector: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
-    """Whether a selector of labels matches; one with expressions is assumed to match."""
+    """Return whether a selector of labels matches. A selector with expressions is assumed to match."""
     return (selector.get("matchLabels") or {}).items() <= labels.items()
 
 
@@ -202,7 +202,7 @@ def _is_rolled_out(deployed: Deployed) -> bool:
 
 
 def _has_room(deployed: Deployed) -> bool:
-    """Whether a budget allows a node to be drained: at least one pod may be evicted."""
+    """Return whether a budget allows a node to be drained: at least one pod may be evicted."""
     return any(
         str(one["spec"].get("maxUnavailable", "0")) not in ("0", "0%")
         or int((one.get("status") or {}).get("disruptionsAllowed") or 0) > 0

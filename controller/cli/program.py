@@ -39,7 +39,7 @@ class Program:
     """
     The running part of a program: a manager with the chosen controllers.
 
-    Threads: main runs `run`; the health server calls the checks; `hint` checks whether objects exist.
+    Threads: main calls `run`; the health server calls the checks; `hint` checks whether objects exist.
     """
 
     def __init__(
@@ -55,10 +55,10 @@ class Program:
         seams: Seams = REAL_SEAMS,
     ) -> None:
         """
-        Set the chosen controllers up. Nothing is sent before run.
+        Set up the chosen controllers. No request is sent before run.
 
-        Args: leases is for the Leases of shards; certificates are the registry's, None = it has
-        none; on_terminal makes progress lines more frequent.
+        Args: leases is for the Leases of shards; certificates are the registry's, None = it has none;
+        on_terminal makes progress lines more frequent.
         """
         self._client = client
         self._stop = stop
@@ -66,7 +66,7 @@ class Program:
         self._namespaces = options.namespaces
         self._labels = options.namespace_labels
         operator = options.operator
-        # a missing CRD is logged, and the controller starts once the CRD is installed
+        # A missing CRD is logged, and the controller starts once the CRD is installed.
         self.manager = Manager(
             client,
             namespaces=self._labels or self._namespaces,
@@ -88,7 +88,7 @@ class Program:
             setup: [self.manager.informer_for(kind) for kind in setup.kinds if kind in watched]
             for setup in options.setups()
         }
-        # with shards another replica may have all objects
+        # With shards, another replica may have all objects.
         self._mirrored = [
             (setup, informers) for setup, informers in mirrored.items() if informers and not options.shards
         ]
@@ -103,14 +103,14 @@ class Program:
         Work until stop is set, then stop everything in order.
 
         Raises: as Manager.run.
-        Blocks: until stop is set, then as Manager.run, and a second more for a hint.
+        Blocks: until stop is set, then as Manager.run, and for one more second for a hint.
         """
         hint = self._seams.spawn("hint", self._say_nothing_to_do)
         try:
             self.manager.run(self._stop)
         finally:
             self._stop.set()
-            # the hint's thread may wait for an answer that never comes
+            # The hint's thread may wait for an answer that never comes.
             hint.join(_HINT_SECONDS)
 
     def _say_nothing_to_do(self) -> None:
@@ -128,11 +128,11 @@ class Program:
             return
 
     def _count_elsewhere(self, idle: Sequence[Setup]) -> int | None:
-        """How many objects exist in all namespaces, if we watch only some and may list all; else None."""
+        """Count objects in all namespaces, if we watch only some and may list all; else None."""
         if not self._namespaces:
             return None
         try:
-            # checked first, so that a program with roles in only some namespaces gets no 403
+            # This is checked first, so that a program with roles in only some namespaces gets no 403.
             kinds = [kind for setup in idle for kind in setup.kinds]
             for kind in kinds:
                 if not check_access(self._client, Permission("list", kind.resource)).allowed:
@@ -145,7 +145,7 @@ class Program:
 
 
 def informer_options(options: Options, *, on_terminal: bool = False) -> InformerOptions:
-    """The operator's options, changed by the command line. Args: as Program."""
+    """Return the operator's options, changed by the command line. Args: as Program."""
     operator = options.operator
     return replace(
         operator.informer_options() or DEFAULT_OPTIONS,
@@ -196,7 +196,7 @@ def _convert(
 
 
 def _holds_any(informer: MultiNamespaceInformer[Any]) -> bool:
-    """Whether the cache holds an object, or quarantines one."""
+    """Return whether the cache holds an object, or quarantines one."""
     statistics = [part.statistics() for part in informer.informers]
     return any(one.objects or one.quarantined for one in statistics)
 
@@ -205,7 +205,7 @@ def nothing_to_do(
     idle: Sequence[Setup], namespaces: Sequence[str], elsewhere: int | None = None, *, labels: str = ""
 ) -> Problem:
     """
-    E15: the program runs, and has no object to work on.
+    E15: the program runs, but has no object to work on.
 
     Args: idle are controllers without an object; namespaces () = all; elsewhere counts the objects in other
     namespaces, None = unknown; labels select the watched namespaces, "" = any.

@@ -2,7 +2,7 @@
 The project of an operator, which `handloop init` and `handloop create` make from templates/.
 
 Templates are plain files with `%{name}` placeholders in their contents. Their paths contain PACKAGE, MODULE,
-and DOT for a leading dot: tools would read a dotfile as their own.
+and DOT for a leading dot, because tools would read a dotfile as their own.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from handloop.controller.cli.shipped_manifests import shipped_manifests
 TEMPLATES: Final = Path(__file__).parent / "templates"
 _SUFFIX: Final = ".tmpl"
 _LABEL: Final = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
-# the longest name made of it, of the lease's role, also holds a namespace of up to 63 characters
+# The longest derived name, the lease's role, also contains a namespace of up to 63 characters.
 _NAME: Final = r"[a-z]([-a-z0-9]{0,40}[a-z0-9])?"
 _DOMAIN: Final = rf"(?=.{{,128}}$){_LABEL}(\.{_LABEL})+"
-"""A CRD's name is a plural, a group and this."""
+"""The suffix of a CRD's name, which is a plural, a group and this."""
 _VERSION: Final = r"v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?"
 _KIND: Final = r"[A-Z][A-Za-z0-9]{0,58}"
-"""The name of the kind's list is a label, too."""
+"""The suffix of the kind's list, whose name is also a label."""
 _GROUP_VERSION_KIND: Final = rf"({_LABEL}(\.{_LABEL})*/)?{_VERSION}/[A-Za-z][A-Za-z0-9]*"
 _OF_KUBERNETES: Final = ("k8s.io", "kubernetes.io")
 _IMPORTED: Final = frozenset(
@@ -45,9 +45,9 @@ _IMPORTED: Final = frozenset(
 _TAKEN: Final = frozenset({*sys.stdlib_module_names, *keyword.kwlist, "handloop", "pod", "tests"})
 """Names that a project's package cannot have."""
 _SHADOWED: Final = ("controllers", "object", "tuple")
-"""Names that a kind's module cannot have: controllers.py and its own names use them."""
+"""Names that a kind's module cannot have, because controllers.py uses them or its own names."""
 _NEAR: Final = 0.9
-"""How similar two names are if one is a misspelling of the other."""
+"""How similar two names must be to count as a misspelling of each other."""
 NAMESPACED: Final = "Namespaced"
 _ENVELOPE: Final = ("apiVersion", "kind")
 _THIS_BUILD: Final = """\
@@ -104,7 +104,7 @@ class Project:
     """
     The folder of one operator.
 
-    Invariant: it writes new files only. It changes no existing file, except that add_api adds lines to
+    Invariant: it writes only new files. It changes no existing file, except that add_api adds lines to
     controllers.py, and add_version changes the class line. Each method yields a line of text for each file
     that it wrote, or kept with other content.
     """
@@ -127,9 +127,9 @@ class Project:
     @classmethod
     def new(cls, folder: Path, domain: str) -> Project:
         """
-        A project in a folder that may exist, named after it.
+        Return a project in a folder that may exist, named after it.
 
-        Raises: ProjectError, also for a folder with other content.
+        Raises: ProjectError, even for a folder with other content.
         """
         project = cls(folder=folder, name=folder.resolve().name, domain=domain)
         if (folder / "pyproject.toml").exists() and (found := cls.at(folder)) != project:
@@ -138,7 +138,7 @@ class Project:
 
     @classmethod
     def at(cls, folder: Path) -> Project:
-        """The project in a folder. Raises: ProjectError if none exists, or its names are unusable."""
+        """Return the project in a folder. Raises: ProjectError if none exists, or its names are unusable."""
         try:
             document = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))
             found: Mapping[str, Any] = document["tool"]["handloop"]
@@ -185,12 +185,12 @@ class Project:
             yield from _write(self.folder / "manifests" / place, text.encode())
 
     def _other_build(self, wheels: Mapping[str, bytes]) -> str:
-        """The wheels of handloop that the project names and that are from another build, "" = none."""
+        """Return handloop's wheels that the project names and that are from another build, "" = none."""
         files = sorted(self.folder.glob("requirements*.in"))
         text = "".join(path.read_text(encoding="utf-8") for path in files)
         named = dict.fromkeys(re.findall(r"^\./wheels/(handloop[-_][^\[\s]*\.whl)", text, re.MULTILINE))
         there = {path.name: path.read_bytes() for path in (self.folder / "wheels").glob("*.whl")}
-        # a missing wheel is rewritten, if it belongs to this build
+        # A missing wheel is rewritten, if it belongs to this build.
         return ", ".join(name for name in named if there.get(name, wheels.get(name)) != wheels.get(name, b""))
 
     def add_api(self, *, group: str, version: str, kind: str, scope: str = NAMESPACED) -> Iterator[str]:
@@ -276,7 +276,7 @@ class Project:
             yield from _write(self.folder / "tests" / f"test_{module}_versions.py", test.encode())
 
     def _joined(self, text: str, added: str, kind: str, module: str, old: str) -> str:
-        """The text of the types' module, with the two functions in the class. Args: added is an import."""
+        """Return the types' module, with the two functions in the class. Args: added is an import."""
         begin = text.index("\n", text.index(f"class {kind}(Kind, "))
         end = re.search(r"^\S", text[begin:], re.MULTILINE)
         at = len(text) if end is None else begin + end.start()
@@ -303,7 +303,7 @@ class Project:
         yield from _write(folder / f"{module_of(kind).replace('-', '_')}.py", text.encode())
 
     def _unknown(self, api_version: str, kind: str, known: Sequence[str]) -> ProjectError:
-        """What to do for a kind that gets no controller. Args: known = the kinds that get one."""
+        """Say what to do for a kind that gets no controller. Args: known = the kinds that get one."""
         group, _, version = api_version.rpartition("/")
         named = "/".join(filter(None, (api_version, kind)))
         text, is_others = f"no controller for {named} can be made", not is_built_in(group)
@@ -362,7 +362,7 @@ class Project:
             yield from _write(self.folder / place, text.encode())
 
     def _register(self, module: str) -> Iterator[str]:
-        """Add the controller's lines at the marks of controllers.py, imports in their order."""
+        """Add the controller's lines at the marks of controllers.py, with imports in order."""
         path = self.folder / self.package / "controllers.py"
         added = f"from {self.package}.{module}.reconciler import set_up as {module}"
         lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
@@ -398,7 +398,7 @@ def _check(what: str, word: str, pattern: str, example: str) -> None:
 
 
 def _write(path: Path, content: bytes) -> Iterator[str]:
-    """Write a new file. One that exists stays as it is."""
+    """Write a new file. An existing file stays as it is."""
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         with path.open("xb") as file:

@@ -59,7 +59,7 @@ class _Document(msgspec.Struct, frozen=True):
 
 def project_table(operator: Operator, words: str) -> ProjectTable:
     """
-    The table [project] of the working directory; an empty one without a pyproject.toml.
+    Return the table [project] of the working directory; an empty one without a pyproject.toml.
 
     Args: words are the command's, for the fix. Raises: UsageError in the project of another operator;
     OSError, UnicodeDecodeError, tomllib.TOMLDecodeError.
@@ -78,7 +78,7 @@ def project_table(operator: Operator, words: str) -> ProjectTable:
 
 
 def fitting(path: Path, document: object, kind: type[T]) -> T:
-    """A document as an object of its kind. Raises: UsageError that names the field that does not fit."""
+    """Return a document as an object of its kind. Raises: UsageError that names a field that does not fit."""
     try:
         return converted(document, kind, decode_hook)
     except msgspec.ValidationError as error:
@@ -88,14 +88,14 @@ def fitting(path: Path, document: object, kind: type[T]) -> T:
 
 
 def read_documents(path: Path) -> list[dict[str, Any]]:
-    """The manifests of a file. Raises: OSError, UnicodeDecodeError, yaml.YAMLError."""
+    """Return the manifests of a file. Raises: OSError, UnicodeDecodeError, yaml.YAMLError."""
     text = path.read_text(encoding="utf-8")
     return [found for found in from_yaml(text) if isinstance(found, dict)]
 
 
 def read_deployment(path: Path) -> dict[str, Any]:
     """
-    The Deployment in a file, with the operator's container first.
+    Return the Deployment in a file, with the operator's container first.
 
     Raises: UsageError for none or several Deployments, or an unknown container; as read_documents.
     """
@@ -118,7 +118,7 @@ def read_deployment(path: Path) -> dict[str, Any]:
 
 def container_options(operator: Operator, container: Mapping[str, Any]) -> Options:
     """
-    The options of a container, as the program reads them in any namespace.
+    Return the options of a container, as the program reads them in any namespace.
 
     Raises: UsageError for arguments that the program would refuse.
     """
@@ -155,7 +155,7 @@ def write_made(folder: Path, files: Mapping[str, str], outdated: Iterable[Path])
 
 
 def exit_code_of(write: Callable[[], None], usage: str) -> int:
-    """Write; return the command's exit code. Prints an error as a message, with usage as its last fix."""
+    """Write, and return the command's exit code. Print an error as a message, with usage as its last fix."""
     try:
         write()
     except UsageError as error:

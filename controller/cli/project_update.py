@@ -1,9 +1,9 @@
 """
 `update`: brings a newer scaffold into a project, merged with what people have changed since the older one.
 
-Three ways: what the older handloop wrote, what is there now, and what this one would write. The first is
-rebuilt from the templates in the project's wheel, or from templates/older for a project from
-before there were wheels.
+The merge has three sides: what the older handloop wrote, what exists now, and what this handloop would write.
+The first side is rebuilt from the templates in the project's wheel, or from templates/older for a project
+from before there were wheels.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _KIND: Final = re.compile(
 _FOR: Final = re.compile(r"\.for_\((\w+)\)")
 _KINDS: Final = re.compile(r"^from (handloop\.kinds\.\w+) import ", re.MULTILINE)
 _MOST_CONFLICTS: Final = 127
-"""git's exit code for this many conflicts or more; higher codes are errors."""
+"""git's exit code for this many conflicts or more. Higher codes are errors."""
 
 
 @dataclass(slots=True)
@@ -77,16 +77,16 @@ def update(project: Project) -> Changes:
 
 
 def _wheels(folder: Path) -> dict[str, str]:
-    """The wheels in a project: handloop's under "", and its neighbours' in the order of `init`."""
+    """Return the wheels in a project: handloop's under "", and its neighbours' in the order of `init`."""
     names = sorted(path.name for path in folder.glob("wheels/*.whl"))
     wheels = {found[2] or "": name for name in names if (found := _WHEEL.fullmatch(name))}
     return {extra: wheels[extra] for extra in ("", *NEIGHBOURS) if extra in wheels}
 
 
 def _refuse_uncommitted(folder: Path) -> None:
-    """Raises: ProjectError for uncommitted changes: git could not undo the merge alone. Outside git: none."""
+    """Raises: ProjectError for uncommitted changes: git could not undo only the merge. Outside git: none."""
     if shutil.which("git") is None:
-        raise ProjectError("git is not installed, and it does the merge")
+        raise ProjectError("git is not installed, but the merge needs it")
     status = _git(folder, "status", "--porcelain", "--", ".")
     if status.returncode == 0 and status.stdout:
         raise ProjectError("the project has changes that are not committed", "git commit, or git stash")
@@ -97,7 +97,7 @@ def _git(folder: Path, *words: str) -> subprocess.CompletedProcess[bytes]:
 
 
 def _older(project: Project, folder: Path) -> Project:
-    """The project with the templates that wrote it. Raises: ProjectError."""
+    """Return the project with the templates that wrote it. Raises: ProjectError."""
     own = _wheels(project.folder).get("", "")
     document = tomllib.loads((project.folder / "pyproject.toml").read_text(encoding="utf-8"))
     written = document["tool"]["handloop"].get("scaffold", "")
@@ -133,7 +133,7 @@ def _add_kinds(project: Project, made: Project) -> None:
 
 
 def _merge(folder: Path, before: Path, after: Path) -> list[_Step]:
-    """The steps that bring each file of after into the project, where it differs from before."""
+    """Return the steps that bring each file of after into the project, if it differs from before."""
     steps = []
     for place in sorted(_files(before) | _files(after)):
         own, older, newer = (_content(each / place) for each in (folder, before, after))
@@ -182,7 +182,7 @@ def _merged(place: str, own: bytes, older: bytes, newer: bytes) -> _Step:
 
 
 def _take(folder: Path, steps: Iterable[_Step], changes: Changes) -> None:
-    """Write the merged files; delete a file without content."""
+    """Write the merged files. Delete a file without content."""
     for step in steps:
         path = folder / step.place
         changes.lines.append(step.line)
@@ -196,7 +196,7 @@ def _take(folder: Path, steps: Iterable[_Step], changes: Changes) -> None:
 
 
 def _files(folder: Path) -> set[str]:
-    """The paths of a scaffold's files, except for the wheels."""
+    """Return the paths of a scaffold's files, except for the wheels."""
     found = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
     return {place for place in found if not place.startswith("wheels/")}
 

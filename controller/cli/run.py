@@ -96,7 +96,7 @@ class _Run:
         Returns: the exit code.
         Raises: ConfigError, ListenError, and the error of a controller that failed.
         """
-        # bound first: a taken port is reported at once, and a slow start can be probed
+        # Bind first, so that a port in use is reported immediately, and a slow start can be probed.
         with self._services() as services, live_page(self._options) as live:
             report = self._preflight(services)
             if self._stop.is_set():
@@ -123,7 +123,7 @@ class _Run:
             pages=Pages(
                 metrics=options.metrics_bind_address,
                 health=options.health_probe_bind_address,
-                # in a pod a proxy passes on its clients' Host, and no browser runs there
+                # In a pod, a proxy passes on the Host of its clients, and there are no browsers.
                 any_host=options.in_cluster,
                 certificate_folder=options.metrics_cert_dir,
                 metrics_auth=options.metrics_auth,
@@ -151,7 +151,7 @@ class _Run:
         return FitWatch(client, self._options, self._say, services.registry, self._seams)
 
     def _facts(self, report: Report, services: ProcessServices, live: LivePage) -> dict[str, Any]:
-        """The facts of the banner; an unknown string is ""."""
+        """Return the facts of the banner. An unknown string is ""."""
         options = self._options
         lease = f"{options.leader_elect_resource_namespace}/{options.leader_elect_resource_name}"
         election = f"  ✓ leader election by lease {lease}" if options.leader_elect else ""
@@ -186,7 +186,7 @@ class _Run:
             return EXIT_CONFIG
 
     def _work(self, services: ProcessServices, live: LivePage) -> int:
-        # loaded here: the checks need neither informers nor controllers, and so need not wait for them
+        # These are loaded here because the checks need neither informers nor controllers.
         from handloop.controller.cli.program import Program  # noqa: PLC0415
         from handloop.controller.runtime.election.leader_election import (  # noqa: PLC0415
             LeadershipLost,
@@ -216,7 +216,7 @@ class _Run:
         closing: tuple[Closing, ...] = () if shared is None else (shared,)
         if options.leader_elect:
             closing += self._elect(program.manager, services, live)
-        # closed after the servers, so the process ends in time even if they do not stop
+        # They are closed after the servers, so the process ends in time even if the servers do not stop.
         services.attach(program.manager, *closing)
         live.show(program, self._config)
         clean = True
@@ -263,7 +263,7 @@ class _Run:
 
 
 def show_banner(name: str, facts: Mapping[str, Any], stream: TextIO) -> None:
-    """Write the banner to a terminal; otherwise one log line with the facts as pairs."""
+    """Write the banner to a terminal, or otherwise one log line with the facts as pairs."""
     if stream.isatty():
         show(banner(name, facts), stream)
     else:
@@ -272,7 +272,7 @@ def show_banner(name: str, facts: Mapping[str, Any], stream: TextIO) -> None:
 
 
 def banner(name: str, facts: Mapping[str, Any]) -> str:
-    """Six lines for people, and one for the live page. A fact that is "" is unknown."""
+    """Return six lines for people, and one for the live page. A fact that is "" is unknown."""
     server = f" ({facts['serverVersion']})" if facts["serverVersion"] else ""
     context = f"  context {facts['context']}" if facts["context"] else ""
     source = f"  from {facts['source']}" if facts["source"] else ""

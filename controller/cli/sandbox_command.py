@@ -36,11 +36,11 @@ _ANSWER_SECONDS: Final = 2.0
 @contextmanager
 def running_sandbox(options: Options) -> Iterator[Path]:
     """
-    A sandbox for as long as the context lasts; with the CRDs installed, unless it is to be bare.
+    Run a sandbox for as long as the context lasts, with the CRDs installed unless it is to be bare.
 
     Returns: the path of the kubeconfig that it wrote and deletes at the end.
-    Raises: ListenError when the port is taken; ConfigError when the kubeconfig cannot be written, or names
-    a running server, or no certificate can be made.
+    Raises: ListenError if the port is in use; ConfigError if the kubeconfig cannot be written, or names a
+    running server, or no certificate can be created.
     """
     _refuse_a_kubeconfig_in_use(options.sandbox_kubeconfig)
     program = extension("sandbox")
@@ -76,7 +76,7 @@ def running_sandbox(options: Options) -> Iterator[Path]:
 
 
 def _refuse_a_kubeconfig_in_use(path: str) -> None:
-    """Keep a kubeconfig whose server runs: people find the server by the file. Raises: ConfigError."""
+    """Keep a kubeconfig whose server runs: people find the server by it. Raises: ConfigError."""
     try:
         config = load_config(kubeconfig=path)
         with closing(HTTPTransport(config, request_seconds=_ANSWER_SECONDS)) as transport:

@@ -66,8 +66,8 @@ def run_scaffold(command: str, arguments: Sequence[str]) -> int:
     """
     Run `init`, `create` or `update`, in the working directory.
 
-    Returns: the exit code; 1 for an update with conflicts. Raises: SystemExit of argparse, after its help or
-    a message about bad arguments.
+    Returns: the exit code; 1 for an update with conflicts. Raises: SystemExit from argparse, after its help
+    or a message about bad arguments.
     """
     given = _parser(command).parse_args(arguments)
     try:
@@ -213,6 +213,6 @@ def _parser(command: str) -> argparse.ArgumentParser:
     add("--fields", default="", metavar="PATH,PATH", help=told)
     add("--version", default="", help="the stored one if not given")
     add("--crd", default="", metavar="FILE", help="the CRD in a file, in place of the cluster's")
-    add("--kubeconfig", help="as for kubectl, where it is not given")
+    add("--kubeconfig", help="as for kubectl, if it is not given")
     add("--context", help="of the kubeconfig")
     return parser

@@ -79,7 +79,7 @@ class ServerMigration:
         return f"/apis/{_GROUP}/{version}/storageversionmigrations"
 
     def _under_way(self, path: str) -> Object | None:
-        """A migration that a stopped run or somebody else has begun."""
+        """Return a migration that a stopped run or somebody else has begun."""
         answer = self._transport.request("GET", path)
         if answer.status != _OK:
             raise NotByServerError(message_of(answer.body))
@@ -132,7 +132,7 @@ class ServerMigration:
 
 
 def _condition(migration: Object, kind: str) -> Object | None:
-    """The condition of this type, if it is true."""
+    """Return the condition of this type, if it is true."""
     conditions = migration.get("status", {}).get("conditions") or ()
     return next((each for each in conditions if (each["type"], each["status"]) == (kind, "True")), None)
 

@@ -1,4 +1,4 @@
-"""Whether a server obeys shardSelector: tried with a request, as nothing that it publishes says so."""
+"""Finds out with a request whether a server obeys shardSelector: nothing that it publishes says so."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _QUESTION: Final = ListOptions(shard_selector="handloop asks whether you read th
 
 def told_by_server(client: Client, allowed: Iterable[Permission]) -> str:
     """
-    How the server treats shardSelector: OBEYS, IGNORES or UNKNOWN.
+    Return how the server treats shardSelector: OBEYS, IGNORES or UNKNOWN.
 
     Args: allowed are permissions of the user; the first kind that can be listed gives the answer.
     Blocks: for a request, and one more for each kind that is not served. Raises: TransportError.

@@ -1,8 +1,8 @@
 """
 The manifests of this repository, `manifests/`, for an operator of another name.
 
-They are the only source of what `handloop init` writes and `monitoring` prints. Wherever handloop's name
-occurs in them, in labels, texts and queries, the operator's replaces it.
+They are the only source for what `handloop init` writes and `monitoring` prints. Wherever handloop's name
+occurs in their labels, texts and queries, the operator's name replaces it.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from handloop.apis.grammar.yaml_text import scalar
 _FOLDER: Final = Path(__file__).parent / "templates/manifests"
 """The folder is a link in a checkout."""
 _NAME: Final = re.compile(r"\bhandloop\b(?!\.dev)")
-"""Not in handloop_hot_loops_total and other metrics, nor handloop.dev/shards: all operators have those."""
+"""Not in handloop_hot_loops_total and other metrics, or in handloop.dev/shards: all operators have those."""
 _WHOLE: Final = re.compile(r"(?<=[:-] )handloop$", re.MULTILINE)
 _MADE: Final = "# made by "
 _OF_OURS: Final = ("bundle", "charts", "samples", "install.yaml")
 
 
 def shipped_manifests(name: str, folder: Path = _FOLDER) -> Iterator[tuple[str, str]]:
-    """The path and the text of each hand-written manifest. Kinds and roles are generated from the code."""
+    """Yield each hand-written manifest's path and text. Kinds and roles are generated from the code."""
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         place = path.relative_to(folder)
         text = path.read_text(encoding="utf-8")
@@ -33,12 +33,12 @@ def shipped_manifests(name: str, folder: Path = _FOLDER) -> Iterator[tuple[str, 
 
 
 def shipped_manifest(place: str, name: str) -> str:
-    """The text of one manifest."""
+    """Return the text of one manifest."""
     return _renamed((_FOLDER / place).read_text(encoding="utf-8"), name)
 
 
 def _renamed(text: str, name: str) -> str:
     alerts = "".join(word.capitalize() for word in re.split(r"[-.]", name))
-    # without quotes, a name such as `on` means something else in YAML
+    # Without quotes, a name such as `on` means something else in YAML.
     text = _WHOLE.sub(scalar(name), text)
     return _NAME.sub(name, text).replace("Handloop", alerts)

@@ -1,8 +1,8 @@
 """
-What a program does to objects that are stored in another version than its own, as after a rollback.
+What a program does to objects that are stored in another version than its own, for example after a rollback.
 
-The server decodes an object in the requested version and stores the result: with the
-strategy None, every write, also of the status, erases the fields that the program's version lacks.
+The server decodes an object in the requested version and stores the result. With the strategy None, every
+write, even of the status, erases the fields that the program's version lacks.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _WEBHOOK: Final = "Webhook"
 
 def storage_problems(client: Client, kind: type[Kind], storage: str) -> Iterator[Problem]:
     """
-    E21 for a stored version with fields that the program's own version would lose.
+    Return E21 for a stored version with fields that the program's own version would lose.
 
     Args: storage is the version in which the server stores now, "" = unknown.
     Blocks: for two requests, and two more for each version. Raises: as Discovery, except about OpenAPI.
     """
     own, discovery = kind.resource, client.discovery()
     strategy = discovery.conversion_strategy(own)
-    # a version older than the program's loses nothing here, unless the server stores in it
+    # A version older than the program's loses nothing here, unless the server stores in it.
     harmless = {version.resource.version for version in versions_of(kind)}
     if not is_converted(kind):
         harmless = {own.version, *(harmless - {storage})}
@@ -52,7 +52,7 @@ def storage_problems(client: Client, kind: type[Kind], storage: str) -> Iterator
 
 
 def _schema(client: Client, resource: Resource) -> Schema | None:
-    """The kind's schema; None without one, as the server publishes a changed definition a moment later."""
+    """Return the kind's schema; None without one. A changed definition is published a moment later."""
     try:
         found = PublishedSchemas.fetch(client, resource.group, resource.version).find(resource, {})
     except ClientError:
@@ -83,7 +83,7 @@ def _unknown(own: Resource, version: str) -> Problem:
 
 
 def _needs_webhook(own: Resource, version: str) -> Problem:
-    cause = f"this program does not convert {version}: the release that does has to run"
+    cause = f"this program does not convert {version}: run the release that does"
     alone = "with the Service of the webhook leading to it alone"
     fix = f"leave a replica of the release whose newest version is {version} running, {alone}"
     return _warning(own, version, cause, fix)

@@ -1,9 +1,9 @@
 """
-Writes each object of a kind once more, so that the newest version is stored; then shortens storedVersions.
+Writes each object of a kind again, so that the newest version is stored; then shortens storedVersions.
 
-An empty patch changes nothing. The server writes the object in the present version if it was stored in an
-older one; else it does not write at all. So the next run after a kill continues where it was, at the price
-of requests.
+An empty patch changes nothing. The server writes the object in the current version if it was stored in an
+older one; otherwise it does not write at all. So after a kill, the next run continues where the last one was,
+but has to send its requests again.
 Follows: kube-storage-version-migrator, and Kubernetes' page on versions of CustomResourceDefinitions.
 """
 
@@ -25,7 +25,7 @@ Object = dict[str, Any]
 _PAGE: Final = 500
 _TRIES: Final = 5
 _ROUNDS: Final = 10
-"""The most lists that are made: new objects may appear all the time."""
+"""The maximum number of lists, because new objects can appear all the time."""
 _OK, _NOT_FOUND, _CONFLICT, _TOO_MANY, _EXPIRED, _FAILURES = 200, 404, 409, 429, 410, 500
 _FAILED_MIGRATION: Final = ("StorageMigrating", "MigrationFailed")
 _MERGE: Final = {"Content-Type": "application/merge-patch+json", "Accept": "application/json"}
@@ -51,7 +51,7 @@ class StorageMigration:
     """
     The migration of one kind.
 
-    Threads: one. Raises from its methods: SourceError for an answer that ends the migration, TransportError.
+    Threads: one. Its methods raise SourceError for an answer that ends the migration, and TransportError.
     """
 
     def __init__(
@@ -73,12 +73,12 @@ class StorageMigration:
         self.progress = Progress(name)
 
     def old_versions(self) -> list[str]:
-        """The versions, except for the newest, in which the server says that objects may be stored."""
+        """Return the versions, except the newest, in which the server says that objects may be stored."""
         definition = self._definition()
         return [each for each in definition["status"]["storedVersions"] if each != _stored(definition)]
 
     def is_doubtful(self) -> bool:
-        """Whether a migration by the server has failed: in 1.36 it shortens storedVersions anyway."""
+        """Return whether a migration by the server has failed: in 1.36 it shortens storedVersions anyway."""
         conditions = self._definition()["status"].get("conditions") or ()
         return any((each["type"], each.get("reason")) == _FAILED_MIGRATION for each in conditions)
 
@@ -118,7 +118,7 @@ class StorageMigration:
         return True
 
     def _round(self, definition: Object, written: set[str]) -> int:
-        """List, and write the objects not yet written. Returns: their number."""
+        """List the objects, and write those not yet written. Returns: their number."""
         came = 0
         for items, left in self._pages(definition):
             new = [item["metadata"] for item in items if item["metadata"]["uid"] not in written]
@@ -159,7 +159,7 @@ class StorageMigration:
         self._next = max(self._next, now) + self._seconds
 
     def _pages(self, definition: Object) -> Iterator[tuple[list[Object], int]]:
-        """The metadata of all objects, page by page, each with the number of remaining objects."""
+        """Return the metadata of all objects, page by page, each with the number of remaining objects."""
         path = f"{self._root(definition)}/{self._plural(definition)}"
         query = {"limit": str(_PAGE)}
         while True:
@@ -167,7 +167,7 @@ class StorageMigration:
             document = json.loads(answer.body)
             token = document.get("metadata", {}).get("continue")
             if answer.status == _EXPIRED and token:
-                # the rest of the list as it is now: it omits no object that existed all the time
+                # Read the rest of the list in its current state. It omits no object that always existed.
                 query = {"limit": str(_PAGE), "continue": token}
                 continue
             if answer.status != _OK:

@@ -2,8 +2,8 @@
 What a new definition does to the objects that a cluster has now.
 
 Each object is sent to a sandbox that has the new definition: would it accept the object, and what would it
-keep? Since Kubernetes 1.33 a server ignores invalid parts that a write does not change: an object refused
-here is refused there when somebody changes that part.
+keep? Since Kubernetes 1.33 a server ignores invalid parts that a write does not change. An object that is
+refused here is refused there when somebody changes that part.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Judgement:
         self.tallies.setdefault((rule, path), _Tally()).add(name, message)
 
     def findings(self, version: str) -> Iterator[Finding]:
-        """A finding for each thing that happens, with its count."""
+        """Return a finding for each thing that happens, with its count."""
         for (rule, path), tally in sorted(self.tallies.items()):
             text = f"{tally.count} of {self.seen} objects {_TEXTS[rule]}; the first is {tally.first}"
             more = f": {tally.message}" if tally.message else ""
@@ -79,8 +79,8 @@ def judge(
     """
     Read the objects of a kind, in pages, and check each against the new definition.
 
-    Args: old is the definition as the cluster has it; reads decodes an object as the program would, and
-    raises for one that it cannot read. progress is called after each page, with the number of objects so far.
+    Args: old is the definition in the cluster; reads decodes an object as the program would, and raises if it
+    cannot read one. progress is called after each page, with the number of objects so far.
     Raises: SourceError, NotInstalledError without the sandbox, TransportError. Blocks: until all are read.
     """
     served = [each["name"] for each in old["spec"]["versions"] if each.get("served")]
@@ -178,7 +178,7 @@ class _Bench:
 
 
 def _lost(before: Any, after: Any, path: str = "") -> Iterator[str]:
-    """The outermost paths that exist in one value and not in another."""
+    """Return the outermost paths that exist in one value and not in another."""
     if isinstance(before, dict) and isinstance(after, dict):
         for key, value in before.items():
             step = f"{path}.{key}" if path else key

@@ -14,9 +14,9 @@ from typing import TextIO
 
 def printable(text: str) -> str:
     """
-    The text, with JSON's escapes for every character that is neither visible nor a space.
+    Return the text, with JSON's escapes for every character that is neither visible nor a space.
 
-    Letters and signs of all languages stay. JSON stays JSON.
+    Letters and signs of all languages stay unchanged. JSON stays JSON.
     """
     if text.isprintable():
         return text
@@ -29,13 +29,13 @@ _SHORT = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 
 
 def _escape(char: str) -> str:
-    # escapes half of a surrogate pair, too
+    # This escapes half of a surrogate pair too.
     code = char.encode("utf-16-be", "surrogatepass").hex()
     return _SHORT.get(char) or "".join(f"\\u{code[at : at + 4]}" for at in range(0, len(code), 4))
 
 
 def writable(text: str, stream: TextIO) -> str:
-    """The text, in ASCII if the stream's encoding lacks one of its characters. JSON stays JSON."""
+    """Return the text, in ASCII if the stream's encoding lacks one of its characters. JSON stays JSON."""
     try:
         text.encode(stream.encoding or "utf-8", stream.errors or "strict")
     except UnicodeEncodeError:
@@ -51,8 +51,8 @@ def show(text: str, stream: TextIO) -> None:
 
 
 def open_closed() -> None:
-    """Open the standard streams that this process was started without; they discard what is written."""
-    # else the next file or connection gets this descriptor, and all that is written to the stream
+    """Open the standard streams that this process was started without. They discard what is written."""
+    # Otherwise the next file or connection gets this descriptor, and all that is written to the stream.
     while (number := os.open(os.devnull, os.O_RDWR)) <= _STDERR:
         pass
     os.close(number)

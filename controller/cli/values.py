@@ -1,4 +1,4 @@
-"""Parsers for the command line's values; each raises ValueError with a message for people."""
+"""Parsers for the command line's values. Each raises ValueError with a message for people."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[
 
 
 def _number(kind: type[N], least: float, most: float, otherwise: str) -> Callable[[str], N]:
-    """A parser of numbers in a range. The message of its error is the argument otherwise."""
+    """Return a parser of numbers in a range. By default the error message is argparse's own."""
 
     def parse(text: str) -> N:
         number = kind(text)
@@ -47,21 +47,21 @@ port_number: Final = _number(int, 0, MAX_PORT, "ports are 0 to 65535")
 
 
 def boolean(text: str) -> bool:
-    """A truth value as Go's flags spell it."""
+    """Return a truth value as Go's flags spell it."""
     if text not in (*_TRUE, *_FALSE):
         raise ValueError(f'"{text}" is neither true nor false')
     return text in _TRUE
 
 
 def lease_name(text: str) -> str:
-    """The name of an object: a DNS subdomain."""
+    """Return the name of an object: a DNS subdomain."""
     if len(text) > _MAX_NAME or not _NAME.fullmatch(text):
         raise ValueError(f'"{text}" is not a name: use lower case letters, digits, "-" and "."')
     return text
 
 
 def namespace_name(text: str) -> str:
-    """The name of a namespace: a DNS label. "" stays."""
+    """Return the name of a namespace: a DNS label. "" stays."""
     if text and (len(text) > _MAX_LABEL or "." in text or not _NAME.fullmatch(text)):
         raise ValueError(
             f'"{text}" is not a valid name for a namespace: use up to 63 lower case letters, digits and "-"'
@@ -70,15 +70,15 @@ def namespace_name(text: str) -> str:
 
 
 def is_label_selector(text: str) -> bool:
-    """Whether a string is not a list of names."""
+    """Return whether a string is not a list of names."""
     return any(char in text for char in "=!()<>")
 
 
 def namespaces(text: str) -> str:
     """
-    A list such as `a,b`, "" = all; or a selector of the namespaces' labels, such as `team=a`.
+    Parse a list such as `a,b`, "" = all, or a selector of the namespaces' labels, such as `team=a`.
 
-    An empty item of a list is not a name: it may come from an unset variable.
+    An empty item in a list is not a name: it may come from an unset variable.
     """
     if is_label_selector(text):
         from handloop.apis.grammar.labels import Operator, parse_selector  # noqa: PLC0415 - a version needs no library
@@ -95,7 +95,7 @@ def namespaces(text: str) -> str:
 
 
 def one_of(*choices: str) -> Callable[[str], str]:
-    """A parser that takes one of some words."""
+    """Return a parser that takes one of some words."""
 
     def parse(text: str) -> str:
         if text not in choices:
@@ -106,7 +106,7 @@ def one_of(*choices: str) -> Callable[[str], str]:
 
 
 def ip_address_text(text: str) -> str:
-    """An IP address. A name is refused: it may have several."""
+    """Parse an IP address. A name is refused, because it may have several addresses."""
     try:
         return str(ip_address(text))
     except ValueError:
@@ -115,7 +115,7 @@ def ip_address_text(text: str) -> str:
 
 def duration(text: str) -> float:
     """
-    Seconds of a Go duration such as `1m30s`, of 0 or more. "0" needs no unit.
+    Parse seconds of a Go duration such as `1m30s`, at least 0. "0" needs no unit.
 
     Raises: ValueError with the words of Go's time.ParseDuration, and an example.
     """
@@ -130,7 +130,7 @@ def duration(text: str) -> float:
 
 
 def format_duration(seconds: float) -> str:
-    """The shortest Go spelling that people write: `30s`, `1m30s`, `500ms`, `0s`. seconds is 0 or more."""
+    """Return the shortest usual Go spelling: `30s`, `1m30s`, `500ms`, `0s`. seconds is 0 or more."""
     if 0 < seconds < 1:
         return f"{seconds * 1000:g}ms"
     minutes, rest = divmod(seconds, 60)
@@ -140,7 +140,7 @@ def format_duration(seconds: float) -> str:
 
 
 def nearest(word: str, known: Collection[str], *, otherwise: str = "") -> str:
-    """The end of a message about an unknown word: `; did you mean X?` if a known one is like it."""
+    """Return the end of a message about an unknown word: `; did you mean X?` if one is similar."""
     near = difflib.get_close_matches(word, known, n=1)
     return f"; did you mean {near[0]}?" if near else otherwise
 
@@ -154,15 +154,15 @@ ALL: Final = "*"
 
 
 def listed(text: str) -> tuple[str, ...]:
-    """The words of a list such as `foo,myapp`."""
+    """Return the words of a list such as `foo,myapp`."""
     return tuple(word.strip() for word in text.split(",") if word.strip())
 
 
 def controller_names(text: str, names: Sequence[str]) -> tuple[str, ...]:
     """
-    A list such as `foo,myapp`, or `*` for all, in the order of names.
+    Parse a list such as `foo,myapp`, or `*` for all, in the order of names.
 
-    Raises: ValueError for an unknown name, with the nearest one that exists.
+    Raises: ValueError for an unknown name, with the nearest existing name.
     """
     wanted = listed(text)
     have = f"; have: {', '.join(names)}"

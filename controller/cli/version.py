@@ -2,7 +2,7 @@
 `version`: the versions of an operator, of handloop, of Python and of the platform.
 
 A checkout adds a local version (PEP 440) that identifies its content; setup.py and `handloop init` do so for
-what they build. So two builds have one version only if they have the same content.
+what they build. Two builds therefore have the same version only if they have the same content.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ _NOT_SHIPPED: Final = ("__pycache__", "bundle", "charts")
 
 
 def exact_version() -> str:
-    """version(), plus the local version in a checkout. Blocks: a twentieth of a second in a checkout."""
+    """Return version(), in a checkout with the local version. Blocks: then, for a twentieth of a second."""
     root = Path(__file__).parents[3]
     return version() + (local_version(root / DISTRIBUTION, root) if checkout(root) else "")
 
 
 def local_version(package: Path, top: Path) -> str:
     """
-    The local version that a build of a package adds to its version.
+    Return the local version that a build of a package adds to its version.
 
-    `+g1a2b3c4d5e6f` for a commit, `+g1a2b3c4d5e6f.d5f0e9a1b` with changes beside it, and `+nogit.c5f0e9a1b`
-    where git does not answer. A release sets the variable to "".
+    It is `+g1a2b3c4d5e6f` for a commit, `+g1a2b3c4d5e6f.d5f0e9a1b` with uncommitted changes, and
+    `+nogit.c5f0e9a1b` if git does not answer. A release sets the variable to "".
 
     Args: top is the root of the repository.
     """
@@ -51,9 +51,9 @@ def local_version(package: Path, top: Path) -> str:
 
 
 def _git(top: Path, *words: str) -> str:
-    """Raises: OSError, SubprocessError, also where top is only a folder of somebody's repository."""
+    """Raises: OSError, SubprocessError, even if top is only a folder of somebody's repository."""
     (top / ".git").stat()
-    # a git hook names another repository in these variables
+    # A git hook names another repository in these variables.
     variables = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     command = ["git", "-C", str(top), *words]
     ended = subprocess.run(command, env=variables, capture_output=True, text=True, check=True, timeout=30)  # noqa: S603
@@ -68,17 +68,17 @@ def _content(package: Path) -> str:
 
 
 def shipped_files(package: Path) -> Iterator[tuple[str, bytes]]:
-    """The files of a package that a wheel contains, in order. In a checkout its folders are links."""
+    """Return the files of a package that a wheel contains, in order. In a checkout its folders are links."""
     for folder, folders, names in os.walk(package, followlinks=True):
         folders[:] = sorted(set(folders).difference(_NOT_SHIPPED))
         for path in (Path(folder, name) for name in sorted(names)):
-            # an editor's lock file is a dangling link
+            # An editor's lock file is a dangling link.
             if path.suffix != ".pyc" and path.is_file():
                 yield str(path.relative_to(package.parent)), path.read_bytes()
 
 
 def version() -> str:
-    """The version of the installed handloop, or of the checkout it runs from, without the local version."""
+    """Return the version of the installed handloop, or of its checkout, without the local version."""
     project = checkout(Path(__file__).parents[3])
     if project:
         return str(project["version"])
@@ -88,7 +88,7 @@ def version() -> str:
 
 
 def checkout(root: Path, distribution: str = DISTRIBUTION) -> Mapping[str, Any]:
-    """The [project] in a checkout of ours; {} for any other folder, such as one of installed packages."""
+    """Return the [project] in a checkout of ours; {} for any other folder, such as site-packages."""
     try:
         text = (root / "pyproject.toml").read_text(encoding="utf-8")
         import tomllib  # noqa: PLC0415 - an image has no project file
@@ -100,7 +100,7 @@ def checkout(root: Path, distribution: str = DISTRIBUTION) -> Mapping[str, Any]:
 
 
 def version_text(operator: Operator, output: str) -> str:
-    """The versions of an operator, of handloop, Python and the platform: one line for people, or JSON."""
+    """Return the versions of an operator, handloop, Python and the platform: one line for people, or JSON."""
     facts = {operator.name: operator.version(), DISTRIBUTION: exact_version()}
     facts |= {"python": platform.python_version()}
     if output == "json":

@@ -2,7 +2,7 @@
 Writes a view of another program's kind from its installed definition: a Kind with the fields that are read.
 
 The view accepts more than the definition does: each field may be absent, an enum is any text, and a part
-without a schema is JSON. So objects of a newer version of the other program can still be read. Texts
+without a schema is JSON. Objects of a newer version of the other program can therefore still be read. Texts
 of the definition become names at most, and are quoted if they are not identifiers.
 """
 
@@ -31,7 +31,7 @@ _IMPORTED: Final = ("APIStruct", "ForeignCondition", "FrozenMap", "JSON", "Kind"
 _OF_MSGSPEC: Final = "field"
 _WORD: Final = re.compile("[A-Z]{2,}s(?![a-z])|[A-Z]+[0-9]*(?![a-z])|[A-Z]?[a-z]+[0-9]*|[0-9]+")
 _UNREADABLE: Final = re.compile(r'[\\"\x00-\x1f]')
-"""If a field's name contains one of these, no view can have the field."""
+"""If a field's name contains one of these, a view cannot have the field."""
 _DNS: Final = re.compile(r"[a-z0-9]([-.a-z0-9]*[a-z0-9])?")
 _NAME: Final = re.compile(r"[A-Za-z]([-A-Za-z0-9]*[A-Za-z0-9])?")
 _ENVELOPE: Final = ("apiVersion", "kind", "metadata")
@@ -48,7 +48,7 @@ class ViewError(Exception):
 
 def view_of(definition: Mapping[str, Any], paths: Sequence[str], *, version: str = "") -> str:
     """
-    The source of a module with a view.
+    Return the source of a module with a view.
 
     Args: definition is a CustomResourceDefinition; paths are fields such as `spec.secretName`, () = spec and
     status; version "" = the stored one.
@@ -67,12 +67,12 @@ def view_of(definition: Mapping[str, Any], paths: Sequence[str], *, version: str
 
 
 def class_of(definition: Mapping[str, Any]) -> str:
-    """The name of the view: the kind's, if Python allows it. Raises: ViewError."""
+    """Return the name of the view: the kind's, if Python allows it. Raises: ViewError."""
     return _unlike(_class_name(_checked(definition)["names"]["kind"]), {*_IMPORTED})
 
 
 def _checked(definition: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The spec. Its names become code, so names that no server accepts are refused. Raises: ViewError."""
+    """Return the spec. Its names become code, so invalid names are refused. Raises: ViewError."""
     try:
         spec: Mapping[str, Any] = definition["spec"]
         names = [spec["group"], spec["names"]["plural"], *(each["name"] for each in spec["versions"])]
@@ -102,7 +102,7 @@ def _part(schema: Schema, name: str) -> Schema:
 
 @dataclass
 class _Tree:
-    """The requested fields, by name; whole = all fields below this one."""
+    """Return the requested fields, by name; whole = all fields below this one."""
 
     below: dict[str, _Tree] = field(default_factory=dict)
     whole: bool = False
@@ -130,7 +130,7 @@ def _words(path: str) -> list[str]:
 
 
 def _into(schema: Schema, word: str, above: str, path: str) -> Schema:
-    """The schema of a field; a list's items and a map's values need no word of their own in a path."""
+    """Return the schema of a field. A list's items and a map's values take no word in a path."""
     schema = _items(schema)
     fields = schema.get("properties") or {}
     if word in fields:
@@ -175,7 +175,7 @@ class _Module:
         return _Line(name, kind, default)
 
     def type_of(self, owner: str, name: str, tree: _Tree, schema: Schema) -> tuple[str, str]:
-        """The annotation of a field and its default."""
+        """Return the annotation of a field and its default."""
         if schema.get("x-kubernetes-int-or-string"):
             return "int | str | None", "None"
         kind = schema.get("type")
@@ -195,7 +195,7 @@ class _Module:
         return "JSON", "JSON()"
 
     def _item(self, owner: str, name: str, tree: _Tree, schema: Schema) -> str:
-        """The annotation of a list's item or map's value: never absent; null only if the schema says so."""
+        """Return the annotation of a list's item or map's value: never absent; null only if allowed."""
         if name == "conditions" and set(schema.get("properties") or ()) >= _OF_CONDITIONS:
             self.imported.add("ForeignCondition")
             return "ForeignCondition"
@@ -224,7 +224,7 @@ class _Module:
         return struct
 
     def text(self, head: str, lines: Sequence[_Line]) -> str:
-        """The whole module."""
+        """Return the whole module."""
         body = "".join(_written(lines, self))
         parts = [*self.structs, f"{head}\n{body}"]
         by_name = "from msgspec import field\n\n" if self.fields_by_name else ""
@@ -254,7 +254,7 @@ def _all_fields(schema: Schema) -> Iterator[str]:
 
 
 def _written(lines: Sequence[_Line], module: _Module) -> Iterator[str]:
-    """The lines of a class; a field whose Python name differs also has the server's name."""
+    """Return the lines of a class. A field whose Python name differs also has the server's name."""
     taken: set[str] = set()
     for line in lines:
         name = _unlike(_field_name(line.name), taken)

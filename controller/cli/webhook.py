@@ -17,13 +17,13 @@ _LOOPBACK: Final = "127.0.0.1"
 
 
 def definition_of(kind: type[Any], options: Options) -> dict[str, Any]:
-    """The definition of a kind, with this program's webhook if its versions are converted."""
+    """Return the definition of a kind, with this program's webhook if its versions are converted."""
     return custom_resource_definition(kind, webhook_service(options))
 
 
 def webhook_service(options: Options) -> WebhookService:
     """
-    Where the API server finds the webhook, and in which namespace its Secret is.
+    Return where the API server finds the webhook, and the namespace of its Secret.
 
     An unknown namespace is that of the manifests; outside a cluster it is `default`.
     """
@@ -35,7 +35,7 @@ def webhook_service(options: Options) -> WebhookService:
 
 
 def conversion_access(kinds: Sequence[type[Any]], options: Options) -> tuple[Access, ...]:
-    """The access that the keeper of these kinds' definitions needs."""
+    """Return the access that the keeper of these kinds' definitions needs."""
     if not any_is_converted(kinds):
         return ()
     from handloop.controller.runtime.conversion.conversion import access_for  # noqa: PLC0415
@@ -44,12 +44,12 @@ def conversion_access(kinds: Sequence[type[Any]], options: Options) -> tuple[Acc
 
 
 def any_is_converted(kinds: Iterable[type[Any]]) -> bool:
-    """Whether functions join versions of one of these kinds."""
+    """Return whether functions join versions of one of these kinds."""
     return any(is_converted(kind) for kind in kinds)
 
 
 def webhook_address(options: Options) -> BindAddress:
-    """The address on which the webhook listens."""
+    """Return the address on which the webhook listens."""
     if options.webhook_bind_address is not None:
         return options.webhook_bind_address
     if options.in_cluster:

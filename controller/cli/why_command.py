@@ -25,7 +25,7 @@ def run_why(operator: Operator, arguments: Sequence[str]) -> int:
     """
     Print the process's answer.
 
-    Returns: the exit code, 1 if no process knows the name. Raises: SystemExit of argparse.
+    Returns: the exit code, 1 if no process knows the name. Raises: SystemExit from argparse.
     """
     given = _parser(operator).parse_args(arguments)
     *controller, name = given.words
@@ -80,6 +80,6 @@ def _parser(operator: Operator) -> argparse.ArgumentParser:
     parser.add_argument(
         "-o", "--output", choices=("text", "json"), default="text", help="json in place of text"
     )
-    parser.add_argument("--kubeconfig", metavar="PATH", help="as for kubectl, where it is not given")
+    parser.add_argument("--kubeconfig", metavar="PATH", help="as for kubectl, if it is not given")
     parser.add_argument("--context", help="of the kubeconfig")
     return parser

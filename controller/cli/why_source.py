@@ -1,5 +1,5 @@
 """
-Where `why` asks: a process at an address, or in a cluster the process that works on a name, by its Leases.
+Finds whom `why` asks: a process at an address, or the process in a cluster that works on a name.
 
 A request to a pod goes through the API server's proxy, which serves any user who may read `pods/proxy`, and
 removes the header Authorization. So another header has a token of the pod's own service account, valid for
@@ -73,9 +73,9 @@ def _read(answer: Response, who: str) -> Why:
 
 class ClusterSource:
     """
-    The processes of an operator in a namespace of a cluster.
+    Finds the processes of an operator in a namespace of a cluster.
 
-    Threads: one. Raises from its methods: SourceFailedError, TransportError.
+    Threads: one. Its methods raise SourceFailedError and TransportError.
     """
 
     def __init__(self, transport: Transport, namespace: str, name: str) -> None:
@@ -85,18 +85,18 @@ class ClusterSource:
         self._name = name
 
     def ask(self, question: Question) -> Why:
-        """Ask the process that works on a name: each process knows which one that is."""
+        """Ask the process that works on a name. Each process knows which process that is."""
         first = next(self._holders(), "")
         if not first:
             raise SourceFailedError(
                 f"no Lease of {self._name} in namespace {self._namespace} is held",
-                "-n NAMESPACE of the program, --name as its Leases begin, or --address of one without Leases",
+                "give the program's -n NAMESPACE, the --name that its Leases begin with, or an --address",
             )
         why = self._ask_pod(first, question)
         return self._ask_pod(why.holder, question) if why.holder not in ("", first) else why
 
     def _holders(self) -> Iterator[str]:
-        """The identities of the operator's processes, the leader's first."""
+        """Return the identities of the operator's processes, the leader's first."""
         path = f"/apis/coordination.k8s.io/v1/namespaces/{quote(self._namespace, safe='')}/leases"
         found = {
             each["metadata"]["name"]: (each.get("spec") or {}).get("holderIdentity") or ""
@@ -170,7 +170,7 @@ rules:
 
 
 def _metrics_port(pod: Mapping[str, Any]) -> int:
-    """The number of the port `metrics`. Raises: SourceFailedError."""
+    """Return the number of the port `metrics`. Raises: SourceFailedError."""
     ports = [port for each in pod["spec"]["containers"] for port in each.get("ports") or ()]
     found = next((port["containerPort"] for port in ports if port.get("name") == "metrics"), None)
     if found is None:

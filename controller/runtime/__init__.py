@@ -1,5 +1,5 @@
 """
-The runtime for controllers, as controller-runtime has it. It knows no example and no program.
+The runtime for controllers, modelled on controller-runtime. It does not depend on any example or program.
 
     builder, controller_spec, assembly       a controller put together from a few words
     manager, lifetime, roster                a process's controllers: started, stopped, and what they need

@@ -1,5 +1,5 @@
 """
-A controller put together: its queue, caches, writes and watches, in the manager that it shares parts with.
+Build a controller's queue, caches, writes and watches, in the manager whose parts it shares.
 
     ControllerSpec --> Assembly --complete(reconcile)--> Controller
 """
@@ -50,9 +50,9 @@ WRITE_REFUSED: Final = "WriteRefused"
 
 class _Rechecked:
     """
-    Calls a reconcile, unless its object is known to be gone. Implements Reconciler[ObjectName].
+    Call a reconcile, unless its object is known to be gone. Implements Reconciler[ObjectName].
 
-    A write refused with a 422 becomes an Event of the object, too: its author may be able to mend it.
+    A write refused with a 422 is also reported as an Event: the object's author may be able to fix it.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class _Rechecked:
         try:
             self._owners.check(name)
         except HeldBackError as error:
-            # no failure: it would count for max_retries
+            # This is not raised as an error, because it would count for max_retries.
             return Result(requeue_after=error.retry_seconds)
         if not self._watches(name.namespace):
             return None
@@ -95,7 +95,7 @@ class _Rechecked:
                 self._tell(name, context, error.status.message)
             raise
         except Exception as error:
-            # its objects are not gone, and not ours: they are listed again if the namespace comes back
+            # The objects still exist, but are not ours. They are listed again if the namespace comes back.
             if self._watches(name.namespace):
                 raise
             context.log.debug("Dropped, as its namespace is watched no longer", v=2, err=str(error))
@@ -104,7 +104,7 @@ class _Rechecked:
         return result
 
     def _tell(self, name: ObjectName, context: Context, message: str) -> None:
-        """Once per generation and message, and ever more rarely for the retries."""
+        """Log a message once per generation, and less and less often for its retries."""
         obj = self._cached(name)
         if obj is None:
             return
@@ -118,10 +118,10 @@ class _Rechecked:
 
 class Assembly:
     """
-    Makes one controller of its spec, in the manager that it shares parts with.
+    Build one controller from its spec, in the manager whose parts it shares.
 
     Implements handloop.controller.runtime.sharding.slot_work.SlotWorker.
-    Fields: informer, that of the reconciled kind; memory, with all that it remembers by name.
+    Fields: informer, the informer of the reconciled kind; memory, everything that is remembered by name.
     """
 
     def __init__(self, manager: Manager, spec: ControllerSpec) -> None:
@@ -186,7 +186,7 @@ class Assembly:
         self._watches = [self._new_watch(watch) for watch in spec.watches]
 
     def _declare_shards(self) -> list[str]:
-        """By UID: the reconciled kind by its own UID, owned kinds by label; other watched kinds are whole."""
+        """Select by UID: the reconciled kind by its own, owned kinds by label. Other kinds are held whole."""
         kinds = None if self._manager.replica is None else self._manager.replica.kinds
         if kinds is None:
             return []
@@ -205,11 +205,11 @@ class Assembly:
         return self._informers[watch.kind, watch.selection]
 
     def wake(self, name: ObjectName) -> None:
-        """See SlotWorker: as a first list, behind fresh changes."""
+        """See SlotWorker. The objects are queued like those of a first list, behind recent changes."""
         self._queue.wake(name, priority=LOW_PRIORITY)
 
     def slot_opened(self, names: Chosen) -> None:
-        """See SlotWorker: objects of a kind that is whole were already held."""
+        """See SlotWorker. Objects of a kind that is held whole are in the cache already."""
         if not self.informer.restricts:
             self._watches[0].list_again(names)
 
@@ -222,9 +222,9 @@ class Assembly:
         return limit is not None and self._queue.num_requeues(name) >= limit
 
     def complete(self, reconcile: ReconcileFunc[ObjectName]) -> Controller:
-        """Make the controller and add it, with its sources, to the manager. Raises: as Manager.add."""
+        """Create the controller and add it, with its sources, to the manager. Raises: as Manager.add."""
         manager, spec = self._manager, self._spec
-        # only the first of several for a kind: another one's success would remove its condition
+        # Only the first controller for a kind does this: another's success would remove its condition.
         stalls = can_stall(spec.kind) and spec.kind not in manager.reconciled_kinds()
         if stalls:
             reconcile = Stalling(self.informer.held, reconcile, is_last=self._is_last).reconcile
@@ -358,7 +358,7 @@ class Assembly:
     def _dropped(self, cause: Cause, by: str, names: Iterable[ObjectName]) -> None:
         """A predicate kept an event back. The listeners."""
         self._own_metrics.dropped(cause.label)
-        # a resync brings nothing new, and would push out lines that do
+        # A resync brings nothing new, and its line would replace more useful ones.
         for name in () if cause.verb == RESYNCED else names:
             self._decisions.note(name, DROPPED, cause.label, by=by)
 

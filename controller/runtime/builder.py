@@ -1,5 +1,5 @@
 """
-A controller in a few words.
+Declare a controller in a few words.
 
     controller_for(manager, "myapp").for_(MyApp, predicates=(GenerationChanged(),)).owns(Deployment)
         .watches(Secret, names_of_apps).with_options(max_concurrent_reconciles=2)
@@ -64,7 +64,7 @@ MANAGERS: Final[Any] = _Managers()
 
 
 class ControllerBuilder(Generic[K]):
-    """Collects the watches and options of a controller of kind K; `complete` makes it."""
+    """Collects the watches and options of a controller for kind K. `complete` creates the controller."""
 
     def __init__(self, manager: Manager, name: str) -> None:
         self._manager = manager
@@ -83,10 +83,10 @@ class ControllerBuilder(Generic[K]):
         """
         Reconcile the objects of a kind. Call it exactly once.
 
-        Args: labels and fields, in owns and watches, too: hold, read and wait for only these objects, as in
-        Manager.informer_for. An object that no longer fits looks deleted.
-        Raises: BuilderError; TypeError for a value that is not a kind or a predicate, and SelectorError for
-        a selector that the server would refuse, in owns and watches, too.
+        Args: labels and fields (also in owns and watches) hold, read and wait for only the objects that they
+        select, as in Manager.informer_for. An object that no longer matches looks deleted.
+        Raises: BuilderError; TypeError for a value that is not a kind or a predicate; SelectorError for a
+        selector that the server would refuse. The same holds for owns and watches.
         """
         if self._has_kind:
             raise BuilderError(f"controller {self._name}: for_() could only be called once")
@@ -108,14 +108,14 @@ class ControllerBuilder(Generic[K]):
         fields: str = "",
     ) -> Self:
         """
-        When an object of a kind changes, reconcile its controlling owner; access: see owner_access.
+        When an object of a kind changes, reconcile its controlling owner. Args: access, see owner_access.
 
         With a selection, a child that loses its label looks deleted. Context.apply asks the server about a
-        child that the cache lacks, and makes no second one; a reconciler that creates children by itself has
-        to ask, too.
+        child that is missing from the cache, and does not create a second one. A reconciler that creates
+        children by itself has to ask as well.
 
-        Args: every_owner = also owners that do not control the object. only="metadata" = hold nothing else of
-        it, as PartialObjectMetadata[kind]: then Context.apply reads the server. labels and fields as in for_.
+        Args: every_owner = also reconcile owners that do not control the object. only="metadata" = cache only
+        PartialObjectMetadata[kind]; Context.apply then reads the server. labels and fields as in for_.
         """
         if only not in (None, "metadata"):
             raise ValueError(f'only is "metadata" or None, and not {only!r}')
@@ -136,10 +136,10 @@ class ControllerBuilder(Generic[K]):
         fields: str = "",
     ) -> Self:
         """
-        When an object of a kind changes, reconcile the names that map_func makes of it.
+        When an object of a kind changes, reconcile the names that map_func returns for it.
 
-        Args: labels and fields as in for_. One object is `fields="metadata.name=settings"`: the role that is
-        printed for it names the object.
+        Args: labels and fields as in for_. `fields="metadata.name=settings"` selects one object, and the
+        generated role then names that object.
         Raises: TypeError.
         """
         if not callable(map_func):
@@ -150,14 +150,14 @@ class ControllerBuilder(Generic[K]):
 
     def refers_to(self, kind: type[Kind], names: NamesFunc, *, allowed: Sequence[str] | None = None) -> Self:
         """
-        Hold the objects of a kind that the reconciled objects refer to by name, and no others.
+        Cache only those objects of a kind that the reconciled objects refer to by name.
 
-        When one of them changes, appears or goes, the objects that refer to it are reconciled.
-        Context.referred reads it. Each is a watch of its own, from the first reference to the last.
+        When one of them is created, changed or deleted, the objects that refer to it are reconciled.
+        Context.referred reads it. Each object has a watch of its own, from the first reference to the last.
 
-        Args: names makes of an object the names that it refers to: in its own namespace, or ObjectNames. It
-        is pure; "" is not a name. allowed = the only names that may be referred to, None = any; the role that
-        is printed names them.
+        Args: names, a pure function, returns the names that an object refers to: strings for its own
+        namespace, or ObjectNames; "" is ignored. allowed lists the only names that may be referred to (None =
+        any), and the generated role names them.
         Raises: TypeError; MutableKind; BuilderError for a second one of a kind.
         """
         if not callable(names):
@@ -175,10 +175,10 @@ class ControllerBuilder(Generic[K]):
 
     def source(self, name: str, function: SourceFunc) -> Self:
         """
-        Reconcile the names that news from outside of the cluster concerns.
+        Reconcile names when something outside the cluster concerns them.
 
-        Args: name is for logs and causes. function is called on a thread of its own with wake, which takes an
-        ObjectName and blocks while too many wait, and a threading.Event, which is set when it has to return.
+        Args: name is for logs and causes. function runs on its own thread and gets wake, which takes an
+        ObjectName and blocks while too many wait, and a threading.Event that is set when it has to return.
         Raises: TypeError.
         """
         if not callable(function):
@@ -201,7 +201,7 @@ class ControllerBuilder(Generic[K]):
         plannable: bool = MANAGERS,
     ) -> Self:
         """
-        Set the controller's options; see ControllerOptions. Options that are left out are the manager's.
+        Set the controller's options; see ControllerOptions. Omitted options keep the manager's values.
 
         Raises: ValueError.
         """
@@ -225,12 +225,12 @@ class ControllerBuilder(Generic[K]):
         """
         Declare what the reconciler writes: `.writes(ConfigMap, "create", "patch")`.
 
-        An apply needs create and patch, and get, which comes with patch: see AppliedFields. A kind that is
-        watched, too, gets it with any verb: see OwnWrites. Watches, and Events in the controller's name, are
-        declared already.
+        An apply needs create, patch and get; get is included with patch: see AppliedFields. A kind that is
+        also watched gets it with any verb: see OwnWrites. Watches, and Events in the controller's name, are
+        declared automatically.
 
-        Args: subresource as in `.writes(Foo, "patch", subresource="status")`; update of a status, which a
-        client's update_status sends, comes with the patch of Context.update_status.
+        Args: subresource as in `.writes(Foo, "patch", subresource="status")`. Update of a status, which a
+        client's update_status sends, is included with the patch of Context.update_status.
         Raises: ValueError without a verb, and for one that no server has.
         """
         if not verbs:
@@ -248,17 +248,17 @@ class ControllerBuilder(Generic[K]):
         return self.declares(Access(resource=kind.resource, verbs=verbs, subresource=subresource))
 
     def declares(self, *access: Access) -> Self:
-        """Declare other access that the reconciler needs: roles, preflight and doctor read it."""
+        """Declare other access that the reconciler needs. Roles, preflight and doctor use it."""
         self._spec.access += access
         return self
 
     def complete(self, reconciler: Reconciler[K] | ReconcileFunc[K]) -> Controller:
         """
-        Make the controller and add it to the manager, before the manager runs.
+        Create the controller and add it to the manager. Call this before the manager runs.
 
-        Args: reconciler gets the cached object and a Context. It is not called for an object that is gone,
-        nor while a deletion waits only for the garbage collector; see ByObject.
-        Raises: BuilderError without a kind to reconcile; TypeError for a reconciler that cannot reconcile; as
+        Args: reconciler gets the cached object and a Context. It is not called for an object that is gone, or
+        while a deletion waits only for the garbage collector; see ByObject.
+        Raises: BuilderError if no kind is reconciled; TypeError for a reconciler that cannot reconcile; as
         Manager.begin.
         """
         reconcile = function_of(reconciler, "obj")
@@ -267,9 +267,9 @@ class ControllerBuilder(Generic[K]):
 
     def complete_by_name(self, reconciler: Reconciler[ObjectName] | ReconcileFunc[ObjectName]) -> Controller:
         """
-        The same for a reconciler that gets an ObjectName, also of an object that is gone or going.
+        Like complete, for a reconciler that gets an ObjectName, even if the object is gone or being deleted.
 
-        It is not called for an object that exists and does not fit its type; see ByName.
+        It is not called for an object that exists but does not fit its type; see ByName.
         Raises: as complete; ShardingError with shards by UID.
         """
         replica = self._manager.replica
@@ -290,9 +290,9 @@ class ControllerBuilder(Generic[K]):
 
 def controller_for(manager: Manager, name: str) -> ControllerBuilder[Any]:
     """
-    Begin a controller; its queue, logs, metrics and Events bear its name.
+    Begin a controller. Its queue, logs, metrics and Events carry its name.
 
-    Raises: as Manager.begin. A controller that is begun must be completed before the manager runs.
+    Raises: as Manager.begin. A controller that was begun must be completed before the manager runs.
     """
     manager.begin(name)
     return ControllerBuilder(manager, name)

@@ -1,4 +1,4 @@
-"""One controller as its author asked for it: what it watches, refers to, writes, and its options."""
+"""One controller as its author declared it: what it watches, refers to and writes, and its options."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def checked_predicates(kind: Any, predicates: Sequence[Predicate]) -> tuple[Pred
 
 
 class WatchSpec(NamedTuple):
-    """One watch as asked for; names_of None = the names of the controlling owner, or of every owner."""
+    """One declared watch. names_of None = reconcile the controlling owner, or every owner."""
 
     kind: type[Any]
     selection: Selection
@@ -65,7 +65,7 @@ class ReferenceSpec(NamedTuple):
 
     @property
     def access(self) -> Access | None:
-        """Without a list of names there may be too many to watch: then each is read from the server."""
+        """Without a list of names there can be too many to watch; then the server is read."""
         if self.allowed is None:
             return Access(resource=self.kind.resource, verbs=("get", "list", "watch"), by_name=True)
         names = tuple(dict.fromkeys(self.allowed))
@@ -77,8 +77,8 @@ class ControllerSpec:
     """
     One controller as declared.
 
-    The first of watches is that of for_; written has the kinds of writes() as keys; access is what
-    the author declared.
+    The first entry of watches comes from for_; the keys of written are the kinds given to writes(); access is
+    what the author declared.
     """
 
     name: str
@@ -101,8 +101,8 @@ class ControllerSpec:
 
     def implied_access(self) -> list[Access]:
         """
-        Watches, owning, Events of the controller, the condition Stalled, paused namespaces, and two looks at
-        the server: at an owner whose children disappear, and at an own write that a cache lacks.
+        Return access to watches, owning, Events of the controller, the condition Stalled, paused namespaces,
+        and two reads of the server: an owner whose children disappear, and an own write that a cache lacks.
         """
         kind = self.kind
         owning = [owner_access(kind.resource)] if self.owned else []

@@ -1,11 +1,11 @@
 """
-The start and the stop of a process: caches, lease, runnables and Events, in order and within one deadline.
+Start and stop a process: caches, lease, runnables and Events, in order and within one deadline.
 
     start:  caches --> (leader election) --> controllers --> (slots)
     stop:   controllers --> other runnables --> (the leases) --> caches --> Events
 
-With leader election the caches are filled first, so that a standby that takes over can act at once. The
-start does not wait for a cache in trouble.
+With leader election the caches are filled first, so that a standby can act as soon as it takes over. The
+start does not wait for a cache that cannot be filled.
 """
 
 from __future__ import annotations
@@ -31,26 +31,26 @@ from handloop.seams.threads import Joinable, as_error
 
 log = get_logger("manager")
 
-# for the lease, caches and Events, after the runnables' shutdown_timeout_seconds
+# This is for the lease, caches and Events, after the runnables' shutdown_timeout_seconds.
 _GRACE_SECONDS: Final = 5.0
-# for caches, and for Events, even if runnables have used up the time: idle threads end in less; for runnables
-# beyond their time, as a controller itself logs the work that it leaves behind
+# Caches and Events get this time even if the runnables have used up theirs (idle threads end sooner). So do
+# late runnables, because a controller itself logs the work that it leaves behind.
 _LEAST_SECONDS: Final = 0.5
 
 
 class Lifetime:
     """
-    The life of a manager's parts, from run to the end of all of them.
+    The life of a manager's parts, from run until all of them have ended.
 
-    Requests that wait, for the rate limit or as the server asked, outlast a stop: _work_stop ends those of
-    runnables that took too long or lost the lease, _caches_stop the lists.
-    Fields, set before run: elector, the candidate in the election, None without one; share, which takes part
-    in the sharing of slots until its event is set, None without shards.
-    State: stop, that of run. Under _lock: _failures, in their order: the first is why run ends. _guarded, the
-    runnables that need leadership, is set by run before another thread reads it. _stop_rest is set once the
-    runnables that end first have ended, or used up their time.
-    Threads: main runs `run`; `run-<name>` each runnable; `lease` or `shards`
-    keeps the Leases.
+    A request that waits, for the rate limit or because the server said so, would outlast a stop. _work_stop
+    ends the requests of runnables that took too long or lost the lease; _caches_stop ends the lists.
+    Fields, set before run: elector, the candidate in the election, or None; share, which takes part in
+    sharing slots until its event is set, or None without shards.
+    State: stop, the event given to run. Under _lock: _failures, in order; the first is the reason why run
+    ends. _guarded, the runnables that need leadership, is set by run before another thread reads it.
+    _stop_rest is set when the runnables that end first have ended, or have used up their time.
+    Threads: `run` is called on main; each runnable has `run-<name>`; `lease` or `shards` keeps the
+    Leases.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Lifetime:
         shutdown_timeout_seconds: float,
         seams: Seams = REAL_SEAMS,
     ) -> None:
-        """Args: shutdown_timeout_seconds is for all runnables; 0 = they are not waited for."""
+        """Args: shutdown_timeout_seconds is for all runnables; 0 = do not wait for them."""
         self.stop = threading.Event()
         self._work_stop = work_stop
         self._caches_stop = caches_stop
@@ -80,7 +80,7 @@ class Lifetime:
 
     def run(self, runnables: Sequence[Runnable], stop: threading.Event) -> None:
         """
-        Start everything, wait for stop, and end everything; once. A runnable that fails sets stop.
+        Start everything, wait for stop, and end everything. Call it once. A runnable that fails sets stop.
 
         Raises, blocks: as Manager.run.
         """
@@ -115,7 +115,7 @@ class Lifetime:
         End everything within one deadline.
 
         Consumers end first: while they drain they may still read, and use what another runnable keeps. The
-        lease ends after the last of them.
+        lease ends after the last consumer.
         """
         seconds = self.seconds_to_stop()
         deadline = Deadline(seconds, clock=self._seams.clock)
@@ -123,7 +123,7 @@ class Lifetime:
         self._work_stop.set()
         left_behind: list[str] = []
         if lease is not None:
-            # the election ends after the runnables that it guards
+            # The election ends after the runnables that it guards.
             lease.join(0.0 if leading else deadline.remaining())
             left_behind += ["lease" if self.share is None else "shards"] * lease.is_alive()
         self._caches.stop()
@@ -136,7 +136,7 @@ class Lifetime:
             log.warning("Left behind at the stop", what=left_behind)
 
     def _join_runnables(self, free: RunnableGroup, seconds: float, end: Deadline) -> list[str]:
-        """Wait this long for all runnables; 0 = for none. Returns: those that need the lease and run on."""
+        """Wait this long for all; 0 = do not wait. Returns: runnables under the lease that still run."""
         patience = min(seconds + _LEAST_SECONDS, end.remaining()) if seconds else 0.0
         deadline = Deadline(patience, clock=self._seams.clock)
         leading = self._guarded.join(deadline.remaining(), first=True)
@@ -153,7 +153,7 @@ class Lifetime:
         return leading
 
     def seconds_to_stop(self) -> float:
-        """The time for a stop. After a lost lease it ends before another leader may begin."""
+        """Return the time for a stop. After a lost lease, it ends before another leader may begin."""
         if self._lost_the_lease() and self.elector is not None:
             config = self.elector.config
             return (config.written_seconds - config.renew_deadline_seconds) / 2
@@ -165,9 +165,9 @@ class Lifetime:
 
     def fail(self, name: str, error: BaseException) -> None:
         """
-        End the process in order after an error of a runnable or the elector, and log it.
+        After an error of a runnable or the elector, log the error and end the process in order.
 
-        A runnable that cannot continue because of a stop is no reason for it: run does not raise that.
+        If a runnable cannot continue because of a stop, run does not raise that error.
         """
         with self._lock:
             stop = self.stop
@@ -175,7 +175,7 @@ class Lifetime:
             counts = not stop.is_set() or isinstance(error, StopTimeoutError | LeadershipLost)
             if is_news and counts:
                 self._failures.append(error)
-        # before the log line: a log that nobody reads may block
+        # Do this before the log line, because logging can block if nobody reads the log.
         stop.set()
         if is_news:
             say = log.info if not counts and isinstance(error, DeadlineExceededError) else log.error
@@ -189,7 +189,7 @@ class Lifetime:
         with self._lock:
             failures = tuple(self._failures)
         if self._lost_the_lease() or not self._shutdown_timeout_seconds:
-            # the options say not to wait for work, so work that still runs is not a failure
+            # The options say not to wait for work, so work that still runs is not a failure.
             failures = tuple(each for each in failures if not isinstance(each, StopTimeoutError))
         if len(failures) == 1:
             raise failures[0]
@@ -216,9 +216,9 @@ class Lifetime:
 
     def lead(self, stop: threading.Event) -> None:
         """
-        Run the controllers until stop is set. The elector's thread `leading`.
+        Run the controllers until stop is set. Called on the elector's thread `leading`.
 
-        Raises: the StopTimeoutError of a runnable: with workers left behind the lease is not released.
+        Raises: the StopTimeoutError of a runnable: while workers still run, the lease is not released.
         """
         self._caches.catch_up(stop)
         self._guarded.start(stop, self._stop_rest)

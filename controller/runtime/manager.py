@@ -1,7 +1,7 @@
 """
 The parts that the controllers of one process share.
 
-Each controller waits for its own caches: a controller whose CRD is missing keeps no other from working.
+Each controller waits for its own caches: a controller whose CRD is missing does not stop the others.
 Follows: controller-runtime pkg/manager, differs: a failing controller ends the process in order.
 """
 
@@ -83,18 +83,18 @@ log = get_logger("manager")
 T = TypeVar("T", bound=Kind)
 
 PATIENCE_SECONDS: Final = 2.0
-"""How long a controller's request waits for a busy server; such a server asks for a second at first."""
+"""How long a controller's request waits for a busy server. Such a server asks for a second at first."""
 
 
 class Manager(Roster):
     """
     Informers, Events, metrics and the life of the controllers of one process.
 
-    client writes only while no other process can be leading: with leader election, each of its writes passes
-    a WriteFence; with shards, while none can be working on the slot. Code that writes without that uses the
-    client that was given to the manager. elector and replica are None without election and without shards.
+    client writes only while no other process can lead (election) or work on the slot (shards): each write
+    passes a WriteFence. Code that must write at other times uses the client that was given to the manager.
+    elector is None without election, and replica is None without shards.
 
-    Threads: main runs `run`; those of Lifetime; the health server calls the checks.
+    Threads: main calls `run`; Lifetime has threads of its own; the health server calls the checks.
     """
 
     def __init__(
@@ -111,18 +111,18 @@ class Manager(Roster):
         seams: Seams = REAL_SEAMS,
     ) -> None:
         """
-        Make a manager; nothing is asked of the server before run.
+        Create a manager. It sends no request to the server before run.
 
-        Args: namespaces to watch, () = all, or a selector of their labels, such as "team=a": then they come
-        and go, which is not a deletion of their objects. A read of another namespace raises
-        NamespaceNotWatched. informer_options are those of every informer, controller_options the defaults of
-        every controller; its shutdown_timeout_seconds is for all runnables.
-        A registry takes one manager; None = a new one, which the manager shows as registry.
-        shards = work on some slots, and other replicas on the others; it names its lease. leases is for their
+        Args: namespaces to watch: () = all, or a label selector such as
+        "team=a". Selected namespaces can come and go; this does not
+        count as deletion of their objects. A read of another namespace
+        raises NamespaceNotWatched. informer_options apply to every
+        informer, controller_options are the defaults of every
+        A registry belongs to one manager; None = a new one, in the field registry. shards = work on some
+        slots while other replicas work on the others; it names its lease. leases is the client for their
         Leases, None = over the connections of client; see LeaseConnections.
-        Raises: ValueError for a registry with another manager's metrics, for a rate_limiter, which
-        controllers cannot share, and for shards with leader election or namespaces; TypeError if seams is no
-        Seams; as Caches.
+        Raises: ValueError for a registry with another manager's metrics, for a rate_limiter (never shared),
+        and for shards with leader election or namespaces; TypeError if seams is no Seams; as Caches.
         """
         if not isinstance(seams, Seams):
             raise TypeError(f"seams is Seams(clock=...), and not {seams!r}")
@@ -149,7 +149,7 @@ class Manager(Roster):
         )
         self._caches = self._new_caches(client.until(caches_stop), namespaces, informer_options)
         registry.register(CacheState(self.informers, seams.clock))
-        # with named namespaces the roles are in these: no role allows a watch of all
+        # With named namespaces the roles are in these namespaces, and no role allows a watch of all.
         whole = isinstance(chosen := chosen_namespaces(namespaces), Selector) or chosen == [""]
         watch = partial(self._caches.watch, namespace="", plain=True)
         self.namespace_annotations = NamespaceAnnotations(watch if whole else None)
@@ -193,7 +193,7 @@ class Manager(Roster):
         return Caches(client, namespaces=namespaces, options=options, fill=fill, seams=self.seams)
 
     def _new_client(self, client: Client, stop: threading.Event) -> Client:
-        """The client of controllers. Args: stop ends its waits."""
+        """Return the client of controllers. Args: stop ends its waits."""
         if self.replica is not None:
             return self.replica.fenced(client, stop, patience_seconds=PATIENCE_SECONDS)
         fence = partial(WriteFence, seconds_to_write=lambda _path: self.seconds_to_write())
@@ -221,13 +221,13 @@ class Manager(Roster):
         **options: Any,
     ) -> Self:
         """
-        Make a manager with its services: connections, pages, and the lease, until the end of run.
+        Create a manager with its services: connections, pages and the lease, until run ends.
 
-        Args: config None = load_config(): the kubeconfig, or the pod's account. name is that of the program,
-        for the server. leader_election is a Lease, `namespace/name`, in a pod also its name alone; "" = none.
-        metrics and health are addresses such as `:8080`, where run serves `/metrics`, and `/healthz` and
-        `/readyz`; None = not at all; `served` has them. shards without a lease are named after the program.
-        options are those of Manager.
+        Args: config None = load_config(): the kubeconfig, or the pod's account. name is the program's name,
+        as the server sees it. leader_election is a Lease, `namespace/name` (in a pod the name is enough); ""
+        = none. metrics and health are addresses such as `:8080`, where run serves `/metrics`, and `/healthz`
+        and `/readyz`; None = not served; `served` has them. Shards without a lease are named after the
+        program. options are those of Manager.
         Raises: ConfigError; ValueError for a lease without a namespace, or an invalid address; as Manager.
         """
         config = load_config() if config is None else config
@@ -275,16 +275,16 @@ class Manager(Roster):
         self, kind: type[T], *, labels: Labels = "", fields: str = ""
     ) -> MultiNamespaceInformer[T]:
         """
-        The shared informers of a kind, or of a selection of its objects: they hold and list nothing else.
+        Return the shared informers of a kind, or of a selection: they list and hold only its objects.
 
-        Before run they are empty. After run has begun they are started and filled; the first read of an
-        informer that was made before waits for that, too.
+        Before run they are empty. Once run has begun they are started and filled; the first read of an
+        informer that was made earlier waits for that as well.
 
         Args: labels and fields as the server takes them: `app=web`, `metadata.name=settings`.
-        Raises: SelectorError for a selector that the server would refuse. After run has begun,
-        CacheSyncTimeoutError with the trouble; DeadlineExceededError when a stop comes first. In a reconcile
-        WaitError, as soon as their list fails, or at a stop.
-        Blocks: after run has begun, until they are filled, cache_sync_timeout_seconds at most.
+        Raises: SelectorError for a selector that the server would refuse. Once run has begun,
+        CacheSyncTimeoutError with the reason, and DeadlineExceededError if a stop comes first. In a
+        reconcile, WaitError as soon as their list fails, or at a stop.
+        Blocks: once run has begun, until they are filled, for at most cache_sync_timeout_seconds.
         """
         informer = self._caches.informer_for(kind, selection_of(kind, labels=labels, fields=fields))
         self._first_reads.wait_for(informer)
@@ -292,30 +292,30 @@ class Manager(Roster):
 
     def watch(self, kind: type[T], namespace: str) -> MultiNamespaceInformer[T] | None:
         """
-        A started informer of a namespace, only for the caller; `stop` ends it. None without room for more.
+        Start an informer of a namespace for the caller; `stop` ends it. None if there is no room for more.
 
-        After run has begun. Its first get waits for it, as in informer_for.
+        Once run has begun, its first get waits for it, as in informer_for.
         """
         return self._caches.watch(kind, namespace)
 
     def watch_object(self, kind: type[T], name: ObjectName, changed: Changed[T]) -> ObjectWatch[T] | None:
-        """The same for one object."""
+        """Return the same for one object."""
         return self._caches.watch_object(kind, name, changed)
 
     def run_beside(self, name: str, run: Callable[[threading.Event], None]) -> bool:
-        """Run in a thread until the caches stop. Returns: False without room for a thread."""
+        """Run a function in a thread until the caches stop. Returns: False if there is no room."""
         return self._caches.run_beside(name, run)
 
     def informer_of(self, group_resource: str) -> MultiNamespaceInformer[Any] | None:
-        """The shared informers of all objects of a kind, by its `plural.group`; None if none were made."""
+        """Return the shared informers of all objects of a kind, by its `plural.group`; None if none exist."""
         return self._caches.informer_of(group_resource)
 
     def lister_for(self, kind: type[T], *, labels: Labels = "", fields: str = "") -> Lister[T]:
-        """The same informers, to read."""
+        """Return the same informers, to read."""
         return self.informer_for(kind, labels=labels, fields=fields)
 
     def recorder(self, component: str) -> EventRecorder:
-        """Records Events of core/v1, in which equal messages are counted, in the name of a component."""
+        """Return a recorder of core/v1 Events for a component. Equal messages are counted in one Event."""
         return self._recorders.recorder(component)
 
     def elect(
@@ -326,9 +326,9 @@ class Manager(Roster):
         on_lost: Callable[[LeadershipLost], None] | None = None,
     ) -> None:
         """
-        Work only while holding a lease. Call it before run, once; for a lock with a recorder of this manager.
+        Work only while holding a lease. Call it once, before run. The lock can use this manager's recorder.
 
-        The lock needs a client of its own: the manager's client writes nothing before the lease is held.
+        The lock needs its own client, because the manager's client writes nothing before the lease is held.
 
         Args: as LeaderCallbacks.
         Raises: ValueError for a configuration that makes no sense.
@@ -351,10 +351,10 @@ class Manager(Roster):
         slot_of: Callable[[ObjectName], int | None] | None = None,
     ) -> Admitted:
         """
-        A block in which a worker may work on a name; with shards only on one of a slot that is held.
+        Return a block in which a worker may work on a name. With shards, its slot must be held.
 
-        Args: informers are those that the controller watches; worker and slot_of as in Admission.
-        Raises, once entered: as Admission.admitted.
+        Args: informers are those that the controller watches; worker and slot_of as in
+        Admission.
         """
         if self.replica is None:
             return admit_all
@@ -364,30 +364,30 @@ class Manager(Roster):
 
     def add(self, runnable: Runnable) -> None:
         """
-        Add a runnable, before run. At a stop it continues until the reconciles have ended, which may use it.
+        Add a runnable, before run. At a stop it runs until the reconciles, which may use it, have ended.
 
-        Raises: as begin; ShardingError for one that cannot be sharded.
+        Raises: as begin; ShardingError for a runnable that cannot be sharded.
         """
         if self.replica is not None:
             self.replica.refuse(runnable)
         super().add(runnable)
 
     def served(self) -> dict[str, str]:
-        """The addresses of the pages `metrics` and `health` of from_config, once run has begun."""
+        """Return the addresses of the pages `metrics` and `health` of from_config, once run has begun."""
         services = self._services
         return {} if services is None else {"metrics": services.metrics, "health": services.health}
 
     def cached_kinds(self) -> set[type[Kind]]:
-        """The kinds that somebody has asked for."""
+        """Return the kinds that somebody has asked for."""
         return self._caches.kinds()
 
     def informers(self) -> list[SharedIndexInformer[Any]]:
-        """All informers, in the order of the first requests."""
+        """Return all informers, in the order in which they were first requested."""
         return self._caches.informers()
 
     def why(self, name: ObjectName, controller: str = "") -> Why:
         """
-        What the controllers of this process know of a name: how it stands, and what was decided lately.
+        Return what the controllers of this process know about a name: its state, and recent decisions.
 
         Args: controller "" = all. Never waits; any thread.
         """
@@ -404,16 +404,16 @@ class Manager(Roster):
             and self.replica.kinds is not None
             and any(each.known for each in found if each)
         ):
-            # by UID a name's slot follows from its object, and our caches hold those of our slots
+            # By UID, a name's slot follows from its object, and our caches hold the objects of our slots.
             elsewhere = holder = ""
         return Why(process=process, elsewhere=elsewhere, holder=holder, explanations=tuple(knowing))
 
     def why_page(self) -> Page:
-        """The page `/why`."""
+        """Return the page `/why`."""
         return why_page(self)
 
     def _who_works_on(self, name: ObjectName) -> tuple[str, str, str]:
-        """Our identity, why a name is not ours, and the identity of who works on it; "" = none."""
+        """Return our identity, why a name is not ours, and the identity of its holder; "" = none."""
         if self.replica is not None:
             return self.replica.identity, *self.replica.elsewhere(name)
         if self.elector is None:
@@ -425,11 +425,11 @@ class Manager(Roster):
         return seen.identity, text, seen.holder
 
     def seconds_to_write(self) -> float:
-        """For how long no other process can be leading; infinity without election, as with shards."""
+        """Return how long no other process can lead; infinity without election, and with shards."""
         return math.inf if self.elector is None else self.elector.candidacy.seconds_to_write()
 
     def liveness_checks(self) -> Mapping[str, Check]:
-        """`/healthz`: the process answers, no worker has died, and no lease is held beyond its time."""
+        """`/healthz`: the process answers, all workers are alive, and no lease is held beyond its time."""
         checks: dict[str, Check] = {
             "ping": lambda: None,
             "workers": self._workers_check,
@@ -440,7 +440,7 @@ class Manager(Roster):
         return checks if self.replica is None else {**checks, **self.replica.liveness_checks()}
 
     def readiness_checks(self) -> Mapping[str, Check]:
-        """`/readyz`: the caches are filled and fresh, the workers alive, and no stop is set."""
+        """`/readyz`: the caches are filled and fresh, the workers are alive, and stop is not set."""
         checks: dict[str, Check] = {
             "informers-synced": self._caches.synced_check,
             "informers-fresh": self._caches.fresh_check,
@@ -457,15 +457,15 @@ class Manager(Roster):
 
     def run(self, stop: threading.Event) -> None:
         """
-        Work until stop is set, then stop everything in order. A controller that fails sets stop, too.
+        Work until stop is set, then stop everything in order. A controller that fails also sets stop.
 
-        Raises: ListenError when a page of from_config cannot be served; LeadershipLost, alone; the error of
-        a runnable, unless a stop came first: then it is only logged; StopTimeoutError when runnables were
+        Raises: ListenError if a page of from_config cannot be served; LeadershipLost, on its own; the error
+        of a runnable, unless a stop came first (then it is only logged); StopTimeoutError if runnables were
         left behind, unless shutdown_timeout_seconds is 0; an ExceptionGroup of several such failures.
-        RuntimeError when called again, and before anything starts for a controller that was begun and never
-        completed, or with nothing to run.
-        Blocks: until stop is set, and then for shutdown_timeout_seconds (0 = runnables are not waited for),
-        and 6 s for the lease, caches and Events, at most.
+        RuntimeError on a second call, and before anything starts if a controller was begun but never
+        completed, or if there is nothing to run.
+        Blocks: until stop is set, and then for at most shutdown_timeout_seconds (0 = runnables are not waited
+        for) plus 6 s for the lease, caches and Events.
         """
         self._refuse_a_second_run()
         raise_open_files()
@@ -477,7 +477,7 @@ class Manager(Roster):
 
     def run_until_signalled(self) -> None:
         """
-        As run, until SIGINT or SIGTERM; a second one ends the process at once. In the main thread only.
+        Like run, until SIGINT or SIGTERM. A second signal ends the process at once. Main thread only.
 
         Raises: as run.
         """

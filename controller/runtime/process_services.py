@@ -1,7 +1,7 @@
 """
-The services of a manager in its process: connections, metrics, the servers of its pages, and the lease.
+The services that a manager needs in its process: connections, metrics, servers of pages, and the lease.
 
-Programs of `main` and managers of Manager.from_config are put together here, and nowhere else.
+Both `main` and Manager.from_config use this module. No other module puts these services together.
 Decision: One place for the services of a manager.
 """
 
@@ -40,7 +40,7 @@ class ManagerToServe(Protocol):
         """Checks of `/readyz`."""
 
     def why_page(self) -> Page:
-        """The page `/why`."""
+        """Return the page `/why`."""
 
 
 class Closing(Protocol):
@@ -52,9 +52,9 @@ class Closing(Protocol):
 
 class ProcessServices:
     """
-    The services of one manager. The pages are served inside a `with` block, at whose end all is closed.
+    The services of one manager. A `with` block serves the pages; when it ends, everything is closed.
 
-    metrics and health are the addresses of the pages, or `off`. Threads: main's.
+    metrics and health are the addresses of the pages, or `off`. Used on the main thread.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class ProcessServices:
         self.client = self._client_over(self._transport)
 
     def client_within(self, request_seconds: float) -> Client:
-        """A client over the same connections, with the same rate limit; its requests have so long."""
+        """Return a client with the same connections and rate limit. Each request may take this long."""
         return self._client_over(self._transport.within(request_seconds), self.client.reachability)
 
     def _client_over(self, transport: Transport, reachability: Reachability | None = None) -> Client:
@@ -111,9 +111,9 @@ class ProcessServices:
 
     def attach(self, manager: ManagerToServe, *closing: Closing) -> None:
         """
-        Answer probes by a manager's checks; without one the process is alive and not ready.
+        Answer probes with a manager's checks. Without a manager the process is alive but not ready.
 
-        Args: closing are closed at the end, after the servers.
+        Args: closing are objects to close at the end, after the servers.
         """
         self._manager = manager
         self._last += closing
@@ -133,7 +133,7 @@ class ProcessServices:
 
     @property
     def certificates(self) -> CertificateMetrics | None:
-        """The counts of certificate reads, for other servers; None before the pages are bound."""
+        """Return the counts of certificate reads, for other servers; None before the pages are bound."""
         return None if self._servers is None else self._servers.certificates
 
     def __enter__(self) -> Self:

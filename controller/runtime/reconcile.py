@@ -1,8 +1,8 @@
 """
 How a reconcile ends, and how long it may take.
 
-A reconcile is level-triggered: it gets an object or a name, reads the present state, and makes the cluster
-match. It returns when the object is settled for now, and raises to be called again with back-off.
+A reconcile is level-triggered: it gets an object or a name, reads the current state, and makes the cluster
+match. It returns when nothing is left to do for now, and raises to be called again with back-off.
 Follows: controller-runtime pkg/reconcile.
 """
 
@@ -20,9 +20,9 @@ from handloop.seams.clock import REAL_CLOCK, Clock
 
 class ReconcileError(Exception):
     """
-    An expected failure: retried with back-off, logged without a stack. Other errors count as bugs.
+    An expected failure. It is retried with back-off and logged without a stack; other errors count as bugs.
 
-    Fields: retry_seconds = the retry comes no earlier than that.
+    Fields: retry_seconds, the shortest time before the retry.
     """
 
     retry_seconds: float = 0.0
@@ -30,25 +30,25 @@ class ReconcileError(Exception):
 
 class WaitError(ReconcileError):
     """
-    Something else must come first: not a failure, and not an error in the log.
+    Something else must happen first. This is not a failure, and it is not logged as an error.
 
-    Its watch event brings the next reconcile. Without such a watch the next one comes after retry_seconds.
+    A watch event of that other thing brings the next reconcile. Without one it comes after retry_seconds.
     """
 
     retry_seconds = 30.0
 
 
 class CacheNotFilledError(WaitError):
-    """The first list of a cache fails; retried soon, as nothing tells that it works again."""
+    """The first list of a cache fails. Retried soon, because nothing tells when the list works again."""
 
     retry_seconds = 5.0
 
 
 class TerminalError(ReconcileError):
     """
-    Another try cannot help: the name waits until the object, or something it depends on, changes.
+    A retry cannot help: the name waits until the object, or something it depends on, changes.
 
-    The text is the reason, for the log and for the condition Stalled; `raise TerminalError("...") from error`
+    The text is the reason, for the log and for the condition Stalled. `raise TerminalError("...") from error`
     keeps the cause.
 
     Fields: is_told = the object had that condition with that text before the reconcile, so it is not news.
@@ -65,9 +65,9 @@ class Deadline:
     """
     A point in time, and a stop that brings it forward. Threads: any.
 
-    Nothing can stop a thread from outside, so a reconcile that works in steps, or waits, asks between them.
-    Each request to the server has a limit of its own. A wait that the server asks for (Retry-After) is not
-    spent in a worker: the name goes back into the queue with that wait as its delay.
+    A thread cannot be stopped from outside, so a reconcile that works in steps, or waits, asks between them.
+    Each request to the server has its own time limit. When the server asks for a wait (Retry-After), no
+    worker sleeps for it: the name goes back into the queue with that wait as its delay.
     """
 
     __slots__ = ("_at", "_clock", "_stop")
@@ -79,7 +79,7 @@ class Deadline:
         stop: threading.Event | None = None,
         clock: Clock = REAL_CLOCK,
     ) -> None:
-        """Args: seconds from now on, None = only the stop counts; stop is that of the program."""
+        """Args: seconds from now, None = only the stop counts; stop is the program's."""
         self._clock = clock
         self._at = math.inf if seconds is None else clock.now() + seconds
         self._stop = threading.Event() if stop is None else stop
@@ -89,16 +89,16 @@ class Deadline:
         return 0.0 if self._stop.is_set() else max(0.0, self._at - self._clock.now())
 
     def passed(self) -> bool:
-        """Whether the time is up, regardless of a stop."""
+        """Return whether the time is up, regardless of a stop."""
         return self._clock.now() >= self._at
 
     def exceeded(self) -> bool:
-        """Whether to give up: the time is up, or the program stops."""
+        """Return whether to give up: the time is up, or the program stops."""
         return self._stop.is_set() or self.passed()
 
     def check(self) -> None:
         """
-        Return if time is left.
+        Return if there is time left.
 
         Raises: DeadlineExceededError, for the reconcile to be retried.
         """
@@ -107,26 +107,26 @@ class Deadline:
 
     def sleep(self, seconds: float) -> bool:
         """
-        Wait, at most until the deadline.
+        Wait, but not beyond the deadline.
 
-        Returns: False when the deadline ended the wait: exceeded() holds.
+        Returns: False if the deadline ended the wait: exceeded() holds.
         """
         self._clock.sleep(min(seconds, self.remaining()), self._stop)
         return not self.exceeded()
 
 
 MADE: Final[ContextVar[list[Result] | None]] = ContextVar("MADE", default=None)
-"""The Results that the reconcile of this thread has made; None outside of one."""
+"""The Results that this thread's reconcile has created; None outside a reconcile."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
     """
-    How a reconcile settled.
+    How a reconcile ended.
 
-    Args: requeue_after in seconds: reconcile again then, even without a change; None or 0 = only after a
-    change. priority = the one with which the name then waits for a worker, None = as this time: higher ones
-    come first, watch events and changes have 0, objects of a first list and resyncs -100.
+    Args: requeue_after in seconds: reconcile again after that, even without a change; None or 0 = only after
+    a change. priority = the name's priority in the queue, None = as this time. Higher priorities come first:
+    watch events and changes have 0, objects of a first list and resyncs have -100.
 
     Raises: ValueError; TypeError for a value that is not a number, such as a timedelta.
     """

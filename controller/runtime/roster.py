@@ -1,4 +1,4 @@
-"""What a process is set up with before it runs: its runnables, and what they need of the cluster."""
+"""What is set up in a process before it runs: its runnables, and what they need from the cluster."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _LONGEST_NAME: Final = 128
 
 class Roster:
     """
-    The runnables of one manager, complete before it runs.
+    The runnables of one manager. No runnable is added once it runs.
 
     State, under _lock: _runnables, _access, _reconciled and _written; _begun, the names that are still to be
-    added; _ran, whether the manager runs, or has run. Threads: any.
+    added; _ran, which is True once the manager runs. Threads: any.
     """
 
     def __init__(self) -> None:
@@ -43,10 +43,10 @@ class Roster:
 
     def begin(self, name: str) -> None:
         """
-        A controller with that name will be added: run refuses to work without it.
+        Announce that a controller with that name will be added. run refuses to start without it.
 
-        Raises: RuntimeError after run has begun; ValueError for a name that is taken, or none
-        that a server takes.
+        Raises: RuntimeError once run has begun; ValueError for a name that is taken, or that a server does
+        not accept.
         """
         with self._lock:
             self._accept_locked(name)
@@ -54,7 +54,7 @@ class Roster:
 
     def _accept_locked(self, name: str) -> None:
         if self._ran:
-            raise RuntimeError(f"controller {name} would never start: the manager runs already, or has ended")
+            raise RuntimeError(f"controller {name} would never start: its manager is running, or has ended")
         if not name:
             raise ValueError("a controller needs a name")
         if len(name) > _LONGEST_NAME or not name.isprintable():
@@ -69,37 +69,37 @@ class Roster:
             self._access += access
 
     def declare_reconciled(self, kind: type[Kind]) -> None:
-        """Declare that a controller reconciles a kind, which may need a CRD."""
+        """Declare that a controller reconciles a kind. The kind may need a CRD."""
         with self._lock:
             self._reconciled.append(kind)
 
     def declare_written(self, *kinds: type[Kind]) -> None:
-        """Declare the types with which a controller writes, besides its own kind."""
+        """Declare the types with which a controller writes, in addition to its own kind."""
         with self._lock:
             self._written += kinds
 
     def access(self) -> tuple[Access, ...]:
-        """The declared access of all controllers, merged."""
+        """Return the declared access of all controllers, merged."""
         with self._lock:
             return merged(self._access)
 
     def reconciled_kinds(self) -> tuple[type[Kind], ...]:
-        """The kinds that controllers reconcile, each once."""
+        """Return the kinds that controllers reconcile, each once."""
         with self._lock:
             return tuple(dict.fromkeys(self._reconciled))
 
     def written_kinds(self) -> tuple[type[Kind], ...]:
-        """The types by which controllers write, each once."""
+        """Return the types by which controllers write, each once."""
         with self._lock:
             return tuple(dict.fromkeys(self._written))
 
     def runnables(self) -> dict[str, Runnable]:
-        """All runnables by name, in the order in which they were added."""
+        """Return all runnables by name, in the order in which they were added."""
         with self._lock:
             return {runnable.name: runnable for runnable in self._runnables}
 
     def _complete(self, *, watches: bool) -> list[Runnable]:
-        """Refuse further runnables. Args: watches = there are informers to run. Returns: the runnables."""
+        """Refuse further runnables and return them. Args: watches = there are informers to run."""
         with self._lock:
             self._refuse_a_second_run()
             if self._begun:
@@ -122,7 +122,7 @@ class Roster:
         return self._reasons("ready_check")
 
     def _reasons(self, member: str) -> str | None:
-        """What the health checks of the runnables say, if they have one."""
+        """Return what the health checks of the runnables report, for those that have one."""
         with self._lock:
             checks = [getattr(runnable, member, None) for runnable in self._runnables]
         reasons = [reason for check in checks if check is not None and (reason := check())]

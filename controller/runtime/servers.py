@@ -30,11 +30,11 @@ _STARTING: Final[Mapping[str, Checks]] = {
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pages:
     """
-    Where the pages are served; an address None = not at all.
+    Where the pages are served. An address of None turns its page off.
 
-    Args: any_host answers requests for any host, as in a pod; with metrics_auth the API server decides who
-    may read the metrics, over TLS; certificate_folder has tls.crt and tls.key, "" = the program makes its own
-    pair, or without metrics_auth serves plain HTTP.
+    Args: any_host answers requests for any host, as in a pod. With metrics_auth the API server decides who
+    may read the metrics, over TLS. certificate_folder has tls.crt and tls.key; "" = the program creates its
+    own pair, or serves plain HTTP without metrics_auth.
     """
 
     metrics: BindAddress | None = None
@@ -50,22 +50,22 @@ def _not_yet(_query: Mapping[str, list[str]]) -> tuple[int, str, bytes]:
 
 class Servers:
     """
-    The metrics and health servers: bound by the constructor, serving between start and stop.
+    The metrics and health servers. The constructor binds them; they answer between start and stop.
 
-    certificates counts the reads of all certificates of the process.
+    certificates counts how often the certificates of the process were read.
 
-    State: _checks of liveness and readiness, written by main, read by the threads that answer, under _lock.
+    State: _checks of liveness and readiness, under _lock: main writes, the answering threads read them.
     """
 
     def __init__(self, pages: Pages, registry: CollectorRegistry, rest: RESTClient, clock: Clock) -> None:
         """
         Bind.
 
-        Args: rest asks the API server who may read the metrics.
-        Raises: ListenError for a port or a certificate that cannot be used.
+        Args: rest is used to ask the API server who may read the metrics.
+        Raises: ListenError if a port or a certificate cannot be used.
         """
         self._servers: list[PageServer] = []
-        # in a pod a proxy passes on its clients' Host, and no browser runs there
+        # In a pod, a proxy passes on the Host of its clients, and there are no browsers.
         self._any_host = pages.any_host
         self._lock = new_lock("Servers._lock", 95)
         self._checks = _STARTING
@@ -89,7 +89,7 @@ class Servers:
             raise
 
     def show(self, live: Checks, ready: Checks, why: Page = _not_yet) -> None:
-        """Answer by these from now on. Until then the program is alive and not ready, and knows nothing."""
+        """Use these checks from now on. Until then the program reports alive and not ready."""
         with self._lock:
             self._checks = {"live": live, "ready": ready}
             self._why = why
@@ -137,7 +137,7 @@ class Servers:
             server.start()
 
     def stop(self) -> None:
-        """End the servers, and close their sockets. Blocks: until their threads have ended."""
+        """Stop the servers and close their sockets. Blocks: until their threads have ended."""
         for server in self._servers:
             server.stop()
 

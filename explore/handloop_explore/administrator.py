@@ -45,7 +45,7 @@ class Administrator(ABC):
         return document
 
     def find(self, path: str) -> Object | None:
-        """An object, None = it does not exist."""
+        """Return an object, None = it does not exist."""
         try:
             return self.send("GET", path)
         except RefusedError:
@@ -60,7 +60,7 @@ class Administrator(ABC):
         """Have a client do something after a few seconds."""
 
     def objects(self, kind: type[Kind]) -> list[Object]:
-        """All objects of a kind, as kubectl shows them. Raises: RefusedError."""
+        """Return all objects of a kind, as kubectl shows them. Raises: RefusedError."""
         try:
             found = self.send("GET", kind.resource.path(namespace=self._namespace))["items"]
         except RefusedError as error:
@@ -69,7 +69,7 @@ class Administrator(ABC):
         return [named | obj for obj in found]
 
     def path_of(self, manifest: Mapping[str, Any], *, named: bool = True) -> str:
-        """The path of a manifest's object, or of its collection."""
+        """Return the path of a manifest's object, or of its collection."""
         key = (manifest["apiVersion"], manifest["kind"])
         if key not in self._paths:
             self._paths[key] = self._discovered(*key)
@@ -97,7 +97,7 @@ def _undefined(group: str) -> str:
 
 
 def _message(body: bytes) -> str:
-    """The message of a refusal: a Status's, or a line of text."""
+    """Return the message of a refusal: a Status's, or a line of text."""
     try:
         return str(json.loads(body)["message"])
     except ValueError:

@@ -49,11 +49,11 @@ class Branches:
 
 
 def lines_of(codes: Iterable[CodeType]) -> list[Line]:
-    """The lines of code, in order, except for those that define it."""
+    """Return the lines of code, in order, except for those that define it."""
     found = {(code, number) for code in codes for *_, number in code.co_lines()}
     return sorted({Line(code.co_filename, at) for code, at in found if at and at != code.co_firstlineno})
 
 
 def first_of_each(lines: Collection[Line], of: Collection[Line]) -> list[Line]:
-    """The first line of each branch that lines contain; of = all lines, in order."""
+    """Return the first line of each branch that lines contain; of = all lines, in order."""
     return [line for before, line in pairwise([Line("", 0), *of]) if line in lines and before not in lines]

@@ -20,7 +20,7 @@ class Chance(NamedTuple):
 
     @classmethod
     def of(cls, good: Sequence[Objects], twin: Sequence[Objects]) -> Self:
-        """The differences between the states of two undisturbed runs."""
+        """Return the differences between the states of two undisturbed runs."""
         return cls(
             frozenset(
                 (plain_name(key), *path)
@@ -32,7 +32,7 @@ class Chance(NamedTuple):
         )
 
     def paths_of(self, key: str) -> list[Path]:
-        """The leaves of an object that depend on chance."""
+        """Return the leaves of an object that depend on chance."""
         plain = plain_name(key)
         return [path[1:] for path in self.paths if path[0] == plain]
 

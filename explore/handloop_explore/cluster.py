@@ -39,7 +39,7 @@ class _Quiet:
         self._keeps_events = keeps_events
 
     def step(self, view: View, changes: Sequence[Change], now: float) -> Step:
-        """The controller's decisions."""
+        """Return the controller's decisions."""
         step = self._step(view, changes, now)
         if not step.writes or self._keeps_events():
             return step
@@ -93,7 +93,7 @@ class VirtualCluster(Administrator):
         self._keeps_events = True
 
     def transport(self, user: str = _ADMIN) -> Transport:
-        """A transport to the cluster. Args: user is `operator`, or an administrator."""
+        """Return a transport to the cluster. Args: user is `operator`, or an administrator."""
         made: Transport = self.sandbox.transport(  # type: ignore[assignment] # the same shapes
             token=user,
             closed=StreamClosed,
@@ -124,7 +124,7 @@ class VirtualCluster(Administrator):
 
     def _start(self, name: str, run: Callable[[], None]) -> None:
         thread = VirtualThread(self._threads, target=run, name=name)
-        # not the calling thread's: it would end with that thread
+        # Do not use the calling thread's: it would end with that thread.
         thread.process = self
         thread.start()
 
@@ -139,6 +139,6 @@ class VirtualCluster(Administrator):
             if self.version != version:
                 for wake in self._wakes:
                     wake()
-            # events that a client does not read remain to be sent
+            # Events that a client does not read remain to be sent.
             least = _IDLE_SECONDS if at == before else _TICK_SECONDS
             self._changed.wait(None if at is None else max(least, at - engine.now()))

@@ -14,7 +14,7 @@ _LONGEST: Final = 100
 
 
 def differences(old: object, new: object, path: str = "") -> Iterator[str]:
-    """The paths that differ, each with both values. Conditions are compared by their type."""
+    """Yield the paths that differ, each with both values. Conditions are compared by their type."""
     old, new = by_type(old), by_type(new)
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         for name in sorted(old.keys() | new.keys()):
@@ -25,7 +25,7 @@ def differences(old: object, new: object, path: str = "") -> Iterator[str]:
 
 
 def differences_of(key: str, old: object, new: object) -> Iterator[str]:
-    """The differences of an object with a key such as `Secret default/a`, without a Secret's content."""
+    """Yield the differences of an object with a key such as `Secret default/a`, without Secrets' content."""
     for words in differences(old, new):
         path = words.partition(" ")[0]
         is_shown = path.startswith("metadata.") and not path.startswith("metadata.annotations")
@@ -33,7 +33,7 @@ def differences_of(key: str, old: object, new: object) -> Iterator[str]:
 
 
 def value_at(value: Any, path: Sequence[str | int]) -> Any:
-    """The value in a document at a path, None = none."""
+    """Return the value in a document at a path, None = none."""
     for name in path:
         try:
             value = value[name]
@@ -43,7 +43,7 @@ def value_at(value: Any, path: Sequence[str | int]) -> Any:
 
 
 def are_conditions(value: object) -> bool:
-    """Whether a value is a list of conditions."""
+    """Return whether a value is a list of conditions."""
     return (
         isinstance(value, list)
         and bool(value)
@@ -52,7 +52,7 @@ def are_conditions(value: object) -> bool:
 
 
 def by_type(value: Any) -> Any:
-    """A value; for a list of conditions, a map by type."""
+    """Return a value; for a list of conditions, a map by type."""
     return {one["type"]: one for one in value} if are_conditions(value) else value
 
 

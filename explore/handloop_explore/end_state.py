@@ -20,12 +20,12 @@ _TOKENS: Final = re.compile(r"\bkube-api-access-\w{5}\b")
 """The volume of a Pod's token."""
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 _REVISION: Final = "deployment.kubernetes.io/revision"
-# a uid, seconds, bytes, a hash, or five letters after a dash
+# This matches a uid, seconds, bytes, a hash, or five letters after a dash.
 _CHANCE: Final = re.compile(
     r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{6,}|(?<=-)(?=[a-f]*\d)[0-9a-f]{6,}(?=[-.]|$)"
     r"|(?<=-)(?=[a-z]*\d)[a-z0-9]{5,10}$|(?<=-)[bcdfghjklmnpqrstvwxz2456789]{5}$"
 )
-# chosen or counted by the server; the policy depends on the first image's tag
+# The server chooses or counts these. The policy depends on the first image's tag.
 _COUNTED: Final = (
     "resourceVersion",
     "uid",
@@ -50,7 +50,7 @@ def end_state(
     ignore: Sequence[Ignored] = (),
 ) -> Mapping[str, dict[str, Any]]:
     """
-    The objects of some kinds, by `Kind namespace/name`, without what differs between good runs.
+    Return the objects of some kinds, by `Kind namespace/name`, without what differs between good runs.
 
     Args: reconciled = the kinds whose status the operator writes; that of others is left out. more =
     objects of further kinds. made_by_cluster = the uids of objects from the cluster's controllers: they are
@@ -76,12 +76,12 @@ def end_state(
 
 
 def plain_name(key: str) -> str:
-    """A key, with `*` for each part that seems to come from chance or the time."""
+    """Return a key, with `*` for each part that seems to come from chance or the time."""
     return _CHANCE.sub("*", key)
 
 
 def renamed(found: Mapping[str, dict[str, Any]], good: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """The objects of a run; those named by chance or time get the names from a good run."""
+    """Return the objects of a run; those named by chance or time get the names from a good run."""
     free = [key for key in good if key not in found and plain_name(key) != key]
     names: dict[str, str] = {}
     for key in sorted(found.keys() - good.keys()):
@@ -92,7 +92,7 @@ def renamed(found: Mapping[str, dict[str, Any]], good: Mapping[str, Any]) -> dic
             names[key.rpartition("/")[2]] = chosen.rpartition("/")[2]
     if not names:
         return dict(found)
-    # all at once: two may have changed their names
+    # Rename all at once, because two may have changed their names.
     found_names = re.compile("|".join(map(re.escape, sorted(names, reverse=True))))
     text = found_names.sub(lambda name: names[name[0]], json.dumps(found))
     called: dict[str, dict[str, Any]] = _sorted_names(json.loads(text), names.values())
@@ -123,7 +123,7 @@ def _plain(obj: dict[str, Any], uids: Mapping[str, str], *, with_status: bool) -
 
 def without_counts(value: Any, uids: Mapping[str, str] = MappingProxyType({})) -> Any:
     """
-    A document without times, and without values that the server chooses or counts.
+    Return a document without times, and without values that the server chooses or counts.
 
     Args: uids = the replacement for each uid.
     """

@@ -30,7 +30,7 @@ _REQUEST: Final = "request"
 
 def explore(workload: Workload, **options: Any) -> Exploration:
     """
-    An exploration of a workload; nothing is played before report(), check(), or the test that it decorates.
+    Return an exploration. No plan is played before report(), check(), or the test that it decorates.
 
     Args: options are those of handloop_explore.explorer.run_plans, such as plans, seed and replay.
     """
@@ -39,7 +39,7 @@ def explore(workload: Workload, **options: Any) -> Exploration:
 
 def explore_in_test(request: Any, workload: Workload, **options: Any) -> Exploration:
     """
-    An exploration in a pytest test. The options of pytest's command line override `options`.
+    Return an exploration in a pytest test. The options of pytest's command line override `options`.
 
     Args: request is pytest's fixture of that name.
     """
@@ -101,13 +101,13 @@ class Exploration:
             options = {**self._options, "invariants": invariants}
             explore_in_test(fixtures[_REQUEST], self._workload, **options).check()
 
-        # pytest reads from a test's signature which fixtures it needs
+        # pytest reads from a test's signature which fixtures it needs.
         explored.__signature__ = _in_pytest(signature)  # type: ignore[attr-defined]
         return explored
 
 
 def _in_pytest(signature: inspect.Signature) -> inspect.Signature:
-    """The signature of a test without the cluster, and with pytest's request."""
+    """Return the signature of a test without the cluster, and with pytest's request."""
     fixtures = [one for name, one in signature.parameters.items() if name not in (_CLUSTER, _REQUEST)]
     request = inspect.Parameter(_REQUEST, inspect.Parameter.KEYWORD_ONLY)
     return signature.replace(parameters=[*fixtures, request])

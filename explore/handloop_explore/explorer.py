@@ -116,7 +116,7 @@ def run_plans(
 
 def _undisturbed(workload: Workload, invariants: Sequence[Invariant], seconds: float) -> Played:
     """
-    The undisturbed run, with its random parts: where its twin differs.
+    Return the undisturbed run, with its random parts: where its twin differs.
 
     With forks, one plays the twin first: a controller may neither rest nor yield. The run in this
     process fills caches, which every trunk and its children inherit.
@@ -207,7 +207,7 @@ def _unseen(workload: Workload, undisturbed: Played) -> list[str]:
 
 
 def _processors() -> int:
-    """How many processors this process may use."""
+    """Return how many processors this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

@@ -52,7 +52,7 @@ class Lost(NamedTuple):
 
 
 def can_fork() -> bool:
-    """Whether this system can fork."""
+    """Return whether this system can fork."""
     return hasattr(os, "fork")
 
 
@@ -107,7 +107,7 @@ def played_by_forks(
     plan_seconds: float = PLAN_SECONDS,
 ) -> Iterator[tuple[int, Any]]:
     """
-    The result of `judge` for each plan, with the plan's index, in the order in which they end.
+    Yield the result of `judge` for each plan, with the plan's index, in the order in which they end.
 
     Args: processes = how many children play at once. until = when to end at the latest, in time.monotonic().
     plan_seconds = how long a plan may take. judge runs in the child; its result must be picklable, and
@@ -225,7 +225,7 @@ class _Trunk:
                     message = reader.recv_bytes()
                 except (EOFError, OSError):
                     message = b""
-                # Before the wait: _end() then never kills a process that has already ended.
+                # Do this before the wait, so that _end() never kills a process that has already ended.
                 del self._children[reader]
                 _, status = os.waitpid(pid, 0)
                 reader.close()
@@ -280,7 +280,7 @@ def _fork(started: Callable[[int], object]) -> int:
     pid = -1
     try:
         with warnings.catch_warnings():
-            # a warning about other threads: a child uses none of their locks
+            # It would warn about other threads, but a child uses none of their locks.
             warnings.simplefilter("ignore", DeprecationWarning)
             pid = os.fork()
         if pid:

@@ -65,13 +65,13 @@ class _Author:
         self._cluster = cluster
         self._random = random
         self._leave = {*_NOT_EDITED, *leave}
-        # the whole spec at once would also change fields of `leave`
+        # The whole spec at once would also change fields of `leave`.
         self._deeper = 1.0 if leave else _DEEPER
         self._document = sample
         self._before: list[dict[str, Any]] = []
 
     def steps(self, changes: int) -> list[Step]:
-        """All steps."""
+        """Return all steps."""
         sample = self._document
         self._cluster.send("POST", self._cluster.path_of(sample, named=False), sample)
         self._changed(self._edited)
@@ -90,7 +90,7 @@ class _Author:
         return self._changed(self._edited)
 
     def _changed(self, wanted: Callable[[], dict[str, Any]]) -> list[Step]:
-        """A change that the server accepts, [] = none is found."""
+        """Return a change that the server accepts, [] = none is found."""
         for _ in range(_TRIES):
             document = wanted()
             patch = merge_patch(self._document, document)
@@ -113,7 +113,7 @@ class _Author:
         return kept | self._with_one_other(self._schema, self._document)
 
     def _with_one_other(self, schema: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
-        """The fields, with one of them, or one inside it, changed or removed."""
+        """Return the fields, with one of them, or one inside it, changed or removed."""
         properties = {name: one for name, one in schema["properties"].items() if name not in self._leave}
         name = self._random.choice(sorted(properties))
         inner, required = properties[name], schema.get("required", ())
@@ -128,7 +128,7 @@ class _Author:
 
 
 def merge_patch(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
-    """The JSON merge patch that turns old into new."""
+    """Return the JSON merge patch that turns old into new."""
     patch: dict[str, Any] = dict.fromkeys(old.keys() - new.keys())
     for name, value in new.items():
         if isinstance(value, dict) and isinstance(old.get(name), dict):

@@ -36,7 +36,7 @@ text.bad { fill: var(--bad); font-weight: 600; }
 
 def html_report(report: Report, title: str, command: str, page: str = "") -> str:
     """
-    The page.
+    Return the page.
 
     Args: title = what was explored; command = the command line to which `--replay PLAN` is added; page = the
     address of the live page with the runs, "" = none.
@@ -88,7 +88,7 @@ def _undisturbed(shown: Window) -> str:
 
 
 def _differences(shown: Window, undisturbed: Played, failure: Failure, command: str) -> str:
-    """The part of the page that compares two runs."""
+    """Return the part of the page that compares two runs."""
     parting = (
         f"<p>{escape(failure.parting[:1].upper() + failure.parting[1:])}.</p>" if failure.parting else ""
     )

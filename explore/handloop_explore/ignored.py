@@ -23,14 +23,14 @@ class Ignored(NamedTuple):
         return cls(kind.partition(".")[0].lower(), path)
 
     def fits(self, kind: str) -> bool:
-        """Whether it applies to a kind, given by name or plural."""
+        """Return whether the entry applies to a kind, given by name or plural."""
         kind = kind.lower()
         return any(
             fnmatchcase(name, self.kind) for name in (kind, f"{kind}s", f"{kind}es", f"{kind[:-1]}ies")
         )
 
     def without(self, value: Any, path: str = "") -> Any:
-        """A document without the fields."""
+        """Return a document without the fields."""
         value = by_type(value)
         if not isinstance(value, dict):
             return value

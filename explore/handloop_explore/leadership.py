@@ -1,4 +1,4 @@
-"""Which process of the operator holds which Lease, as the server has it, and what it may write."""
+"""Tracks which process of the operator holds which Lease, as the server has it, and what it may write."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Leadership:
         self._renewed_at: dict[tuple[str, int], float] = {}
 
     def is_held_by(self, process: int, lease: str) -> bool:
-        """Whether a process took a Lease last."""
+        """Return whether a process took a Lease last."""
         return self._holders.get(lease) == process
 
     def renewed(self, lease: str, process: int, at: float, *, holds: bool) -> None:
@@ -58,7 +58,7 @@ class Leadership:
         self._holders[lease] = holder
 
     def objection(self, process: int, path: str) -> str:
-        """Why a process must not write at a path, "" = it holds the Lease for that."""
+        """Return why a process must not write at a path, "" = it holds the Lease for that."""
         lease = self._lease_for(path)
         if not lease:
             return ""
@@ -71,7 +71,7 @@ class Leadership:
         return f"its Lease was renewed {age:.1f} s ago" if age > limit else ""
 
     def _lease_for(self, path: str) -> str:
-        """The name of the Lease that a write needs, "" = the path does not show it."""
+        """Return the name of the Lease that a write needs, "" = the path does not show it."""
         if self.shards is None:
             return TERMS.name
         namespace, _, _ = place_of(path)

@@ -31,7 +31,7 @@ def write_live_page(folder: Path, workload: Workload, report: Report, title: str
 
 
 def is_free_for_page(folder: Path) -> bool:
-    """Whether a folder is empty, or holds only such a page."""
+    """Return whether a folder is empty, or holds only such a page."""
     return not folder.exists() or all(is_page(file) for file in folder.iterdir())
 
 
@@ -41,7 +41,7 @@ def remove_page(folder: Path) -> None:
 
 
 def links(number: int, failure: Failure) -> dict[str, str]:
-    """The page's links to a failure, numbered from 1, by their text: places within INDEX."""
+    """Return the page's links to a failure, numbered from 1, by their text: places within INDEX."""
     if not str(failure.plan):
         return {"the run": "#run=undisturbed"}
     parts = {"where it parts from the undisturbed run": f"#run=plan-{number}&at=parts"}
@@ -74,5 +74,5 @@ def _runs(workload: Workload, plan: Plan, head: dict[str, str], marks: dict[str,
 
 
 def _strike(failure: Failure) -> int:
-    """The story's line in which the plan strikes first: before it, both runs have the same lines."""
+    """Return the story's line in which the plan strikes first: before it, both runs have the same lines."""
     return next((nth for nth, told in enumerate(failure.played.story) if told.who == "plan"), 0)

@@ -88,7 +88,7 @@ class Memory:
 
 
 def _parts(value: Any) -> Iterator[_Part]:
-    """The parts of a value that may change, and its contents."""
+    """Yield the parts of a value that may change, and its contents."""
     if isinstance(value, FunctionType):
         defaults = [*(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values()]
         yield _Part(value, [*(value.__closure__ or ()), *defaults])
@@ -115,7 +115,7 @@ def _parts(value: Any) -> Iterator[_Part]:
 
 
 def _mentioned(function: FunctionType) -> Iterator[_Part]:
-    """The names that a function mentions, of its own module and of others."""
+    """Yield the names that a function mentions, of its own module and of others."""
     names = {name for code in _codes(function.__code__) for name in code.co_names}
     for name in names & function.__globals__.keys():
         value = function.__globals__[name]
@@ -127,7 +127,7 @@ def _mentioned(function: FunctionType) -> Iterator[_Part]:
 
 
 def _bound(holder: Any, name: str) -> Iterator[_Part]:
-    """The value of a name in a module or a class, or of a cell."""
+    """Yield the value of a name in a module or a class, or of a cell."""
 
     def put(convert: Convert) -> None:
         if isinstance(value, _CODE):
@@ -148,7 +148,7 @@ def _bound(holder: Any, name: str) -> Iterator[_Part]:
 
 
 def _members(holder: Any, of: Any) -> _Part:
-    """A container. Args: of = the object that has it."""
+    """Return a container. Args: of = the object that has it."""
     members = copy.copy(holder)
 
     def put(convert: Convert) -> None:

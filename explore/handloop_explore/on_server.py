@@ -119,7 +119,7 @@ def run_on_server(
 
 
 def sample(writes: int, plans: int, seed: int) -> list[Plan]:
-    """The plans of a workload with this many writes: the same for a seed."""
+    """Return the plans of a workload with this many writes: the same for a seed."""
     singles = [Plan((Strike(number, what),)) for number in range(1, writes + 1) for what in WHATS]
     return sorted(Random(seed).sample(singles, min(plans, len(singles))), key=singles.index)
 
@@ -161,7 +161,7 @@ class _ServerCluster(Administrator):
         }
 
     def paths(self, kinds: Collection[Any]) -> list[str]:
-        """The paths of all objects of some kinds."""
+        """Return the paths of all objects of some kinds."""
         names = [(kind, obj["metadata"]["name"]) for kind in kinds for obj in self.objects(kind)]
         return [
             kind.resource.path(namespace=self.namespace, name=name)

@@ -97,7 +97,7 @@ def makes_no_storm(undisturbed: Played, played: Played) -> Iterator[str]:
 def ends_as_undisturbed(undisturbed: Played, played: Played) -> Iterator[str]:
     """A fault delays, but does not change the end, except for what a rival has deleted or taken over."""
     takes_name = any(rival.what == "rival-takes-name" for rival in played.rivals)
-    # what the server calls invalid need not be retried
+    # A write that the server calls invalid need not be retried.
     if takes_name or _undisturbed_is_judged(played.plan) or any(one.struck == "422" for one in played.writes):
         return
     for number, (good, state) in enumerate(zip(undisturbed.states, played.states, strict=True), 1):
@@ -116,7 +116,7 @@ def ends_as_undisturbed(undisturbed: Played, played: Played) -> Iterator[str]:
                 found = renamed(state.objects, expected)
                 _take_away(expected, rival.target)
                 if any(_plural(f"{kind} ") in rival.target for kind in played.reconciled):
-                    # a finalizer may delete what its object does not own
+                    # A finalizer may delete objects that its object does not own.
                     expected = {key: obj for key, obj in expected.items() if key in found}
         yield from _compared(undisturbed.chance, expected, state.objects, _when(number, played))
 
@@ -161,7 +161,7 @@ def ends_by_what_users_want(undisturbed: Played, played: Played) -> Iterator[str
 
 
 def ends_as(reference: Played, played: Played, undisturbed: Played) -> bool:
-    """Whether a run differs from the undisturbed one, and a reference differs in each of the same places."""
+    """Return whether a run differs from the undisturbed one, and a reference does in each of those places."""
     chance, differs = undisturbed.chance, False
     for usual, other, state in zip(undisturbed.states, reference.states, played.states, strict=True):
         if other.is_down or state.is_down:
@@ -177,7 +177,7 @@ def ends_as(reference: Played, played: Played, undisturbed: Played) -> bool:
 
 
 def _undisturbed_is_judged(plan: Plan) -> bool:
-    """Whether a plan only restarts the operator, or starts it later."""
+    """Return whether a plan only restarts the operator, or starts it later."""
     return bool(plan.strikes) and all(one.what == LATE or one.where == "q" for one in plan.strikes)
 
 
@@ -186,7 +186,7 @@ def _when(number: int, played: Played) -> str:
 
 
 def _is_lost(rival: Rival, left: Object | None, state: State, expected: Mapping[str, Any]) -> bool:
-    """Whether what a rival deleted at rest stays deleted, also under another generated name."""
+    """Return whether what a rival deleted at rest stays deleted, also under another generated name."""
     if not rival.rested_at or left is not None:
         return False
     name = plain_name(key_of(rival.made or {}))
@@ -194,7 +194,7 @@ def _is_lost(rival: Rival, left: Object | None, state: State, expected: Mapping[
 
 
 def _is_heard(rival: Rival, state: State) -> bool:
-    """Whether the owner was reconciled after a rival's act at rest."""
+    """Return whether the owner was reconciled after a rival's act at rest."""
     made = (rival.made or {})["metadata"]
     names = [one["name"] for one in made["ownerReferences"]]
     names += [f"{made.get('namespace')}/{name}" for name in names]
@@ -202,7 +202,7 @@ def _is_heard(rival: Rival, state: State) -> bool:
 
 
 def _is_told(rival: Rival, state: State, played: Played) -> bool:
-    """Whether the owner's status has changed since a rival's act at rest: it may report the loss."""
+    """Return whether the owner's status has changed since a rival's act at rest: it may report the loss."""
     owners = {one["uid"] for one in (rival.made or {})["metadata"]["ownerReferences"]}
     since = (act for act in played.acts if rival.rested_at <= act.at <= state.at and act.who == OPERATOR)
     return any(act.uid in owners and act.changes("status") for act in since)
@@ -234,7 +234,7 @@ def leaves_foreign_objects_alone(_: Played, played: Played) -> Iterator[str]:
         if rival.made["metadata"].get("uid") in given_up:
             continue
         if left is None:
-            # deleted with its namespace or by a client; not by the operator, nor with an owner that it set
+            # It was deleted with its namespace or by a client, not by the operator or with an owner it set.
             ends = [act for act in played.acts if act.uid == rival.made["metadata"].get("uid") and act.ends]
             if not ends or ends[0].who == OPERATOR or ends[0].owners:
                 yield f"the foreign object {rival.target} was deleted"

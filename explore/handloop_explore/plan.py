@@ -122,7 +122,7 @@ class Plan(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> Plan:
-        """The plan of a line that replays it. Raises: ValueError."""
+        """Return the plan of a line that replays it. Raises: ValueError."""
         strikes, _, order = text.partition("/")
         found = [_parsed(one) for one in strikes.split(",") if one]
         if None in found or not (order or "0").isdecimal():
@@ -135,7 +135,7 @@ class Plan(NamedTuple):
         return f"{strikes}/{self.order}" if self.order else strikes
 
     def at(self, number: int, where: Where = "") -> str:
-        """The strike at a request, "" = none."""
+        """Return the strike at a request, "" = none."""
         found = (one.what for one in self.strikes if (one.number, one.where) == (number, where))
         return next(found, "")
 

@@ -101,14 +101,14 @@ class Places(NamedTuple):
 
     @classmethod
     def of(cls, undisturbed: Played, workload: Workload) -> Places:
-        """The places of a run."""
+        """Return the places of a run."""
         steps = [told for told in undisturbed.story if told.who == "user"]
         last_step = steps[-1].at if steps else 0.0
         found = [
             Place("", write.number, _sort(write), _whats(write, workload, last_step))
             for write in undisturbed.writes
         ]
-        # a read of one object never returns an old version
+        # A read of one object never returns an old version.
         one = [what for what in KINDS["r"] if what != "rewound"]
         found += [
             Place("r", number, "get", one)
@@ -139,19 +139,19 @@ class Places(NamedTuple):
         return cls(found, workload.replicas)
 
     def anew(self) -> Iterator[Plan]:
-        """The plans in which an operator restarts: at each place at rest, or after what users did."""
+        """Yield the plans in which an operator restarts: at each place at rest, or after what users did."""
         rests = [one for one in self.places if one.where == "q"]
         yield Plan(tuple(Strike(one.number, "crash", "q") for one in rests))
         yield from (Plan((Strike(one.number, LATE, "q"),)) for one in rests if LATE in one.whats)
 
     def count(self, where: Where) -> int:
-        """The number of places of a sort."""
+        """Return the number of places of a sort."""
         return sum(one.where == where for one in self.places)
 
 
 def single_plans(places: Places) -> Iterator[Plan]:
     """
-    Each strike at each place, alone.
+    Yield each strike at each place, alone.
 
     If another client has changed a child at rest, the operator's write in response is struck, too.
     """
@@ -164,7 +164,7 @@ def single_plans(places: Places) -> Iterator[Plan]:
         alike = repeated[place.where, place.sort]
         repeated[place.where, place.sort] += 1
         for nth, what in enumerate(place.whats):
-            # the place where a process ends always counts: another line of its code may follow
+            # The place where a process ends always counts, because another line of its code may follow.
             later = alike if what == "crash-after" else _ALIKE * alike
             rank = ranks.get(f"{place.where}:{what}", last + nth) + later
             if what == "crash-sent" and not place.sort.endswith(_MAKES):
@@ -178,7 +178,7 @@ def single_plans(places: Places) -> Iterator[Plan]:
 
 
 def all_plans(places: Places, seed: int) -> Iterator[Plan]:
-    """The plans of a workload, without end; the same for the same seed."""
+    """Yield the plans of a workload, without end; the same for the same seed."""
     yield from single_plans(places)
     random = Random(seed)
     while True:
@@ -188,14 +188,14 @@ def all_plans(places: Places, seed: int) -> Iterator[Plan]:
 
 
 def _sort(write: Write) -> str:
-    """The sort of a write, without the object's name."""
+    """Return the sort of a write, without the object's name."""
     plural = re.sub(r"^.*/", "", place_of(write.path)[1])
     part = write.path.rpartition("/")[2] if write.path.endswith(("/status", "/scale")) else ""
     return f"{write.method} {plural} {part}{_MAKES if write.status == _CREATED else ''}"
 
 
 def _whats(write: Write, workload: Workload, last_step: float) -> list[str]:
-    """The strikes that make sense at a write: no rival edits a missing object, or takes an existing name."""
+    """Yield the strikes that make sense at a write: a rival cannot edit a missing object, for example."""
     whats = KINDS[""] if workload.replicas > 1 else [one for one in KINDS[""] if one not in (*LEASES, *SLOW)]
     left_out: set[str] = set()
     if write.status == _CREATED:
@@ -210,7 +210,7 @@ def _whats(write: Write, workload: Workload, last_step: float) -> list[str]:
 
 
 def _chosen(places: Places, random: Random) -> Strike:
-    """A random strike, mostly at a write; another strike may have caused the reads."""
+    """Return a random strike, mostly at a write; another strike may have caused the reads."""
     weights: dict[Where, int] = {"": 6, "r": 1, "w": 1, "s": 1, "l": 3, "q": 1, "c": 1, "p": 1}
     sorts = [where for where in weights if places.count(where) or where in ("", "r", "w", "s")]
     where = random.choices(sorts, [weights[one] for one in sorts])[0]

@@ -100,7 +100,7 @@ def play(
 
 
 def _functions_of_others(workload: Workload, invariants: Sequence[Invariant]) -> Iterable[object]:
-    """The functions of users and invariants: the objects that they use are not only the operator's."""
+    """Return the functions of users and invariants: the objects that they use are not only the operator's."""
     expected = [one for step in workload.steps for one in step.expect]
     return [*(step.do for step in workload.steps), *(one.holds for one in (*expected, *invariants))]
 
@@ -145,7 +145,7 @@ class _Run:
         self._workload = workload
         (setup,) = DrySetUp((workload.set_up,), None).setups()
         self.reconciled = set(setup.kinds)
-        # the operator also works for other programs' kinds; their status is not only its own
+        # The operator also works for other programs' kinds, whose status is not only its own.
         self._own_kinds = frozenset(kind.resource.kind for kind in (*setup.kinds, *setup.foreign))
         memory.restore(threads.virtual())
         self.cluster = VirtualCluster(threads, (), workload.defined(setup.kinds), conversions_of(setup.kinds))
@@ -237,7 +237,7 @@ class _Run:
         if line["event"] in _RECONCILES:
             self.journal.reconciles(str(line.get("object") or line.get("objectName")))
         error = raised(line.get("exc_info"))
-        # a thread that a crash ends may log that
+        # A thread that a crash ends may log that.
         is_killed = self.threads.current_thread().killed
         if error is not None and not is_killed:
             self._bugs[f"{line['event']}: {shown(error, repr)}"] = None
@@ -257,7 +257,7 @@ class _Run:
         before = len(self.journal.writes)
         self.threads.run_for(seconds)
         calm_from = self._calm_from()
-        # retrying a name that another has taken is right, if ever more rarely
+        # It is right to retry a name that another client has taken, if ever more rarely.
         taken = any(rival.what == "rival-takes-name" for rival in self.journal.rivals)
         late = sum(
             write.at > calm_from and not (taken and write.status == _CONFLICT)
@@ -266,7 +266,7 @@ class _Run:
         self._busy = max(self._busy, late)
 
     def _calm_from(self) -> float:
-        """The time after which no strike so far has an effect."""
+        """Return the time after which no strike so far has an effect."""
         struck_at = (told.at for told in self.journal.story if told.who == "plan")
         return max(struck_at, default=-math.inf) + _FELT_SECONDS
 
@@ -279,7 +279,7 @@ class _Run:
             self.threads.run_for(self._workload.settle_seconds)
         else:
             self._rest()
-        # a watch that was blind until now causes such a late write: the process may have ended only then
+        # A watch that was blind until now causes such a late write. The process may have ended only then.
         if self._is_down():
             self._states.append(State({}, [], is_down=True, reconciled_at={}))
             return
@@ -327,7 +327,7 @@ class _Run:
         return struck
 
     def _children(self) -> list[Object]:
-        """The children of objects of the operator's kinds, without those that are being deleted."""
+        """Return the children of objects of the operator's kinds, without those that are being deleted."""
         record = self.cluster.record
         return sorted(
             (
@@ -355,7 +355,7 @@ class _Run:
         try:
             do(self.cluster)
         except RefusedError as error:
-            # after a rival's act, or before the operator has made it, there may be nothing to change
+            # After a rival's act, or before the operator has made it, there may be nothing to change.
             if not self.plan.strikes:
                 raise
             self.journal.tell("server", f"the server refuses: {error}")

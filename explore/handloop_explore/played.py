@@ -203,7 +203,7 @@ class Journal:
         self.reconciled_at[name] = self.threads.now
 
     def where(self, frame: FrameType | None) -> str:
-        """How far the run is, what it reconciles most often, and the current line of the author's code."""
+        """Say how far the run is, what it reconciles most, and the current line of the author's code."""
         words = [f"the run is at {self.threads.now:.2f} s"]
         for name, times in self._reconciled.most_common(1):
             words.append(f"has reconciled {name} {times} time{'s' * (times > 1)}")
@@ -233,5 +233,5 @@ class Journal:
                 break
 
     def all_writes(self) -> list[Write]:
-        """The writes so far, each with its arrival."""
+        """Return the writes so far, each with its arrival."""
         return [write._replace(arrival=self._arrivals.get(write.number)) for write in self.writes]

@@ -60,7 +60,7 @@ class Plays:
 
     def shrunk(self, failure: Failure) -> Failure:
         """
-        A failure with as few strikes as possible, and the plain order of threads if that suffices.
+        Return a failure with as few strikes as possible, and the plain order of threads if that suffices.
 
         Ctrl-C ends it early.
         """
@@ -100,7 +100,7 @@ class Plays:
 
 
 def _without_one(plan: Plan) -> list[Plan]:
-    """The plans with one strike less, but none without strikes: the undisturbed run is known."""
+    """Return the plans with one strike less, but none without strikes: the undisturbed run is known."""
     if len(plan.strikes) <= 1:
         return []
     return [

@@ -136,7 +136,7 @@ class Process:
         thread.on_wait = self._waits
 
     def _shared(self, client: Client) -> dict[str, Any]:
-        """The arguments for a manager that shares work by slots; {} for any other."""
+        """Return the arguments for a manager that shares work by slots; {} for any other."""
         if self.leadership is None or self.leadership.shards is None:
             return {}
         transport: Any = LeaseTransport(self.cluster.transport(), self, self.leadership)
@@ -171,7 +171,7 @@ class Process:
         )
 
     def _seen(self, path: str) -> int:
-        """The version at which the caches hold the object of a path, 0 = they do not hold it."""
+        """Return the version at which the caches hold the object of a path, 0 = they do not hold it."""
         namespace, collection, name = place_of(path)
         key = f"{namespace}/{name}" if namespace else name
         for informer in self.manager.informers() if self.manager else ():

@@ -183,7 +183,7 @@ def _check_targets(given: argparse.Namespace) -> None:
 
 
 def _command(given: argparse.Namespace) -> str:
-    """The command line to which a plan is added."""
+    """Return the command line to which a plan is added."""
     files = [word for file in given.apply for word in ("--apply", file)]
     chance = ["--generate", given.generate, "--seed", str(given.seed)] if given.generate else []
     replicas = ["--replicas", str(given.replicas)] if given.replicas else []
@@ -277,7 +277,7 @@ def _parser() -> _Parser:
 
 
 def _workload(given: argparse.Namespace) -> Workload:
-    """The workload that the command line describes. Raises: UsageError."""
+    """Return the workload that the command line describes. Raises: UsageError."""
     what, files = given.what, given.apply
     found = _named(what)
     if isinstance(found, Workload):
@@ -302,7 +302,7 @@ def _workload(given: argparse.Namespace) -> Workload:
 def _generated(
     set_up: Callable[[Any], object], manifests: Sequence[dict[str, Any]], given: argparse.Namespace
 ) -> list[Step]:
-    """The steps that create objects, with those of --generate also changes. Raises: UsageError."""
+    """Return the steps that create objects, with those of --generate also changes. Raises: UsageError."""
     (setup,) = DrySetUp((set_up,), None).setups()
     kinds = {kind.resource.kind: kind for kind in setup.kinds}
     kind = kinds.get(given.generate)

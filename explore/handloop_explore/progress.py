@@ -1,4 +1,4 @@
-"""Shows the progress of an exploration: one line on a terminal, elsewhere a line now and then."""
+"""Shows the progress of an exploration: one line on a terminal, elsewhere a line from time to time."""
 
 from __future__ import annotations
 

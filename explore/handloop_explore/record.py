@@ -62,7 +62,7 @@ class Act(NamedTuple):
         return self.new is None or "deletionTimestamp" in self.new["metadata"]
 
     def changes(self, part: str) -> bool:
-        """Whether a part such as `status` has changed."""
+        """Return whether a part such as `status` has changed."""
         return bool(self.old and self.new) and (self.old or {}).get(part) != (self.new or {}).get(part)
 
 
@@ -94,7 +94,7 @@ class Record:
                 self._acts.append(self._act(self._who(user), change))
 
     def acts(self) -> list[Act]:
-        """The changes of objects that a client has written, and of their owners."""
+        """Return the changes of objects that a client has written, and of their owners."""
         acts = self._acts
         owners = {act.uid: act.owners for act in acts}
         kept: set[str] = set()
@@ -105,24 +105,24 @@ class Record:
         return [act for act in acts if act.uid in kept]
 
     def made_by_operator(self) -> list[Object]:
-        """The existing objects that the operator has made: others may have recreated them."""
+        """Return the existing objects that the operator has made: others may have recreated them."""
         ours = {act.key for act in self._acts if act.who == OPERATOR and act.old is None}
         return [obj for obj in self._last.values() if key_of(obj) in ours]
 
     def is_ending(self, uid: str) -> bool:
-        """Whether an object is being deleted, or gone."""
+        """Return whether an object is being deleted, or gone."""
         return "deletionTimestamp" in self._last.get(uid, {"metadata": ("deletionTimestamp",)})["metadata"]
 
     def gone(self) -> dict[str, str]:
-        """The keys of objects that no longer exist, by uid."""
+        """Return the keys of objects that no longer exist, by uid."""
         return {act.uid: act.key for act in self._acts if act.uid not in self._last}
 
     def made_by_cluster(self) -> set[str]:
-        """The uids of objects that the cluster's own controllers have made."""
+        """Return the uids of objects that the cluster's own controllers have made."""
         return {act.uid for act in self._acts if act.who not in CLIENTS and act.old is None}
 
     def last_by_operator(self, since: int) -> int:
-        """The version of the operator's last change after a version, 0 = none."""
+        """Return the version of the operator's last change after a version, 0 = none."""
         for act in reversed(self._acts):
             if act.version <= since:
                 break
@@ -143,7 +143,7 @@ class Record:
     def _who(self, user: str) -> str:
         if user != _ADMIN:
             return user
-        # the steps of a workload are done by the main thread
+        # The main thread does the steps of a workload.
         return USER if self._threads.current_thread().name == "MainThread" else RIVAL
 
 
@@ -186,7 +186,7 @@ def key_of(obj: Object) -> str:
 
 
 def chain(uid: str, controllers: dict[str, str]) -> Iterator[str]:
-    """The controller of an object, its controller, and so on. Args: controllers = uid -> its controller's."""
+    """Yield an object's controller, its controller, and so on. Args: controllers = uid -> controller's."""
     found: set[str] = set()
     while (uid := controllers.get(uid, "")) and uid not in found:
         found.add(uid)
@@ -194,13 +194,13 @@ def chain(uid: str, controllers: dict[str, str]) -> Iterator[str]:
 
 
 def controller_of(obj: Object) -> str:
-    """The uid of an object's controller, "" = none."""
+    """Return the uid of an object's controller, "" = none."""
     references = obj["metadata"].get("ownerReferences") or ()
     return next((one["uid"] for one in references if one.get("controller")), "")
 
 
 def owners_of(obj: Object, kinds: Collection[str]) -> list[Object]:
-    """The references of an object to owners of some kinds."""
+    """Return the references of an object to owners of some kinds."""
     return [one for one in obj["metadata"].get("ownerReferences") or () if one["kind"] in kinds]
 
 

@@ -37,12 +37,12 @@ class Failure:
 
     @classmethod
     def of(cls, undisturbed: Played, played: Played, verdicts: Sequence[str]) -> Self:
-        """The failure of a run, with its story."""
+        """Return the failure of a run, with its story."""
         return cls(played, verdicts, story=lines(undisturbed, played), parting=parting(undisturbed, played))
 
     def weighed(self, reference: Played, undisturbed: Played) -> Self:
         """
-        The failure, with a doubt about the undisturbed run if a reference differs from it in the same place.
+        Return the failure, with a doubt about the undisturbed run if a reference differs in the same place.
 
         Args: reference = a run in which the operator starts after the users, or restarts at rest.
         """
@@ -76,7 +76,7 @@ class Failure:
 
     def text(self, command: str = "", option: str = "--replay") -> str:
         """
-        The failure as text for people.
+        Return the failure as text for people.
 
         Args: command = the command line that replays it, with option and plan; "" = not shown.
         """
@@ -91,7 +91,7 @@ class Failure:
 
 
 class UndisturbedError(AssertionError):
-    """The run without a plan fails, so no baseline exists. Fields: report, with only that failure."""
+    """The run without a plan fails, so there is no baseline. Fields: report, with only that failure."""
 
     def __init__(self, report: Report) -> None:
         self.report = report
@@ -129,7 +129,7 @@ class Report:
 
     @classmethod
     def of_undisturbed(cls, undisturbed: Played, verdicts: Sequence[str]) -> Self:
-        """The failure of the run without a plan."""
+        """Return the failure of the run without a plan."""
         return cls(undisturbed, failed=1, failures=[Failure.of(undisturbed, undisturbed, verdicts)])
 
     def count(self, plan: Plan) -> None:
@@ -190,7 +190,7 @@ class Report:
         return found + [f"not seen: {'; '.join(self.unseen)}"] * bool(self.unseen)
 
     def document(self) -> dict[str, Any]:
-        """The report as JSON for programs."""
+        """Return the report as JSON for programs."""
         failures = [
             {
                 "plan": str(one.plan),

@@ -89,7 +89,7 @@ class Rivals:
 
         def make() -> bool:
             nonlocal last
-            # the new object keeps changes that users make before the deletion: that must not undo them
+            # The new object keeps changes that users make before the deletion, which must not undo them.
             if (now := self._cluster.find(target)) is not None:
                 last = now
                 return False
@@ -98,7 +98,7 @@ class Rivals:
             return True
 
         self._delete(target, found)
-        # an object with a finalizer is deleted once its owner has cleaned up
+        # An object with a finalizer is deleted once its owner has cleaned up.
         if not make():
             self._cluster.repeat("rival", make)
         return True
@@ -162,7 +162,7 @@ class Rivals:
 
 
 def _leaves(value: Any, path: Path = ()) -> Iterator[Path]:
-    """The paths of the strings and numbers in an object, except for those that identify it."""
+    """Yield the paths of the strings and numbers in an object, except for those that identify it."""
     inner = (
         value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
     )
@@ -174,7 +174,7 @@ def _leaves(value: Any, path: Path = ()) -> Iterator[Path]:
 
 
 def _set_leaves(obj: Object) -> Iterator[Path]:
-    """The leaves that a client has set, by their names, and that are not keys of lists."""
+    """Return the leaves that a client has set, by their names, and that are not keys of lists."""
     entries = obj["metadata"].get("managedFields", ())
     text = json.dumps([one for one in entries if not one["manager"].startswith("kube-")])
     keys = set(re.findall(r'\\"(\w+)\\":', text))

@@ -22,7 +22,7 @@ _VERBS: Final = {"POST": "create", "DELETE": "delete"}
 
 
 def in_words(story: Sequence[Told], writes: Sequence[Write], acts: Sequence[Act]) -> list[Told]:
-    """A story whose writes are told in words, line by line."""
+    """Return a story whose writes are told in words, line by line."""
     found = {act.version: act for act in acts}
     return [
         told._replace(words=told.words.partition("write ")[0] + _write(writes[told.write - 1], found, acts))
@@ -34,7 +34,7 @@ def in_words(story: Sequence[Told], writes: Sequence[Write], acts: Sequence[Act]
 
 def lines(undisturbed: Played, played: Played) -> list[str]:
     """
-    The story of a run for people, of about 40 lines.
+    Return the story of a run for people, of about 40 lines.
 
     It includes what rivals do, and what the cluster itself deletes. Where a run equals the undisturbed
     one, only the lines near a difference are shown.
@@ -60,7 +60,7 @@ def lines(undisturbed: Played, played: Played) -> list[str]:
 
 
 def with_others(played: Played) -> Iterator[Told]:
-    """The story, with rivals' changes and the cluster's own deletions at their places."""
+    """Yield the story, with rivals' changes and the cluster's own deletions at their places."""
     others = [act for act in played.acts if act.who == RIVAL or (act.who not in CLIENTS and act.new is None)]
     answered = {told.write for told in played.story if told.who != "plan"}
     found = {act.version: act for act in played.acts}
@@ -79,7 +79,7 @@ def with_others(played: Played) -> Iterator[Told]:
 
 
 def parting(undisturbed: Played, played: Played) -> str:
-    """The first write in which a run differs from the undisturbed one, in a sentence; "" = none."""
+    """Return the first write in which a run differs from the undisturbed one, in a sentence; "" = none."""
     usual, here = parts_at(undisturbed, played)
     if not (usual or here):
         return ""
@@ -89,8 +89,8 @@ def parting(undisturbed: Played, played: Played) -> str:
 
 
 def parts_at(undisturbed: Played, played: Played) -> tuple[int, int]:
-    """The numbers of the first writes that differ, in each run; 0 = the run has no such write."""
-    # later similarities do not count: a controller may do the same thing again
+    """Return the numbers of the first writes that differ, in each run; 0 = the run has no such write."""
+    # Later similarities do not count: a controller may do the same thing again.
     for (usual, good), (here, bad) in zip_longest(_deeds(undisturbed), _deeds(played), fillvalue=(0, "")):
         if good != bad:
             return usual, here
@@ -98,13 +98,13 @@ def parts_at(undisturbed: Played, played: Played) -> tuple[int, int]:
 
 
 def line_of(story: Sequence[Told], write: int) -> int:
-    """The index of the line with a write's result; the story's length, if it has none."""
+    """Return the index of the line with a write's result; the story's length, if it has none."""
     found = (nth for nth, told in enumerate(story) if write and told.write == write)
     return max(found, default=len(story))
 
 
 def deed(act: Act) -> str:
-    """A change of an object in words: `creates Deployment default/a`."""
+    """Return a change of an object in words: `creates Deployment default/a`."""
     if act.old is None:
         return f"creates {act.key}"
     if act.new is None:
@@ -121,7 +121,7 @@ def deed(act: Act) -> str:
 
 
 def _with_number(deeds: Mapping[int, str], number: int) -> str:
-    """A deed, with the number of its write."""
+    """Return a deed, with the number of its write."""
     return f"{deeds[number]} (write {number})" if number else "writes nothing there"
 
 
@@ -130,7 +130,7 @@ def _unnumbered(told: Told) -> str:
 
 
 def _deeds(played: Played) -> list[tuple[int, str]]:
-    """The numbers of the writes that reached the server, and what they do."""
+    """Return the numbers of the writes that reached the server, and what they do."""
     acts = {act.version: act for act in played.acts}
     return [(one.number, _deed(one, acts)) for one in played.writes if one.arrival]
 
@@ -153,7 +153,7 @@ def _deed(write: Write, found: dict[int, Act]) -> str:
 
 
 def _view(write: Write, found: dict[int, Act], acts: Sequence[Act]) -> str:
-    """How far the cache was behind the server, "" = not at all."""
+    """Return how far the cache was behind the server, "" = not at all."""
     if write.arrival is None:
         return ", which never reaches the server"
     _, _, name = place_of(write.path)
@@ -170,7 +170,7 @@ def _view(write: Write, found: dict[int, Act], acts: Sequence[Act]) -> str:
 
 
 def _is_of(one: Act, write: Write, act: Act | None, name: str) -> bool:
-    """Whether an earlier change concerns the object of a write."""
+    """Return whether an earlier change concerns the object of a write."""
     if act is not None:
         return one.uid == act.uid
     collection = place_of(write.path)[1].rpartition("/")[2]
@@ -184,7 +184,7 @@ def _of_another(act: Act) -> Told:
 
 
 def _told(obj: Object) -> Object:
-    """An object without the fields that every change changes, and without a status that is then empty."""
+    """Return an object without the fields that every change changes, and without a then empty status."""
     told: Object = _without_counts(obj)
     return told if told.get("status") else {key: one for key, one in told.items() if key != "status"}
 

@@ -75,7 +75,7 @@ class StruckTransport(ForwardingTransport):
         return (self._read if method in _READS else self._write)(method, path, options, send)
 
     def stream(self, method: str, path: str, **options: Any) -> Stream:
-        """A watch."""
+        """Return a watch."""
         self._process.check_alive()
         self._journal.watches += 1
         number = self._journal.watches
@@ -168,7 +168,7 @@ class StruckTransport(ForwardingTransport):
         self._journal.tell(self._process.name, words, write.number)
 
     def _slow(self, what: str, send: Callable[[], Response]) -> Response:
-        """The server's answer, late; the rest of the strike happens just before."""
+        """Return the server's answer, late; the rest of the strike happens just before."""
         answer = answer_of(503) if what == "slow-503" else send()
         self._journal.threads.sleep(SLOW_SECONDS - _JUST_BEFORE_SECONDS)
         if what == "slow-crash":

@@ -50,14 +50,14 @@ class Tape:
             self._tell_story()
 
     def processes(self) -> list[str]:
-        """The processes that took steps, in the order of their first."""
+        """Return the processes that took steps, in the order of their first."""
         return [process.name for process in self._steps]
 
     def document(
         self, head: Mapping[str, Any], marks: Mapping[str, int], opening: str, process: str = ""
     ) -> dict[str, Any]:
         """
-        The run for the page.
+        Return the run for the page.
 
         Args: head = its name, title and so on; marks = indexes of lines of the story, by name; opening = a
         sentence before the first step; process = the only process to show, "" = one after the other.

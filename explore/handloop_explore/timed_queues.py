@@ -21,7 +21,7 @@ class TimedQueues(WorkqueueMetricsProvider):
         self._works = works
 
     def for_queue(self, name: str) -> QueueInstruments:
-        """The instruments of a queue, two of which report to the journal."""
+        """Return the instruments of a queue, two of which report to the journal."""
         age = _Age(self._journal, name, self._works)
         made = super().for_queue(name)
         return made._replace(

@@ -40,7 +40,7 @@ class Window(NamedTuple):
 
 
 def window(undisturbed: Played, failing: Played) -> Window:
-    """The lines around the first one that differs, and the later ones."""
+    """Return the lines around the first one that differs, and the later ones."""
     good, bad = list(with_others(undisturbed)), list(with_others(failing))
     usual, here = parts_at(undisturbed, failing)
     lengths = len(good), len(bad)
@@ -57,7 +57,7 @@ def _plain(told: Told) -> tuple[float, str]:
 
 def timeline(shown: Window, undisturbed: Played, failing: Played) -> str:
     """
-    The drawing: the lanes' names, and beside them the lanes, in a scrolling box.
+    Return the drawing: the lanes' names, and beside them the lanes, in a scrolling box.
 
     The same time is at the same place in both runs; a number is that of a line of the story.
     """
@@ -99,11 +99,11 @@ class _Run:
         self.height = 30 + _LANE * len(self.lanes)
 
     def lane(self, who: str) -> float:
-        """The distance of a lane from the top of the run."""
+        """Return the distance of a lane from the top of the run."""
         return 40 + _LANE * self.lanes.index(who)
 
     def drawn(self, columns: Sequence[float], top: float, width: float) -> Iterator[str]:
-        """The run, with its top at `top`."""
+        """Yield the run, with its top at `top`."""
         bottom = top + self.lane("server")
         for who in self.lanes:
             y = top + self.lane(who)
@@ -115,7 +115,7 @@ class _Run:
             yield from self._mark(nth, told, x, top)
 
     def _life(self, who: str, columns: Sequence[float], width: float, y: float) -> tuple[float, ...]:
-        """A lane's line: a process has one only while it lives."""
+        """Return a lane's line: a process has one only while it lives."""
         begin, end = 0.0, width
         for told, x in zip(self.story, columns, strict=True):
             if told.who == who and told.starts_process:
@@ -141,10 +141,10 @@ class _Run:
         yield f'<g class="{cls}"><title>{escape(told.words)}</title>{shape}{number}</g>'
 
     def _strike(self, nth: int, told: Told, x: float, top: float) -> Iterator[str]:
-        """A strike's line to the server, and its fault."""
+        """Yield a strike's line to the server, and its fault."""
         y, server = top + self.lane("plan"), top + self.lane("server")
         yield _line(x, y, x, server, "struck")
-        # two that are close to each other are told apart by the position of their labels
+        # The position of their labels tells apart two that are close to each other.
         is_above = sum(other.who == "plan" for other in self.story[:nth]) % 2 == 0
         yield _text(x + 17, y + (-5 if is_above else 15), _what(told), "bad code-left")
         if told.write and told.write not in self._met:
@@ -152,7 +152,7 @@ class _Run:
             yield _text(x, server + 14, "none", "code bad")
 
     def _sent(self, write: int, x: float, y: float, server: float) -> Iterator[str]:
-        """A write's path to the server, and the server's answer."""
+        """Yield a write's path to the server, and the server's answer."""
         status = self._played.writes[write - 1].status
         is_good = 0 < status < _REFUSED
         yield _line(x, y + _RADIUS, x, server, "sent" if status else "lost")
@@ -160,12 +160,12 @@ class _Run:
 
 
 def _what(told: Told) -> str:
-    """The fault of a strike."""
+    """Return the fault of a strike."""
     return told.words.rpartition(": ")[2]
 
 
 def _placed(runs: Sequence[_Run]) -> tuple[list[list[float]], list[tuple[float, float]], float]:
-    """The place of each line of each run, the times to write with their places, and the whole width."""
+    """Return the place of each line of each run, the times to write with their places, and the width."""
     rows = [_by_time(run.story) for run in runs]
     x, before, written = 20.0, None, -math.inf
     places: list[list[float]] = [[] for _ in runs]
@@ -184,7 +184,7 @@ def _placed(runs: Sequence[_Run]) -> tuple[list[list[float]], list[tuple[float, 
 
 
 def _by_time(story: Sequence[Told]) -> Mapping[float, list[int]]:
-    """The columns of the lines of each time; what the plan does is above the line that it strikes."""
+    """Return the columns of the lines of each time; what the plan does is above the line that it strikes."""
     found: dict[float, list[int]] = {}
     column = 0
     for told in story:

@@ -75,7 +75,7 @@ class VirtualLock:
             pass
 
     def locked(self) -> bool:
-        """Whether a thread has it."""
+        """Return whether a thread has it."""
         return self._owner is not None
 
     def __enter__(self) -> bool:
@@ -87,7 +87,7 @@ class VirtualLock:
         self.release()
 
     def new_condition(self) -> VirtualCondition:
-        """A condition over it; see handloop.seams.locks.condition_over."""
+        """Return a condition over it; see handloop.seams.locks.condition_over."""
         return VirtualCondition(self._threads, self)
 
 
@@ -166,7 +166,7 @@ class VirtualEvent:
         self._waiting: list[Wait] = []
 
     def is_set(self) -> bool:
-        """Whether it is set."""
+        """Return whether the event is set."""
         return self._set
 
     def set(self) -> None:

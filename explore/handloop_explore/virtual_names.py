@@ -56,14 +56,14 @@ class VirtualNames:
         methods = {(threading.Thread, name[7:]): one for name, one in threads.items() if "." in name}
         functions: dict[_Place, Callable[..., Any]] = {**made, **methods, **self._times(), **self._chance()}
         self._before: dict[_Place, Any] = {(owner, name): getattr(owner, name) for owner, name in functions}
-        # the real ones, even if a name is changed meanwhile
+        # These are the real ones, even if a name is changed meanwhile.
         self._get_ident = threading.get_ident
         self._made: dict[_Place, Any] = {
             place: self._here(one, self._before[place]) for place, one in functions.items()
         }
         # they do not belong to the world
         self._made |= {(uuid, "_generate_time_safe"): None, (uuid, "_last_timestamp"): None}
-        # the memory of uuid6 and uuid7 in Python 3.14
+        # This is the memory of uuid6 and uuid7 in Python 3.14.
         memories = ("_last_timestamp_v6", "_last_timestamp_v7")
         self._made |= {(uuid, name): None for name in memories if hasattr(uuid, name)}
         self._made[queue, "SimpleQueue"] = queue._PySimpleQueue  # type: ignore[attr-defined] # noqa: SLF001
@@ -89,7 +89,7 @@ class VirtualNames:
         self._random = before
 
     def _here(self, made: Callable[..., Any], real: Callable[..., Any]) -> Callable[..., Any]:
-        """A virtual function in this real thread, the real one elsewhere."""
+        """Return a virtual function in this real thread, the real one elsewhere."""
         get_ident, here = self._get_ident, self._real
 
         def called(*arguments: Any, **options: Any) -> Any:
@@ -138,7 +138,7 @@ class VirtualNames:
         }
 
     def _select(self, real: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
-        """An access to files that lets other virtual threads run, and takes virtual time."""
+        """Return an access to files that lets other virtual threads run, and takes virtual time."""
 
         def select(selector: Any, timeout: float | None = None) -> list[Any]:
             left, pause = float("inf") if timeout is None else timeout, 1e-3
@@ -151,7 +151,7 @@ class VirtualNames:
 
 
 def _imported(places: Mapping[_Place, Any]) -> Iterator[tuple[_Place, _Place]]:
-    """The places in modules outside the standard library that imported values of names, and these names."""
+    """Return places outside the standard library's modules that imported values of names, and the names."""
     values = {id(value): place for place, value in places.items() if callable(value)}
 
     def origin(one: Any) -> _Place | None:

@@ -111,7 +111,7 @@ class VirtualThreads:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def __enter__(self) -> Self:
-        # a loop that runs in this real thread, such as playwright's, is hidden in the world
+        # A loop that runs in this real thread, such as playwright's, is hidden in the world.
         self._loop = asyncio._get_running_loop()  # noqa: SLF001 - for authors of loops
         asyncio._set_running_loop(None)  # noqa: SLF001
         self._names.enter()
@@ -123,7 +123,7 @@ class VirtualThreads:
     def __exit__(self, *_: object) -> None:
         self.kill(list(self._threads.values()))
         self._leave()
-        # on exit Python would wait for pool threads, which were never real
+        # On exit Python would wait for pool threads, which were never real.
         pools: Any = sys.modules.get("concurrent.futures.thread")
         for thread in [*pools._threads_queues] if pools else ():  # noqa: SLF001
             if "virtual" in vars(thread):
@@ -187,15 +187,15 @@ class VirtualThreads:
         return thread
 
     def current_thread(self) -> VirtualThread:
-        """The running thread."""
+        """Return the running thread."""
         return self._threads.get(getcurrent(), self._main)
 
     def is_here(self) -> bool:
-        """Whether this is the real thread of the world. Others may run meanwhile, such as a server's."""
+        """Return whether this is the real thread of the world. Others, such as a server's, may also run."""
         return _thread.get_ident() == self._real
 
     def new_number(self) -> int:
-        """A number that no thread has yet."""
+        """Return a number that no thread has yet."""
         return next(self._count)
 
     @contextmanager
@@ -226,7 +226,7 @@ class VirtualThreads:
 
     def read(self) -> float:
         """
-        The present time. It passes for a thread that reads it again and again without a wait.
+        Return the present time. It passes for a thread that reads it again and again without a wait.
 
         A single reading takes no time: a process that logs for the first time would be later than others.
         """
@@ -236,7 +236,7 @@ class VirtualThreads:
         return self.now
 
     def virtual(self) -> Callable[[Any], Any]:
-        """A function that returns the virtual counterpart of a lock, condition or queue made outside."""
+        """Return a function that gives the virtual counterpart of a lock, condition or queue made outside."""
         made: dict[int, Any] = {}
 
         def convert(value: Any) -> Any:
@@ -251,7 +251,7 @@ class VirtualThreads:
         return convert
 
     def new_event(self) -> Any:
-        """A threading.Event of this world."""
+        """Return a threading.Event of this world."""
         return VirtualEvent(self)
 
     def sleep(self, seconds: float) -> None:
@@ -268,7 +268,7 @@ class VirtualThreads:
         self.sleep(seconds)
 
     def threads(self) -> list[VirtualThread]:
-        """The threads that were started and have not ended."""
+        """Return the threads that were started and have not ended."""
         return list(self._threads.values())
 
     def run_for(self, seconds: float) -> None:
@@ -290,11 +290,11 @@ class VirtualThreads:
             if found is not None and not found.dead:
                 self._ready = deque(one for one in self._ready if one is not found)
                 thread.killed = True
-                # a `finally` may want to wait; it gets no time for it
+                # A `finally` may want to wait, but it gets no time for that.
                 while not found.dead:
                     with suppress(BaseException):
                         found.throw(GreenletExit)
-                # a thread that never started runs no `finally`
+                # A thread that never started runs no `finally`.
                 self._threads.pop(found, None)
         logging.disable(before)
 
@@ -332,7 +332,7 @@ class VirtualThreads:
         waits.thread = current
         if seconds is not None:
             heapq.heappush(self._timers, (self.now + max(0.0, seconds), next(self._count), waits))
-        # the real thread's: another thread of ours may run a loop meanwhile
+        # It belongs to the real thread: another thread of ours may run a loop meanwhile.
         running = asyncio._get_running_loop()  # noqa: SLF001
         if running:
             asyncio._set_running_loop(None)  # noqa: SLF001
@@ -373,7 +373,7 @@ class VirtualThreads:
         return waits.woken
 
     def _step(self, until: float) -> bool:
-        """Run one thread, or advance time. Returns: False when nothing happens before `until`."""
+        """Run one thread, or advance time. Returns: False if nothing happens before `until`."""
         if self._ready:
             self.switches += 1
             found = self._ready.popleft() if self.order is None else self._chosen(self.order)
@@ -458,7 +458,7 @@ class VirtualThread:
         self._ended.wait(timeout)
 
     def is_alive(self) -> bool:
-        """Whether it was started and has not ended."""
+        """Return whether the thread was started and has not ended."""
         return self._ended is not None and not self._ended.is_set()
 
     def _run(self) -> None:

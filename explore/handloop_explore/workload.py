@@ -70,7 +70,7 @@ class Workload:
     outside: Sequence[object] = ()
 
     def defined(self, kinds: Iterable[type[Kind]]) -> list[dict[str, Any]]:
-        """The CRDs of some kinds and of definitions, one for each name."""
+        """Return the CRDs of some kinds and of definitions, one for each name."""
         ours = map(custom_resource_definition, kinds)
         found = {one["metadata"]["name"]: one for one in (*ours, *map(document_of, self.definitions))}
         return list(found.values())
@@ -118,7 +118,7 @@ def invariant(words: str | Holds, holds: Holds | None = None, /) -> Invariant:
 
 
 def words_of(function: Callable[..., object]) -> str:
-    """The description of a function: the first line of its docstring, its name, or a lambda's place."""
+    """Return a description of a function: its docstring's first line, its name, or a lambda's place."""
     if documented := (inspect.getdoc(function) or "").partition("\n")[0]:
         return documented
     if function.__name__ == "<lambda>":
@@ -128,13 +128,13 @@ def words_of(function: Callable[..., object]) -> str:
 
 
 def broken(invariant: Invariant, cluster: VirtualCluster) -> str:
-    """Why an invariant does not hold, "" = it holds."""
+    """Return why an invariant does not hold, "" = it holds."""
     try:
         return "" if invariant.holds(cluster) else invariant.words
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # noqa: BLE001 - counts as a false value, with its message
-        # pytest writes more below a failed assertion
+        # pytest writes more below a failed assertion.
         line = next(iter(in_words(error).splitlines()), type(error).__name__)
         return f"{invariant.words}: {line}"
 
@@ -178,7 +178,7 @@ def settled(expect: Holds | Invariant | None = None) -> Step:
 
 
 def document_of(manifest: Manifest) -> dict[str, Any]:
-    """A manifest as JSON has it: a copy."""
+    """Return a manifest as JSON has it: a copy."""
     if isinstance(manifest, Kind):
         decoded: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(manifest, enc_hook=encode_hook))
         return decoded

@@ -87,7 +87,7 @@ def keeps_the_edits_of_others(_: Played, played: Played) -> Iterator[str]:
 
 
 def writes_nothing_for_the_gone(undisturbed: Played, played: Played) -> Iterator[str]:
-    """Once an owner is gone, a few objects at most are still made for it."""
+    """Once an owner is gone, at most a few objects are still made for it."""
     usual = sum(_made_for_the_gone(undisturbed).values())
     for owner, times in _made_for_the_gone(played).items():
         if times > usual + SPARE * max(1, len(played.plan.strikes)):

@@ -7,5 +7,5 @@ ARCHITECTURE's picture as it happens: the twelve steps, recorded and explained, 
     parts, snapshot             queues, workers, caches and listeners, and what stands in them
     page_data                   the page, `page/`: of a running program, or of runs in a folder
 
-What serves the page is in `learn/`, and what writes one about an exploration in `explore/`.
+`learn/` has the server of the page, and `explore/` writes a page about an exploration.
 """

@@ -19,13 +19,13 @@ PAGE: Final[Traversable] = files(__package__).joinpath("page")
 NAME: Final = "data.js"
 """Where the page of a running program looks for its data."""
 INDEX: Final = "index.html"
-"""The page itself; with recordings it is the only file."""
+"""The page itself. With recordings it is the only file."""
 _STYLE: Final = re.compile(r'<link rel="stylesheet" href="(\S+)">\n')
 _SCRIPT: Final = re.compile(r'<script defer src="(\S+)"></script>\n')
 
 
 class Scenes(NamedTuple):
-    """What a director of the page tells: the scenes, and the pieces of the source that they name."""
+    """What a director of the page provides: the scenes, and the pieces of the source that they name."""
 
     told: Sequence[Mapping[str, Any]] = ()
     source: Mapping[str, Mapping[str, Any]] = {}
@@ -33,9 +33,9 @@ class Scenes(NamedTuple):
 
 def page_file(name: str, *, token: str = "", title: str = "") -> str:
     """
-    The text of a file of the page.
+    Return the text of a file of the page.
 
-    Args: token = with which the page may use the controls, "" = it has none. title as page_data.
+    Args: token allows the page to use the controls, "" = it has none. title as in page_data.
     """
     text = PAGE.joinpath(name).read_text(encoding="utf-8")
     words = {"token": token, "title": title or "handloop, live", "any": "any" if title else ""}
@@ -47,7 +47,7 @@ NO_SCENES: Final = Scenes()
 
 def page_data(runs: Sequence[Mapping[str, Any]] = (), scenes: Scenes = NO_SCENES) -> str:
     """
-    The page's data as a script, so that a page from a folder can load it, too.
+    Return the page's data as a script, so that a page from a folder can load it too.
 
     Args: runs have `name`, `title` and `about`; none = the page shows the program that serves it.
     """
@@ -66,7 +66,7 @@ def write_page(
     folder: Path, runs: Sequence[Mapping[str, Any]], *, title: str = "", scenes: Scenes = NO_SCENES
 ) -> None:
     """
-    Write the page with recordings into a folder: one file, which a browser opens without a server.
+    Write the page with recordings into a folder, as one file that a browser opens without a server.
 
     Args: runs = documents with `name`, `title`, `about`, `key`, `shows`, `marks`, `steps` and `states`, and
     `says`, the words of marks that are moments, if any are; title "" = the page is about Foos.
@@ -76,7 +76,7 @@ def write_page(
 
 
 def is_page(file: Path) -> bool:
-    """Whether a file was written by `write_page`."""
+    """Return whether a file was written by `write_page`."""
     return file.name == INDEX and b"window.handloopRecorded" in file.read_bytes()
 
 
@@ -93,6 +93,6 @@ def _whole_page(runs: Sequence[Mapping[str, Any]], title: str, scenes: Scenes) -
 
 
 def _embedded(data: Any) -> str:
-    """JSON that can stand within a script: no text in it ends that."""
+    """Return JSON that can stand within a script: no text in it ends the script."""
     text = json.dumps(data, separators=(",", ":"), ensure_ascii=False, default=str)
     return text.replace("<", "\\u003c")

@@ -1,7 +1,7 @@
 """
-The parts of a running program that the live page shows and its controls act on.
+The parts of a running program that the live page shows, and that its controls act on.
 
-The only file of the page that reaches into private fields: the product has no hook for the page.
+Only this file of the page uses private fields: the product has no hook for the page.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _WAITS: Final = frozenset(
 
 
 class Method(NamedTuple):
-    """A method of one instance, which a control may wrap: the instance, and the method's name."""
+    """A method of one instance, which a control can wrap: the instance, and the method's name."""
 
     owner: Any
     name: str
@@ -50,7 +50,7 @@ class Parts:
     """
     A running program: a manager, and its controllers by name.
 
-    Threads: any. A controller by hand exists only once it runs, so each question is asked anew.
+    Threads: any. A controller by hand exists only once it runs, so every call looks for it again.
     """
 
     def __init__(self, manager: Manager, controllers: Mapping[str, object]) -> None:
@@ -58,15 +58,15 @@ class Parts:
         self._controllers = dict(controllers)
 
     def informers(self) -> list[SharedIndexInformer[Any]]:
-        """All informers."""
+        """Return all informers."""
         return self.manager.informers()
 
     def namespace_of(self, informer: SharedIndexInformer[Any]) -> str:
-        """The namespace that an informer mirrors, "" = all."""
+        """Return the namespace that an informer mirrors, "" = all."""
         return informer._namespace
 
     def listeners(self, plural: str) -> list[ProcessorListener[Any]]:
-        """The listeners of a kind's informers."""
+        """Return the listeners of a kind's informers."""
         return [
             listener
             for informer in self.informers()
@@ -75,25 +75,25 @@ class Parts:
         ]
 
     def queues(self) -> dict[str, Work]:
-        """The work queues by the names of their controllers."""
+        """Return the work queues by the names of their controllers."""
         found = {name: _queue_of(controller) for name, controller in self._controllers.items()}
         return {name: queue for name, queue in found.items() if queue is not None}
 
     def says(self, controller: str, name: ObjectName) -> str:
-        """How a name stands in a controller, in the first sentence of `why`; "" = it says nothing."""
+        """Return how a name stands in a controller, in the first sentence of `why`; "" = no sentence."""
         explain = getattr(self._controllers[controller], "explain", None)
         found = None if explain is None else explain(name)
         return "" if found is None or not found.known else found.says[0]
 
     def foo_controller(self) -> str:
-        """Which controller of Foos runs, `plain` or `production`; "" = none yet."""
+        """Return which controller of Foos runs, `plain` or `production`; "" = none yet."""
         foos = self._foos()
         if foos is None:
             return ""
         return "production" if isinstance(foos, ProductionFooController) else "plain"
 
     def foreign_listeners(self) -> set[str]:
-        """The names of the listeners of controllers other than the Foo controller; none without it."""
+        """Return the names of listeners of controllers other than the Foo controller; none without it."""
         foos = self._foos()
         return {
             listener.name
@@ -107,13 +107,13 @@ class Parts:
         return next(found, None)
 
     def syncs(self) -> dict[str, Method]:
-        """What a worker calls with a name, by the names of the controllers."""
+        """Return what a worker calls with a name, by the names of the controllers."""
         found = {name: _sync_of(controller) for name, controller in self._controllers.items()}
         return {name: method for name, method in found.items() if method is not None}
 
 
 def _calls(handler: Any, owner: object) -> bool:
-    """Whether a handler calls methods of an owner; a slow one calls its own handler."""
+    """Return whether a handler calls methods of an owner. A slow one calls its own handler."""
     functions = getattr(getattr(handler, "_handler", handler), "functions", ())
     return any(getattr(function, "__self__", None) is owner for function in functions)
 
@@ -138,7 +138,7 @@ class HeldContainer:
     """
     A queue's container that pretends to be empty while the queue holds items.
 
-    So a worker that asks waits, and one that is blocked stays blocked, in spite of adds.
+    A worker that asks therefore waits, and a blocked worker stays blocked, in spite of adds.
     Locks: all methods are called with the queue's lock held.
     """
 
@@ -177,25 +177,25 @@ def release(queue: Work) -> None:
 
 
 def is_held(queue: Work) -> bool:
-    """Whether the queue hands out no items."""
+    """Return whether the queue hands out no items."""
     return isinstance(queue._container, HeldContainer)
 
 
 def real_threads() -> list[ThreadFrame]:
-    """The threads of this process."""
+    """Return the threads of this process."""
     frames = sys._current_frames()
     return [ThreadFrame(one.name, frames.get(one.ident or 0)) for one in threading.enumerate()]
 
 
 def waits_for_key(frame: FrameType | None) -> bool:
-    """Whether a thread waits in a queue's get()."""
+    """Return whether a thread waits in a queue's get()."""
     while frame is not None and frame.f_code not in _WAITS:
         frame = frame.f_back
     return frame is not None
 
 
 def oldest_seconds(queue: Work) -> float | None:
-    """How long the oldest key has been in need of work, or with a worker; None = no key, or not measured."""
+    """Return how long the oldest key has needed work or been with a worker; None = no key, or unknown."""
     metrics = queue._metrics
     if metrics is None:
         return None
@@ -210,5 +210,5 @@ def handler_of(listener: ProcessorListener[Any]) -> Any:
 
 
 def set_handler(listener: ProcessorListener[Any], handler: Any) -> None:
-    """Have the listener call another handler, from its next batch on."""
+    """Make the listener call another handler, from its next batch on."""
     listener._handler = handler

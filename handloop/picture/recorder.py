@@ -20,7 +20,7 @@ class Step(NamedTuple):
     """
     One reported step.
 
-    seq counts the process's steps from 1. at is in seconds, as Clock.now() counts. The others are
+    seq counts the process's steps from 1. at is in seconds, as Clock.now() counts. The other fields are
     StepTrace.tell's, with the thread that took the step.
     """
 
@@ -35,10 +35,10 @@ class Step(NamedTuple):
 
 class Batch(NamedTuple):
     """
-    The steps after a cursor, and the cursor to go on from.
+    The steps after a cursor, and the cursor to continue from.
 
-    missed counts the steps that the ring no longer holds; None = steps were not recorded, their number is not
-    known. If any were missed, steps is empty and the cursor is at the newest step.
+    missed counts the steps that the ring no longer holds; None = steps were not recorded, so their number is
+    unknown. If any were missed, steps is empty and the cursor is at the newest step.
     """
 
     steps: Sequence[Step]
@@ -48,13 +48,13 @@ class Batch(NamedTuple):
 
 class Recorder:
     """
-    A ring of steps that viewers read, each with a cursor of its own.
+    A ring of steps that viewers read, each with its own cursor.
 
-    So the ring bounds the memory for any number of viewers, and a slow one misses steps that it can count.
+    The ring bounds the memory for any number of viewers. A slow viewer misses steps, and can count them.
 
     State, all under _lock (99): _ring, newest last, without a gap; _seq, the newest number; _from, the last
-    number before the present recording; _viewers.
-    Threads: any. _record runs on the thread that takes a step, under that part's lock: it only appends.
+    number before the current recording; _viewers.
+    Threads: any. _record runs on the thread that takes a step, under that part's lock, so it only appends.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class Recorder:
         self._viewers = 0
 
     def join(self) -> int:
-        """A viewer comes; the first one starts the recording. Returns: the cursor of the newest step."""
+        """Add a viewer. The first one starts the recording. Returns: the cursor of the newest step."""
         with self._lock:
             self._viewers += 1
             if self._viewers == 1:
@@ -77,7 +77,7 @@ class Recorder:
             return self._seq
 
     def leave(self) -> None:
-        """A viewer goes; the last one ends the recording."""
+        """Remove a viewer. The last one ends the recording."""
         with self._lock:
             self._viewers -= 1
             if self._viewers == 0:
@@ -89,7 +89,7 @@ class Recorder:
             self._forget_locked()
 
     def after(self, cursor: int, most: int) -> Batch:
-        """The steps after a cursor, at most so many of them."""
+        """Return the steps after a cursor, at most this many."""
         with self._lock:
             if cursor < self._from or cursor > self._seq:
                 return Batch((), self._seq, None)
@@ -106,14 +106,14 @@ class Recorder:
             return self._seq
 
     def steps(self) -> list[Step]:
-        """All that the ring holds, oldest first."""
+        """Return all that the ring holds, oldest first."""
         with self._lock:
             return list(self._ring)
 
     def _forget_locked(self) -> None:
         self._trace.stop()
         self._ring.clear()
-        # a number for the unrecorded steps: so an earlier cursor is recognised
+        # Use up a number for the unrecorded steps, so that an earlier cursor is recognised.
         self._seq += 1
         self._from = self._seq
 

@@ -30,7 +30,7 @@ from handloop.picture.syncs import DONE, GET, Sync, syncs
 from handloop.seams.clock import REAL_CLOCK, Clock
 
 MOST_ITEMS: Final = 50
-"""How many keys or objects a list of the snapshot holds; each comes with the whole number."""
+"""How many keys or objects a list of the snapshot holds. Each list comes with the total number."""
 
 _RESULTS: Final = 10
 _WORKER: Final = re.compile(r"(?:.+-)?worker-\d+")
@@ -44,16 +44,16 @@ def snapshot(
     read_threads: Callable[[], Iterable[ThreadFrame]] = real_threads,
 ) -> dict[str, Any]:
     """
-    The state at this moment.
+    Return the state at this moment.
 
-    Args: parts None = the program has no controllers yet. read_steps returns those recorded so far, for the
-    workers' syncs. Times are in seconds: `age`, `retryIn`, `seconds` before or after now.
+    Args: parts None = the program has no controllers yet. read_steps returns the steps recorded so far, for
+    the workers' syncs. Times are in seconds: `age`, `retryIn`, `seconds` before or after now.
     """
     now = clock.now()
     if parts is None:
         return {"ready": False, "informers": [], "queues": [], "workers": [], "results": [], "objects": []}
     informers = parts.informers()
-    # in this order: a key that a worker gives back meanwhile is not taken for one that it has left behind
+    # The order matters: a key that a worker gives back meanwhile must not look like one left behind.
     before = read_steps()
     queues = [_queue_row(name, queue, partial(parts.says, name)) for name, queue in parts.queues().items()]
     workers = _Workers(now, before, read_threads(), read_steps())
@@ -68,7 +68,7 @@ def snapshot(
         "queues": [row | {"stuck": workers.stuck(row["name"], row["processing"])} for row in queues],
         "workers": workers.rows(),
         "results": [_result(sync) for sync in workers.ended][-_RESULTS:],
-        # of our own kinds: custom resources with replicas, wanted and available
+        # These are of our own kinds: custom resources with replicas, wanted and available.
         "objects": [_replicas(informer) for informer in informers if hasattr(informer.kind, "scale")],
     }
 
@@ -87,7 +87,7 @@ def _election(parts: Parts) -> dict[str, Any] | None:
 
 
 def _shards(parts: Parts) -> dict[str, Any] | None:
-    """Which replica has which slot; sign is for the head of the page: whether all is well, in words."""
+    """Return which replica has which slot. sign says at the top of the page whether all is well."""
     if parts.manager.replica is None:
         return None
     shown = parts.manager.replica.coordinator.statistics()
@@ -184,7 +184,7 @@ class _Workers:
         self._now = now
         since = before[-1].seq if before else 0
         self._has_gap = bool(before or steps) and not (before and steps and steps[0].seq <= since)
-        # also by a worker whose get was before the steps
+        # This includes a worker whose get was before the steps.
         self._given_back = {
             (step.component, step.key) for step in steps if step.number == DONE and step.seq > since
         }
@@ -206,11 +206,11 @@ class _Workers:
         self._unknown = {name for name, waits in self._threads.items() if not waits} - known
 
     def rows(self) -> list[dict[str, Any]]:
-        """A row for each worker; the key of a sync that is older than the steps is not known."""
+        """Return a row for each worker. The key of a sync that is older than the steps is unknown."""
         return [self._row(name) for name in sorted(self._threads)]
 
     def stuck(self, queue: str, processing: Sequence[str]) -> list[str]:
-        """Which keys that were in processing no worker has: nobody gets them before their done()."""
+        """Return the keys in processing that no worker has: no worker gets them before their done()."""
         if self._unknown or self._has_gap:
             left = _keys_of(queue, self._left)
             return [key for key in processing if key in left]
@@ -240,7 +240,7 @@ def _result(sync: Sync) -> dict[str, Any]:
 
 
 def _cached(informer: SharedIndexInformer[Any]) -> list[list[str]]:
-    """Key and resource version of the first objects in the cache."""
+    """Return the keys and resource versions of the first objects in the cache."""
     keys = sorted(informer.indexer.list_keys())[:MOST_ITEMS]
     found = ((key, informer.indexer.get_by_key(key)) for key in keys)
     return [[key, obj.metadata.resource_version] for key, obj in found if obj is not None]

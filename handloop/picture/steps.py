@@ -21,7 +21,7 @@ class Place(NamedTuple):
         path, root = Path(self.file), PACKAGE.parent
         if path.is_relative_to(root):
             path = path.relative_to(root)
-            # the folders of the stack are in the root, and handloop links to them
+            # The folders of the stack are in the root, and handloop links to them.
             if path.parts[0] == PACKAGE.name and path.parts[1] in _FOLDERS_OF_THE_STACK:
                 path = path.relative_to(PACKAGE.name)
         return f"{path}:{self.line}"
@@ -37,7 +37,7 @@ class Step(NamedTuple):
 
 
 def steps() -> list[Step]:
-    """The numbered steps, in order: each is done by the line of its comment, or by the one after it."""
+    """Return the numbered steps in order. The line of its comment, or the line after it, does a step."""
     found = []
     for folder in _FOLDERS_OF_THE_STACK:
         for path in sorted((PACKAGE / folder).rglob("*.py")):

@@ -1,4 +1,4 @@
-"""What the workers did and do, read from the steps: a get, how the sync ended, and the done."""
+"""What the workers did and are doing, read from the steps: a get, how the sync ended, and the done."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class Sync(NamedTuple):
     """
     One sync.
 
-    outcome is `ok`, `failed`, `waits`, or "" when none is known; reason is the error, or why it waits;
-    retry_seconds is until the next try, None = none. began is the number of the get's step. began_at and
-    ended_at are as the steps' `at`; ended_at None = done() was not called. left: its thread went on to
+    outcome is `ok`, `failed`, `waits`, or "" if none is known; reason is the error, or why it waits;
+    retry_seconds is the time until the next try, None = none. began is the number of the get's step. began_at
+    and ended_at are as the steps' `at`; ended_at None = done() was not called. left: its thread went on to
     another key anyway.
     """
 
@@ -35,8 +35,8 @@ class Sync(NamedTuple):
 
 
 def syncs(steps: Iterable[Step]) -> list[Sync]:
-    """The syncs that begin in these steps, in the order of their ends; those without an end last."""
-    # by thread and queue: hand-written controllers use the same thread names
+    """Return the syncs that begin in these steps, in the order of their ends; unfinished ones last."""
+    # Group by thread and queue, because hand-written controllers use the same thread names.
     under_way: dict[tuple[str, str], Sync] = {}
     left: dict[tuple[str, str], Sync] = {}
     ended = []
@@ -60,7 +60,7 @@ def syncs(steps: Iterable[Step]) -> list[Sync]:
 
 
 def _outcome(facts: dict[str, Any]) -> dict[str, Any]:
-    """What a step (11) changes in its sync; the last one counts."""
+    """Return what a step (11) changes in its sync. The last one counts."""
     if "forgotten" in facts:
         return {"outcome": "ok"}
     if "error" in facts:

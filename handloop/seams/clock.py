@@ -10,7 +10,7 @@ from typing import Final, Protocol
 
 
 class Clock(Protocol):
-    """Every wait and every timestamp goes through one of these, so that a test can move time itself."""
+    """Every wait and every timestamp uses such a clock, so that a test can move time itself."""
 
     def now(self) -> float:
         """Monotonic seconds; only differences mean anything."""
@@ -20,32 +20,32 @@ class Clock(Protocol):
 
     def wait(self, condition: threading.Condition, timeout_seconds: float | None) -> bool:
         """
-        Wait once on condition; the caller loops on its predicate.
+        Wait once on condition. The caller loops on its predicate.
 
-        Returns: False when the timeout has passed. May return True without cause.
-        Locks: expects condition held.
+        Returns: False if the timeout has passed. Can return True without cause.
+        Locks: the caller holds condition.
         """
 
     def wait_until(self, condition: threading.Condition, at: float | None) -> bool:
         """
-        Wait once on condition, at most until now() reaches at; the caller loops on its predicate.
+        Wait once on condition, at most until now() reaches at. The caller loops on its predicate.
 
-        Unlike a timeout, a point in time does not slip when time passes between computing it and waiting.
+        Unlike a timeout, a point in time does not slip if time passes between computing it and waiting.
 
         Args: at as `now()` counts; None or `math.inf` waits forever.
-        Returns: False when that point has been reached. May return True without cause.
-        Locks: expects condition held.
+        Returns: False if that point has been reached. Can return True without cause.
+        Locks: the caller holds condition.
         """
 
     def sleep(self, seconds: float, stop: threading.Event) -> bool:
         """
         Wait until the time has passed or stop is set.
 
-        Returns: True when stop is set.
+        Returns: True if stop is set.
         """
 
 
-# on Linux, a clock that runs while the machine sleeps: leases, tokens and connections age meanwhile, too
+# On Linux this clock runs while the machine sleeps, because leases, tokens and connections age meanwhile.
 _monotonic: Final[Callable[[], float]] = (
     partial(time.clock_gettime, time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic
 )
@@ -55,7 +55,7 @@ class RealClock:
     """The machine's clock."""
 
     def now(self) -> float:
-        """Monotonic seconds; on Linux they include the time that the machine slept."""
+        """Return monotonic seconds. On Linux they include the time that the machine slept."""
         return _monotonic()
 
     def time(self) -> float:
@@ -63,23 +63,23 @@ class RealClock:
         return time.time()
 
     def wait(self, condition: threading.Condition, timeout_seconds: float | None) -> bool:
-        """Wait once on condition, at most timeout_seconds; None waits forever."""
+        """Wait once on condition, at most timeout_seconds. None waits forever."""
         return condition.wait(None if timeout_seconds is None else _bounded(timeout_seconds))
 
     def wait_until(self, condition: threading.Condition, at: float | None) -> bool:
-        """Wait once on condition, at most until now() reaches at; None waits forever."""
+        """Wait once on condition, at most until now() reaches at. None waits forever."""
         if at is None:
             return condition.wait()
         condition.wait(_bounded(at - _monotonic()))
         return _monotonic() < at
 
     def sleep(self, seconds: float, stop: threading.Event) -> bool:
-        """Wait until the time has passed or stop is set; True when stop is set."""
+        """Wait until the time has passed or stop is set. Return True if stop is set."""
         return stop.wait(_bounded(seconds))
 
 
 def _bounded(seconds: float) -> float:
-    """A timeout for the standard library, which raises for infinity and for more than 292 years."""
+    """Return a timeout for the standard library, which raises for infinity and for more than 292 years."""
     return min(max(seconds, 0.0), threading.TIMEOUT_MAX)
 
 

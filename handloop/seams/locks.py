@@ -1,4 +1,4 @@
-"""Locks as a seam: tests substitute locks that check the order of taking."""
+"""Locks as a seam: tests substitute locks that check the order in which they are taken."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LockFactory = Callable[[str, int], Lock]
 
 
 def plain_lock(_name: str, _rank: int) -> Lock:
-    """A lock of the standard library."""
+    """Return a lock of the standard library."""
     return threading.Lock()
 
 
@@ -39,7 +39,7 @@ _factory: LockFactory = plain_lock
 
 
 def set_lock_factory(factory: LockFactory) -> LockFactory:
-    """Use factory for locks made from now on; returns the previous factory. For tests."""
+    """Use factory for locks created from now on, and return the previous factory. For tests."""
     global _factory
     before, _factory = _factory, factory
     return before
@@ -47,7 +47,7 @@ def set_lock_factory(factory: LockFactory) -> LockFactory:
 
 def new_lock(name: str, rank: int) -> Lock:
     """
-    A lock that a thread may take only while it holds none of the same or a higher rank.
+    Return a lock that a thread may take only while it holds none of the same or a higher rank.
 
     Args: name as `Class._field`; rank from docs/internals/threads-and-locks.md.
     """
@@ -55,15 +55,15 @@ def new_lock(name: str, rank: int) -> Lock:
 
 
 def new_condition(name: str, rank: int) -> threading.Condition:
-    """A condition over a lock of new_lock."""
+    """Return a condition over a lock of new_lock."""
     return condition_over(new_lock(name, rank))
 
 
 def condition_over(lock: Lock) -> threading.Condition:
     """
-    A condition over a lock that guards more than this condition.
+    Return a condition over a lock that guards more than this condition.
 
-    A lock with its own `new_condition()` makes the condition, so a test can choose which thread wakes up.
+    A lock with its own `new_condition()` creates the condition, so a test can choose which thread wakes up.
     """
     own: Callable[[], threading.Condition] | None = getattr(lock, "new_condition", None)
     return own() if own is not None else threading.Condition(lock)  # type: ignore[arg-type]
@@ -73,10 +73,10 @@ def acquire_contended(lock: Lock) -> None:
     """
     Take a lock that a non-blocking attempt has just found taken.
 
-    Yields a few times before it blocks. A thread that blocks is given the lock while it still has to wait for
-    the interpreter's own lock; meanwhile the running thread wants the lock again, blocks as well, and from
-    then on every operation of a busy lock costs a thread switch. A thread that yields instead lets the
-    owner finish.
+    Yield a few times before blocking. A thread that blocks is given the lock while it still has to wait for
+    the interpreter's own lock. In that time the running thread wants the lock again, and blocks as well; from
+    then on every operation of a busy lock costs a thread switch. A thread that yields instead lets the owner
+    finish.
     """
     for _ in range(_YIELDS_BEFORE_BLOCKING):
         time.sleep(0)

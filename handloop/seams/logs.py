@@ -2,9 +2,9 @@
 Sends the library's log lines to stdlib logging, under `handloop.<logger>`, so that any handler sees them.
 
 Every module logs with get_logger(name). By default structlog writes each line to stdout, even debug lines,
-which a library must not. So our loggers have a set-up of their own, and nothing is configured for the
+which a library must not do. Our loggers therefore have their own set-up, and nothing is configured for the
 process: the application's own structlog loggers do not change. If the application configures structlog,
-before or after, our loggers follow that.
+before or after, our loggers follow that configuration.
 Decision: Logs belong to stdlib logging.
 """
 
@@ -44,7 +44,7 @@ class StdlibLogger:
         self._logger = logging.getLogger(f"{ROOT}.{name}" if name else ROOT)
 
     def is_enabled(self, method: str) -> bool:
-        """Whether a handler may want a line of this method."""
+        """Return whether a handler may want a line of this method."""
         return self._logger.isEnabledFor(_LEVELS.get(method, logging.INFO))
 
     def debug(self, message: str, **more: Any) -> None:
@@ -74,7 +74,7 @@ def drop_unwanted(logger: WrappedLogger, method: str, event: EventDict) -> Event
 
 
 class _Rendered:
-    """`Failed to list reflector=foos err=...`; the traceback of a bug once per place."""
+    """Format `Failed to list reflector=foos err=...`, with a bug's traceback once per place."""
 
     def __init__(self) -> None:
         self._places = TracebackPlaces()
@@ -94,7 +94,7 @@ class _Rendered:
 
 
 def in_words(value: object, words: Callable[[object], str] = str) -> str:
-    """A value of a line, by its str or repr. A line never raises, even if those do."""
+    """Format a value of a line by its str or repr. A line never raises, even if those do."""
     try:
         return words(value)
     except BaseException as error:  # noqa: BLE001 - of a class that we do not know
@@ -102,7 +102,7 @@ def in_words(value: object, words: Callable[[object], str] = str) -> str:
 
 
 def raised(exc_info: object) -> BaseException | None:
-    """The exception of a line's argument exc_info: an exception, a tuple of sys.exc_info, or True."""
+    """Return the exception of a line's argument exc_info: an exception, a tuple of sys.exc_info, or True."""
     if isinstance(exc_info, tuple):
         exc_info = exc_info[1]
     if isinstance(exc_info, BaseException):
@@ -116,9 +116,9 @@ _ALL_LEVELS: Final = structlog.make_filtering_bound_logger(logging.NOTSET)
 
 class _Logger:
     """
-    One of our loggers: it follows structlog's configuration if one exists, else our own. Threads: any.
+    One of our loggers. It follows structlog's configuration if there is one, else our own. Threads: any.
 
-    It is set up at its first line: each reconcile has its own logger, and often writes nothing.
+    It is set up on its first line, because each reconcile has its own logger, and often writes nothing.
     """
 
     def __init__(self, name: str, facts: Mapping[str, Any]) -> None:
@@ -141,14 +141,14 @@ class _Logger:
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
-            # copy and pickle call this before any state exists
+            # copy and pickle call this before any state exists.
             raise AttributeError(name)
         return getattr(self._configured if structlog.is_configured() else self._ours, name)
 
 
 def get_logger(name: str, **facts: Any) -> Any:
     """
-    The logger of a part of handloop, or of a controller: structlog's interface over `handloop.<name>`.
+    Return the logger of a part of handloop, or of a controller: structlog's interface over `handloop.<name>`.
 
     Args: facts are in each of its lines.
     """

@@ -1,7 +1,7 @@
 """
-Spans through OpenTelemetry's API: the process's tracer provider decides where they go.
+Spans through OpenTelemetry's API. The process's tracer provider decides where they go.
 
-The only module that imports opentelemetry.
+No other module imports opentelemetry.
 Follows: its semantic conventions for HTTP clients.
 """
 
@@ -22,14 +22,14 @@ log = get_logger("tracing")
 
 _NANOSECONDS: Final = 1_000_000_000
 _NOWHERE: Final = Context()
-"""A reconcile begins a trace of its own, whatever its thread's span was."""
+"""A reconcile begins a new trace, whatever the span of its thread was."""
 
 
 class OTelTracer:
     """
     Implements handloop.seams.tracing.Tracer.
 
-    Samplers and processors are foreign code: an error of theirs is logged, and loses a span. Threads: any.
+    Samplers and processors are foreign code: if they raise, that is logged, and the span lost. Threads: any.
     """
 
     def __init__(self, tracer: trace.Tracer, clock: Clock = REAL_CLOCK) -> None:
@@ -80,7 +80,7 @@ class OTelTracer:
             with _guarded():
                 if headers is not None and (carried := self.current()):
                     propagate.inject(headers)
-                    # only its flag: a 1.36 API server ignores a context with any other flag
+                    # Pass on only its flag, because a 1.36 API server ignores a context with any other flag.
                     headers["traceparent"] = str(carried)
             try:
                 yield told
@@ -130,7 +130,7 @@ def _remote(context: SpanContext) -> trace.NonRecordingSpan:
 
 
 def new_tracer() -> OTelTracer | None:
-    """A tracer from the provider that is set; None without a provider."""
+    """Return a tracer from the current provider; None without a provider."""
     provider = trace.get_tracer_provider()
     unset = isinstance(provider, trace.ProxyTracerProvider | trace.NoOpTracerProvider)
     return None if unset else OTelTracer(provider.get_tracer("handloop"))

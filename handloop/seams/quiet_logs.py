@@ -10,12 +10,12 @@ from typing import Any, NoReturn, TypeAlias
 import structlog
 
 Hear: TypeAlias = Callable[[str, Mapping[str, Any]], object]
-"""Takes the level of a line, such as error, and its parts; its text is `event`."""
+"""Takes the level of a line, such as error, and its parts. Its text is `event`."""
 
 
 @contextmanager
 def quiet_logs(hear: Hear = lambda *_: None) -> Iterator[None]:
-    """Drop every log line of this process within the context. Args: hear gets each of ours."""
+    """Drop every log line of this process within the context. Args: hear gets each of our lines."""
 
     def drop(_: object, level: str, event: Mapping[str, Any]) -> NoReturn:
         hear(level, event)

@@ -1,5 +1,5 @@
 """
-Parts that tests replace, passed down as a whole: the clock, the source of random numbers, the start of
+Parts that tests replace, passed down together: the clock, the source of random numbers, the start of
 threads.
 
 A part that only reads the time takes a `Clock`. Locks come from `new_lock`.
@@ -22,7 +22,7 @@ class Seams:
     """
     A component's access to time, chance and threads.
 
-    random returns a number in [0, 1). All three are called from any thread.
+    random returns a number in [0, 1). Any thread can call all three.
     """
 
     clock: Clock = REAL_CLOCK
@@ -30,7 +30,7 @@ class Seams:
     spawn: Spawn = spawn_thread
 
     def __post_init__(self) -> None:
-        """Raises: TypeError for a clock that lacks a method, before threads die of it."""
+        """Raises: TypeError for a clock that lacks a method, before threads fail because of it."""
         methods = ("now", "time", "wait", "wait_until", "sleep")
         missing = [name for name in methods if not callable(getattr(self.clock, name, None))]
         if missing:

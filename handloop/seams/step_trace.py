@@ -1,7 +1,7 @@
 """
 Reports what happens at the twelve steps of ARCHITECTURE's picture, while a viewer watches.
 
-The steps' code checks `TRACE.on` first: without a viewer, a step costs only this attribute test.
+The steps' code checks `TRACE.on` first, so without a viewer a step costs only this attribute test.
 Decision: The live page has no hook in the product.
 """
 
@@ -20,17 +20,17 @@ Sink: TypeAlias = Callable[[int, str, str, dict[str, Any]], None]
 """
 Takes (step, component, key, facts).
 
-Called on the thread that takes the step, mostly with that part's lock held: it must not block, raise, or
+Called on the thread that takes the step, usually with that part's lock held. It must not block, raise, or
 call the part.
 """
 
 
 class StepTrace:
     """
-    Hands steps to one sink.
+    Passes steps to one sink.
 
     State: on, True while a sink is set; _with_keys, the threads between (8) and (12).
-    Threads: any; a step that is being taken while the sink changes may still go to the old one.
+    Threads: any. A step that is being taken while the sink changes may still go to the old one.
     """
 
     __slots__ = ("_sink", "_with_keys", "on")
@@ -41,7 +41,7 @@ class StepTrace:
         self._with_keys: set[int] = set()
 
     def start(self, sink: Sink) -> None:
-        """Report to sink from now on, in place of an earlier one."""
+        """Report to sink from now on, in place of an earlier sink."""
         self._sink = sink
         self._with_keys.clear()
         self.on = True
@@ -56,7 +56,7 @@ class StepTrace:
         Report one step.
 
         Args: step from 1 to 12; component, such as the name of a queue or the plural of a kind; key, whose
-        text is the object's store key, "" where a step has none; facts in words of their own.
+        text is the object's store key, "" for a step without one; facts in words of their own.
         """
         if step == _GET_KEY:
             self._with_keys.add(threading.get_ident())
@@ -65,18 +65,18 @@ class StepTrace:
         self._sink(step, component, str(key), facts)
 
     def has_key(self) -> bool:
-        """Whether this thread is a worker with a key; False if it got the key before the sink was set."""
+        """Return whether this thread is a worker with a key, which it got after the sink was set."""
         return threading.get_ident() in self._with_keys
 
 
 def handled_error() -> str:
-    """The error that this thread is handling, as its class and text; "" = none."""
+    """Return the class and text of the error that this thread is handling; "" = none."""
     error = sys.exception()
     return "" if error is None else short_text(error)
 
 
 def short_text(error: BaseException) -> str:
-    """The class and the text of an error, in one line of at most 200 characters. Raises nothing."""
+    """Return the class and text of an error, on one line of at most 200 characters. Raises nothing."""
     try:
         text = str(error)[: 2 * _MOST_CHARACTERS]
     except BaseException:  # noqa: BLE001 - an author's __str__; the step must continue

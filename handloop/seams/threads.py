@@ -17,20 +17,20 @@ K = TypeVar("K")
 
 
 class AuthorExit(Exception):  # noqa: N818 - what happened
-    """An author's function raised what ends a program, such as SystemExit, on a thread that must survive."""
+    """An author's function raised an error that ends programs, such as SystemExit, on a vital thread."""
 
 
 def as_error(error: BaseException) -> Exception:
-    """The error itself, or an AuthorExit in place of one that every `except Exception` would miss."""
+    """Return the error, or an AuthorExit in place of one that every `except Exception` would miss."""
     return error if isinstance(error, Exception) else AuthorExit(in_words(error, repr))
 
 
 @contextmanager
 def outliving(log: Any, event: str, **facts: Any) -> Iterator[None]:
     """
-    One turn of a loop: any error is logged, and the loop continues, even when logging fails.
+    Run one turn of a loop. Any error is logged, and the loop continues, even if logging fails.
 
-    All our loops use it: an author's exit, such as SystemExit, ends no thread on which others rely.
+    All our loops use it, so an author's exit, such as SystemExit, does not end a thread that others need.
     """
     try:
         yield
@@ -49,7 +49,7 @@ class Joinable(Protocol):
         """Wait for the thread's end."""
 
     def is_alive(self) -> bool:
-        """Whether the thread still runs."""
+        """Return whether the thread still runs."""
 
 
 Spawn = Callable[[str, Callable[[], None]], Joinable]
@@ -57,8 +57,8 @@ Spawn = Callable[[str, Callable[[], None]], Joinable]
 
 
 def spawn_thread(name: str, target: Callable[[], None]) -> Joinable:
-    """Start a daemon thread: the interpreter's exit does not wait for it."""
-    # a free-threaded Python would pass on the context variables of the starting thread
+    """Start a daemon thread. The interpreter's exit does not wait for it."""
+    # A free-threaded Python would pass on the context variables of the starting thread.
     thread = threading.Thread(target=Context().run, args=(target,), name=name, daemon=True)
     thread.start()
     return thread
@@ -66,7 +66,7 @@ def spawn_thread(name: str, target: Callable[[], None]) -> Joinable:
 
 def side_by_side(name: str, calls: Sequence[Callable[[], R]], spawn: Spawn, *, at_once: int) -> list[R]:
     """
-    The results of calls, in order; at_once of them run in parallel, on our thread and others, `<name>-<i>`.
+    Return the results of calls, in order. at_once of them run in parallel, on our thread and `<name>-<i>`.
 
     Calls begin in order. After an error no further call begins.
 
@@ -99,7 +99,7 @@ def side_by_side(name: str, calls: Sequence[Callable[[], R]], spawn: Spawn, *, a
 
 def join_all(threads: Mapping[K, Joinable], seconds: float, clock: Clock) -> list[K]:
     """
-    Wait until all threads have ended, at most seconds in total; infinity = without a limit.
+    Wait until all threads have ended, for at most seconds in total; infinity = without a limit.
 
     Returns: the keys of the threads that still run.
     """

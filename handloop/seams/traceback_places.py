@@ -16,12 +16,12 @@ class TracebackPlaces:
     """
 
     def __init__(self) -> None:
-        # not a lock of new_lock, whose module sets up logging
+        # This is not a lock of new_lock, because that module sets up logging.
         self._lock = threading.Lock()
         self._seen: set[tuple[type[BaseException], str, int]] = set()
 
     def is_new(self, error: BaseException) -> bool:
-        """Whether this is the first error of its type from its place."""
+        """Return whether this is the first error of its type from its place."""
         place = _place(error)
         with self._lock:
             if place in self._seen:

@@ -25,7 +25,7 @@ def start_tracing(environment: Mapping[str, str] = os.environ) -> None:
     Trace from now on, if OpenTelemetry has a tracer provider in this process. Call it when a manager runs.
 
     Without a provider, and without variables that request one, nothing is imported. Variables without a
-    provider, or without the package, cause a warning: spans would go nowhere.
+    provider, or without the package, cause a warning, because spans would go nowhere.
     """
     asked = next((name for name in _ASKED if environment.get(name, "none") != "none"), "")
     if environment.get("OTEL_SDK_DISABLED", "").lower() == "true":

@@ -1,7 +1,7 @@
 """
 Traces: the causes of a reconcile, its waits and its requests, as spans.
 
-Code checks `TRACING.on` first: a process without a tracer pays only for that attribute test. Our one tracer,
+Code checks `TRACING.on` first, so a process without a tracer pays only for that attribute test. Our tracer,
 handloop/seams/otel_tracer.py, passes all spans to OpenTelemetry. It is imported only if that is set up.
 Decision: Traces need only a tracer provider.
 """
@@ -36,7 +36,7 @@ class SpanContext(NamedTuple):
 
 def parse_traceparent(text: str) -> SpanContext | None:
     """
-    The context in any client's traceparent, None if it is not exactly one.
+    Return the context in any client's traceparent, None if it is not a valid one.
 
     Follows: W3C Trace Context: only lower case, no zero ids; of a later version the known part is read.
     """
@@ -50,14 +50,14 @@ def parse_traceparent(text: str) -> SpanContext | None:
 
 
 def annotated(annotations: Mapping[str, str]) -> SpanContext | None:
-    """The context that a writer left on an object."""
+    """Return the context that a writer left on an object."""
     return next(
         (found for key in ANNOTATIONS if (found := parse_traceparent(annotations.get(key, "")))), None
     )
 
 
 class Wait(NamedTuple):
-    """A wait of a name before its reconcile; both times in seconds before the reconcile began."""
+    """A wait of a name before its reconcile. Both times are in seconds before the reconcile began."""
 
     what: str
     began: float
@@ -68,8 +68,8 @@ class Work(NamedTuple):
     """
     A reconcile that is about to begin.
 
-    Fields: facts are its attributes; causes describe what led to it; parent = the span whose write
-    it follows directly; links = other spans that it follows; waits, oldest first.
+    Fields: facts are its attributes; causes describe what led to it; parent = the span whose write it follows
+    directly; links = other spans that it follows; waits, oldest first.
     """
 
     name: str
@@ -81,29 +81,29 @@ class Work(NamedTuple):
 
 
 class Span(Protocol):
-    """An open span: its thread's current one until the end of its block."""
+    """An open span. It is its thread's current span until the end of its block."""
 
     def tell(self, facts: Mapping[str, str | int], *, failed: str = "") -> None:
         """Set what is known at the span's end. Args: failed = the reason of a failure, "" = none."""
 
 
 class Tracer(Protocol):
-    """Makes spans. Threads: any. It raises nothing, and does not block."""
+    """Creates spans. Threads: any. It raises nothing, and does not block."""
 
     def reconcile(self, work: Work) -> AbstractContextManager[Span]:
-        """A span of a reconcile."""
+        """Return a span of a reconcile."""
 
     def request(
         self, name: str, facts: Mapping[str, str | int], headers: dict[str, str]
     ) -> AbstractContextManager[Span]:
-        """A span of a request, if this thread has a span. Args: headers get the ones that propagate it."""
+        """Open a span of a request, if this thread has a span. Args: headers get those that propagate it."""
 
     def current(self) -> SpanContext | None:
-        """The span of this thread."""
+        """Return the span of this thread."""
 
 
 class NoTracer:
-    """Makes no spans: for a thread that read `on` just before tracing ended."""
+    """Creates no spans: for a thread that read `on` just before tracing ended."""
 
     def reconcile(self, *_: object) -> AbstractContextManager[Span]:
         """See Tracer."""
@@ -141,17 +141,17 @@ class Tracing:
         self.tracer = NO_TRACER
 
     def sampled(self) -> SpanContext | None:
-        """The span of this thread, if the sampler keeps it: only then its ids can be looked up."""
+        """Return the span of this thread, if the sampler keeps it: only then its ids can be looked up."""
         found = self.tracer.current()
         return found if found is not None and found.sampled else None
 
     def ids(self) -> dict[str, str]:
-        """The ids that name the span in log lines."""
+        """Return the ids that name the span in log lines."""
         found = self.sampled()
         return {} if found is None else {"traceID": found.trace_id, "spanID": found.span_id}
 
     def exemplar(self) -> dict[str, str] | None:
-        """The labels that name the span in a metric."""
+        """Return the labels that name the span in a metric."""
         found = self.sampled()
         return None if found is None else {"trace_id": found.trace_id, "span_id": found.span_id}
 

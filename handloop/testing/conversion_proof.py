@@ -4,10 +4,10 @@ Proves that the conversions of a kind lose nothing.
     def test_no_version_loses_anything() -> None:
         assert_converts(Site)
 
-It makes objects from the schemas of all versions, and holds for each pair of versions:
-an object that goes to the other version and back is unchanged, with its status and its metadata; a change
-that is made in the other version arrives; the result of a function fits its schema; and equal objects give
-equal results. If one of these fails, it shows the smallest such object that it has found.
+It generates objects from the schemas of all versions, and checks for each pair of versions that an object
+that goes to the other version and back is unchanged, with its status and its metadata; that a change made in
+the other version arrives; that the result of a function fits its schema; and that equal objects give equal
+results. If a check fails, it shows the smallest failing object that it has found.
 Follows: the laws of lenses (GetPut, PutGet), kubebuilder's fuzz tests of round trips.
 """
 
@@ -65,10 +65,10 @@ class _Broken(NamedTuple):
 
 def assert_converts(kind: type[Kind], *, samples: Sequence[Kind] = (), seed: int = 1) -> None:
     """
-    Hold the laws for all versions of a kind.
+    Check the laws for all versions of a kind.
 
     Args: samples are objects of any version, for what no schema shows: a pattern that is hard to match, or
-    CEL rules. seed chooses the objects that are made by chance.
+    CEL rules. seed chooses the random objects.
     Raises: AssertionError with the smallest object, and the field; ValueError for a kind without functions,
     or with a field for which no value is known. Blocks: for a second, with a hundred fields.
     """
@@ -78,7 +78,7 @@ def assert_converts(kind: type[Kind], *, samples: Sequence[Kind] = (), seed: int
     pairs = [_Pair(Converter(kind), source, target, seed) for source, target in permutations(versions, 2)]
     for pair in pairs:
         pair.hold()
-    # a failure without a change is simpler, so it comes first
+    # A failure without a change is simpler, so it comes first.
     for pair in pairs:
         pair.hold_changes()
 
@@ -110,12 +110,12 @@ class _Version:
             )
 
     def whole(self, fields: Document) -> Document:
-        """An object of fields, with metadata."""
+        """Return an object of fields, with metadata."""
         head = {"apiVersion": self.kind.resource.api_version, "kind": self.kind.resource.kind}
         return {**head, "metadata": deepcopy(_METADATA), **fields}
 
     def takes(self, fields: Document) -> bool:
-        """Whether the server would accept it, and we could read it."""
+        """Return whether the server would accept it, and we could read it."""
         whole = self.whole(fields)
         return _judge()(self._whole_schema, whole) and _read(self.kind, whole) is not None
 
@@ -134,7 +134,7 @@ class _Pair:
             self._check(fields, None)
 
     def hold_changes(self) -> None:
-        """What is changed in the other version arrives. Raises: AssertionError."""
+        """Check that a change in the other version arrives. Raises: AssertionError."""
         random = Random(self._seed)
         for fields in self._source.objects:
             self._check(fields, random.choice(self._target.objects))
@@ -161,7 +161,7 @@ class _Pair:
         return None if edit is None else self._broken_by(edit, there)
 
     def _broken_by(self, edit: Document, there: Document) -> _Broken | None:
-        """Whether a change in the other version does not arrive."""
+        """Return whether a change in the other version does not arrive."""
         source, target = self._source, self._target
         fields = {name: value for name, value in there.items() if name in target.schema["properties"]}
         changed = overlaid(fields, edit)
@@ -181,7 +181,7 @@ class _Pair:
     def _smallest(
         self, fields: Document, edit: Document | None, broken: _Broken
     ) -> tuple[Document, Document | None]:
-        """The smallest object that still breaks the same law."""
+        """Return the smallest object that still breaks the same law."""
 
         def breaks(fields: Document, edit: Document | None) -> bool:
             found = self._broken(fields, edit)
@@ -210,7 +210,7 @@ class _Pair:
 
 
 def _own(obj: Document) -> Document:
-    """The part of metadata that differs."""
+    """Return the part of metadata that differs."""
     metadata = obj["metadata"]
     return {name: value for name, value in metadata.items() if _METADATA.get(name) != value}
 
@@ -234,7 +234,7 @@ def _has(obj: Any, path: str) -> bool:
 
 @cache
 def _judge() -> Callable[[Schema, Document], bool]:
-    """Returns a check whether a server accepts an object. Without the sandbox it skips CEL rules."""
+    """Return a check whether a server accepts an object. Without the sandbox it skips CEL rules."""
     try:
         from handloop_sandbox.custom import cel_rules, correlation, schema  # noqa: PLC0415 - an extra
     except ImportError:
@@ -252,7 +252,7 @@ def _read(kind: type[Kind], obj: Document) -> Kind | None:
 
 
 def _differences(kind: type[Kind], one: Document, other: Document) -> tuple[str, ...]:
-    """The paths at which two objects differ in meaning: an omitted default equals a written one."""
+    """Return the paths at which two objects differ in meaning. An omitted default equals a written one."""
     first, second = _read(kind, one), _read(kind, other)
     if first is None or second is None:
         return ("what was valid",)
@@ -267,7 +267,7 @@ def _bare(obj: Kind) -> Kind:
 
 
 def _metadata(obj: Document) -> Document:
-    """The object without the annotations that keep fields: one disappears when its fields change."""
+    """Return the object without the annotations that keep fields. One disappears when its fields change."""
     metadata: Document = obj["metadata"]
     ours = f"{obj['apiVersion'].partition('/')[0]}/kept-"
     annotations = metadata.get("annotations", {}).items()

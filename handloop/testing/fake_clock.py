@@ -14,11 +14,11 @@ class FakeClock:
     """
     Implements handloop.seams.clock.Clock on virtual time.
 
-    Waiters are woken by notify, by `advance`, or by the event they watch; they never time out on real time,
-    except that a wait longer than 30 real seconds raises, so that a wrong test fails instead of hanging.
+    Waiters are woken by notify, by `advance`, or by their event, and never time out on real time. But a wait
+    longer than 30 real seconds raises, so that a wrong test fails instead of hanging.
 
     After `advance`, `wait_for_waiters` counts a thread again only once it waits for a new point in time. To
-    be sure that a thread waits for what it should, use `wait_for_deadline`.
+    be sure that a thread waits for the right time, use `wait_for_deadline`.
 
     moves_itself: a sleep advances time and returns at once. For code that sleeps between tries on one thread.
     State: slept, the requested length of each sleep.
@@ -48,7 +48,7 @@ class FakeClock:
             return self._now + self._unix_offset
 
     def wait(self, condition: threading.Condition, timeout_seconds: float | None) -> bool:
-        """Wait once on condition (held by the caller); False when the virtual timeout has passed."""
+        """Wait once on condition (held by the caller). Return False if the virtual timeout has passed."""
         if timeout_seconds is None:
             return self.wait_until(condition, None)
         with self._changed:
@@ -56,13 +56,13 @@ class FakeClock:
         return self.wait_until(condition, deadline)
 
     def wait_until(self, condition: threading.Condition, at: float | None) -> bool:
-        """Wait once on condition (held by the caller); False when virtual time has reached at."""
+        """Wait once on condition (held by the caller). Return False if virtual time has reached at."""
         deadline = math.inf if at is None else at
         token = self._register(condition, deadline)
         if token is None:
             return False
         try:
-            # advance() takes the condition's lock to notify: a step before the wait begins is not lost
+            # advance() takes the condition's lock to notify, so a step before the wait begins is not lost.
             if not condition.wait(_HARD_LIMIT_SECONDS):
                 raise TimeoutError("a wait on the fake clock took more than 30 real seconds")
         finally:
@@ -72,7 +72,7 @@ class FakeClock:
         return self.now() < deadline
 
     def sleep(self, seconds: float, stop: threading.Event) -> bool:
-        """Wait until virtual seconds have passed or stop is set; True when stop is set."""
+        """Wait until virtual seconds have passed or stop is set. Return True if stop is set."""
         if self._moves_itself:
             if not stop.is_set():
                 self.slept.append(seconds)
@@ -82,7 +82,7 @@ class FakeClock:
             deadline = self._now + seconds
             token = self._add_deadline(deadline)
             try:
-                # polled, since a threading.Event offers nothing to wait on together with time
+                # It polls, because a threading.Event cannot be waited on together with time.
                 for _ in range(int(_HARD_LIMIT_SECONDS / _POLL_SECONDS)):
                     if stop.is_set() or self._now >= deadline:
                         return stop.is_set()
@@ -103,13 +103,13 @@ class FakeClock:
                 condition.notify_all()
 
     def wait_for_waiters(self, count: int) -> None:
-        """Block until count threads wait for a future time; raises after 30 real seconds."""
+        """Block until count threads wait for a future time. Raises after 30 real seconds."""
         with self._changed:
             if not self._changed.wait_for(lambda: len(self._deadlines) >= count, _HARD_LIMIT_SECONDS):
                 raise TimeoutError(f"{len(self._deadlines)} of {count} expected waiters")
 
     def wait_for_deadline(self, at: float) -> None:
-        """Block until some thread waits for that point in virtual time; raises after 30 real seconds."""
+        """Block until some thread waits for that point in virtual time. Raises after 30 real seconds."""
         with self._changed:
             waited_for = self._changed.wait_for(
                 lambda: any(math.isclose(at, deadline) for deadline in self._deadlines.values()),
@@ -119,13 +119,13 @@ class FakeClock:
                 raise TimeoutError(f"nobody waits for {at}, but for {sorted(self._deadlines.values())}")
 
     def deadlines(self) -> list[float]:
-        """The times that threads are waiting for, earliest first."""
+        """Return the times that threads are waiting for, earliest first."""
         with self._lock:
             return sorted(self._deadlines.values())
 
     def _register(self, condition: threading.Condition, deadline: float) -> int | None:
         """
-        Register a waiter; None when its time has come.
+        Register a waiter. Return None if its time has come.
 
         The lock is held throughout: a step comes before, and is seen here, or after, and notifies condition.
         """

@@ -30,7 +30,7 @@ class FilledCaches:
         self._stores: dict[type[Kind], Indexer[Any]] = {}
 
     def add(self, *objects: Kind) -> None:
-        """Add objects; each replaces the one with its name."""
+        """Add objects. Each replaces the one with its name."""
         for obj in objects:
             self._store(type(obj)).add(obj)
 
@@ -48,7 +48,7 @@ class FilledCaches:
         self._store(kind).add_indexers(indexers)
 
     def lister_for(self, kind: type[K], *, labels: Labels = "", fields: str = "") -> Lister[K]:
-        """The objects of a kind, later ones too; with labels or fields, only the present ones."""
+        """Return a kind's objects, including later ones; with labels or fields, only the present ones."""
         selection, store = selection_of(kind, labels=labels, fields=fields), self._store(kind)
         if selection:
             chosen = [obj for obj in store.list() if selection.matches(msgspec.json.decode(json_of(obj)))]
@@ -56,11 +56,11 @@ class FilledCaches:
         return Lister(store, kind.resource, selection)
 
     def listers_of(self, kind: type[K]) -> Sequence[Lister[K]]:
-        """The lister of lister_for."""
+        """Return the lister of lister_for."""
         return [self.lister_for(kind)]
 
     def referred(self, kind: type[K], name: ObjectName, *, owner: ObjectName) -> K | None:  # noqa: ARG002
-        """The object of that name, for any owner."""
+        """Return the object of that name, for any owner."""
         return self._store(kind).get_by_key(str(name))
 
     def _store(self, kind: type[Kind]) -> Indexer[Any]:

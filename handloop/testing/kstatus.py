@@ -1,9 +1,9 @@
 """
-kstatus: how `helm --wait`, Flux and others judge an object, by its fields alone.
+kstatus: how `helm --wait`, Flux and others judge an object, only by its fields.
 
 Follows: sigs.k8s.io/cli-utils pkg/kstatus/status/{generic,status,core}.go @5895ad6c1, differs: the group
 extensions has no rules. ConfigMap, Secret, CronJob and PodDisruptionBudget, which are always done once their
-generation was observed, need none: they have no condition Ready.
+generation was observed, need no rules because they have no condition Ready.
 """
 
 from __future__ import annotations
@@ -44,20 +44,20 @@ class _Parts(NamedTuple):
     status: Mapping[str, Any]
 
     def conditions(self, kind: str, **fields: str) -> Iterator[Mapping[str, Any]]:
-        """The conditions of a type with these fields."""
+        """Return the conditions of a type with these fields."""
         wanted = {"type": kind, **fields}.items()
         return (each for each in self.status.get("conditions") or () if each.items() >= wanted)
 
 
-# the possible states; the first match counts
+# These are the possible states. The first match counts.
 _Rule = Callable[[_Parts], Iterator[Kstatus]]
 
 
 def kstatus(obj: Kind | Mapping[str, Any]) -> Kstatus:
     """
-    What kstatus says about an object, typed or as JSON.
+    Return what kstatus says about an object, typed or as JSON.
 
-    The first of these that holds decides: a deletion, an unobserved generation, a condition Reconciling or
+    The first of these that applies decides: a deletion, an unobserved generation, a condition Reconciling or
     Stalled, and then the rules of its built-in kind, or the condition Ready of any other kind. An object
     without any of these counts as done.
     Raises: ValueError for a Pod in a phase that kstatus does not know.

@@ -1,5 +1,5 @@
 """
-A sandbox without sockets, with some kinds installed, and managers on it: ready in a millisecond.
+A sandbox without sockets, with some kinds installed, and managers on it. It is ready in a millisecond.
 
     sandbox = ManagedSandbox(Greeting)
     manager = sandbox.manager()
@@ -41,8 +41,8 @@ class ManagedSandbox:
     """
     One cluster.
 
-    Fields: sandbox, the server; client, an administrator's, that of the managers; registry, of their metrics;
-    stop ends all that runs here, and the waits of the client's requests.
+    Fields: sandbox, the server; client, an administrator's client, which the managers use; registry, of their
+    metrics; stop ends everything that runs here, and the waits of the client's requests.
     """
 
     def __init__(self, *kinds: type[Kind], lifelike: bool = False) -> None:
@@ -58,14 +58,14 @@ class ManagedSandbox:
         self.install(*kinds)
 
     def transport(self) -> Transport:
-        """An administrator's transport, for a client of another program."""
+        """Return an administrator's transport, for a client of another program."""
         made: Transport = self.sandbox.transport(  # type: ignore[assignment] # the same shapes
             token=_ADMIN, closed=StreamClosed, silent=DeadlineExceeded, broken=ConnectionBroken
         )
         return made
 
     def manager(self, **options: Any) -> Manager:
-        """The one manager of this cluster's registry; options are those of Manager."""
+        """Return the one manager of this cluster's registry. The options are those of Manager."""
         return Manager(self.client, registry=self.registry, **options)
 
     def post(self, path: str, document: Mapping[str, Any]) -> None:
@@ -83,7 +83,7 @@ class ManagedSandbox:
         self.post("/api/v1/namespaces", {"metadata": {"name": name}})
 
     def metric(self, name: str, **labels: str) -> float:
-        """A metric's value in the registry; 0 without one."""
+        """Return a metric's value in the registry; 0 without one."""
         return self.registry.get_sample_value(name, labels) or 0.0
 
     @contextmanager

@@ -14,12 +14,12 @@ class ManagerThread:
     """
     Runs a manager until stop is set.
 
-    Fields: manager; stop; error, which the run has raised, None = none yet. Threads: the test's, and its
-    own, called name.
+    Fields: manager; stop; error, which the run has raised, None = none yet. Threads: the test's, and its own,
+    called name.
     """
 
     def __init__(self, manager: Manager, name: str, stop: threading.Event | None = None) -> None:
-        """Prepare; nothing is started. Args: stop None = an event of its own."""
+        """Prepare, without starting anything. Args: stop None = a new event."""
         self.manager = manager
         self.stop = stop or threading.Event()
         self.error: BaseException | None = None
@@ -30,7 +30,7 @@ class ManagerThread:
         self._thread.start()
 
     def has_ended(self) -> bool:
-        """Whether the manager is not running."""
+        """Return whether the manager is not running."""
         return not self._thread.is_alive()
 
     def result(self) -> None:

@@ -27,9 +27,9 @@ _OF_CATEGORY: Final = {
 
 def pattern_words(pattern: str) -> list[str]:
     """
-    Words that match an expression, the shortest first; [] if none is found, or only Go can read it.
+    Return words that match an expression, shortest first; [] if none is found, or only Go can read it.
 
-    The same for the same expression.
+    The same expression always gives the same words.
     """
     random = Random(pattern)
     pattern = pattern.replace(r"\z", r"\Z")
@@ -72,7 +72,7 @@ def _characters(what: Any, of: Any) -> list[str]:
 
 
 def _members(of: Any) -> list[str]:
-    """Some members of a class of characters."""
+    """Return some members of a class of characters."""
     found, is_negated = [], False
     for what, value in of:
         if what is op.NEGATE:

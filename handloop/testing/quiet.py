@@ -19,7 +19,7 @@ class Written(Protocol):
     """A record of writes: a RunningSandbox, or a RunningOperator."""
 
     def writes(self) -> Sequence[RequestAttributes]:
-        """All writes so far, oldest first."""
+        """Return all writes so far, oldest first."""
 
 
 def assert_quiet(
@@ -30,13 +30,13 @@ def assert_quiet(
 
     Args: within_seconds is the time to settle; 0 = no write is allowed from now on.
     Raises: AssertionError with the last writes, for the first write after within_seconds.
-    Blocks: for seconds at least, and for within_seconds + seconds at most.
+    Blocks: for at least seconds, and for at most within_seconds + seconds.
     """
     began_at = quiet_since = time.monotonic()
     before = count = len(written.writes())
     pause = threading.Event()
     while True:
-        # in this order: a write during this thread's wait is seen before the silence is measured
+        # The order matters: a write during this thread's wait is seen before the silence is measured.
         now, writes = time.monotonic(), written.writes()
         if len(writes) > count:
             last = ", ".join(str(each) for each in writes[before:][-_SHOWN:])

@@ -32,20 +32,20 @@ class RecordedWrites:
     """
     Implements handloop.client.transport.Transport: objects in a dict, which every write changes.
 
-    It checks nothing, and adds only a resource version: no defaults, no uid, no generation. An apply
-    and a strategic patch are merged like a merge patch (RFC 7396); a JSON patch is an AssertionError. To see
-    a server's effect of a write, use the sandbox.
+    It checks nothing, and adds only a resource version: no defaults, no uid, no generation. An apply and a
+    strategic patch are merged like a merge patch (RFC 7396); a JSON patch is an AssertionError. To see how a
+    server treats a write, use the sandbox.
     Fields: writes, oldest first. Threads: the test's.
     """
 
     def __init__(self, *objects: Kind) -> None:
-        """Args: objects exist already, to read and to patch."""
+        """Args: objects exist already, so that they can be read and patched."""
         self.writes: list[Recorded] = []
         self._documents = {_path_of(obj): _document(obj) for obj in objects}
         self._version = 0
 
     def client(self) -> Client:
-        """A client over it: `Context(client=RecordedWrites().client())`."""
+        """Return a client over it: `Context(client=RecordedWrites().client())`."""
         return Client(self)
 
     def request(
@@ -57,7 +57,7 @@ class RecordedWrites:
         body: bytes | None = None,
         **_: Any,
     ) -> Response:
-        """Answer with the object as it is now; 404 without one, 409 for a create of one that exists."""
+        """Answer with the current object; 404 without one, 409 for a create of one that exists."""
         path = unquote(path)
         if method == "GET":
             return self._answer(path)
@@ -85,7 +85,7 @@ class RecordedWrites:
         raise AssertionError(f"{method} {path}: a reconciler reads from caches, and does not watch")
 
     def _stored(self, path: str) -> str:
-        """The path of the object; a subresource's path is one part longer."""
+        """Return the path of the object. A subresource's path is one part longer."""
         above = path.rpartition("/")[0]
         return above if path not in self._documents and above in self._documents else path
 

@@ -25,7 +25,7 @@ class RequestAttributes(NamedTuple):
         return self.verb in WRITES
 
     def __str__(self) -> str:
-        """`patch configmaps default/world`; the group follows the resource after a dot."""
+        """`patch configmaps default/world`. The group follows the resource after a dot."""
         resource = f"{self.resource}.{self.group}" if self.group else self.resource
         where = "/".join(part for part in (self.namespace, self.name) if part)
         return " ".join(part for part in (self.verb, resource, where) if part)

@@ -22,17 +22,17 @@ _NOT_OF_RESOURCES: Final = ("authorization.k8s.io", "authentication.k8s.io")
 
 class RequestTrace:
     """
-    Wraps an engine and records its requests; may refuse them, or do something before or after.
+    Wraps an engine and records its requests. It can also refuse them, or do something before or after.
 
-    State: _asked, under _lock. refuse, before and after are set by the test. Threads: requests come on the
-    sandbox's: `before` delays the whole server.
+    State: _asked, under _lock. The test sets refuse, before and after. Threads: requests come on the
+    sandbox's threads, so `before` delays the whole server.
     """
 
     def __init__(self, engine: Engine, token: str, *, user_agent: str = PROGRAM) -> None:
         """
-        Stand before it.
+        Stand before the engine.
 
-        Args: token is the administrator's, which paths may begin with. The user agents of recorded requests
+        Args: token is the administrator's, which paths can begin with. The user agents of recorded requests
         begin with user_agent, "" = all.
         """
         self._user_agent = user_agent
@@ -46,12 +46,12 @@ class RequestTrace:
         engine.begin = self._pass  # type: ignore[method-assign] # the seam that every request passes
 
     def asked(self) -> list[RequestAttributes]:
-        """The requests for resources so far, without reviews of the client's own rights, oldest first."""
+        """Return the requests for resources, without reviews of the client's own rights, oldest first."""
         with self._lock:
             return list(self._asked)
 
     def writes(self) -> int:
-        """How many of these requests were writes."""
+        """Return how many of these requests were writes."""
         return sum(asked.writes for asked in self.asked())
 
     def _pass(self, request: Request) -> Any:
@@ -89,7 +89,7 @@ def _asked(request: Request, user_agent: str) -> RequestAttributes | None:
     verb = "watch" if watching else path.verb(request.method)
     resource = f"{path.plural}/{path.subresource}" if path.subresource else path.plural
     streaming_list = request.query.get("sendInitialEvents") in ("1", "true")
-    # a list or watch of one name is allowed by a rule for that name
+    # A rule for one name allows a list or watch of that name.
     name = attributes(path, verb, request.query.get("fieldSelector") or "").name
     return RequestAttributes(verb, resource, path.group, streaming_list, path.namespace, name, agent)
 

@@ -15,7 +15,7 @@ _RBAC_GROUP: Final = "rbac.authorization.k8s.io"
 
 
 class Grant(NamedTuple):
-    """One verb on one resource; namespace None = in all of them, name "" = any object."""
+    """One verb on one resource; namespace None = in all namespaces, name "" = any object."""
 
     verb: str
     group: str
@@ -24,20 +24,20 @@ class Grant(NamedTuple):
     name: str = ""
 
     def __str__(self) -> str:
-        """`patch configmaps`, with its namespace and name, if it is limited to these."""
+        """Return `patch configmaps`, with its namespace and name, if it is limited to these."""
         return str(
             RequestAttributes(self.verb, self.resource, self.group, False, self.namespace or "", self.name)
         )
 
     def allows(self, asked: RequestAttributes) -> bool:
-        """Whether a request needs this grant."""
+        """Return whether a request needs this grant."""
         same = (self.verb, self.group, self.resource) == (asked.verb, asked.group, asked.resource)
         here = self.namespace is None or self.namespace == asked.namespace
         return same and here and self.name in ("", asked.name)
 
 
 def grants(manifests: Iterable[dict[str, Any]]) -> Iterator[Grant]:
-    """The grants of roles, one by one."""
+    """Yield the grants of roles, one by one."""
     for role in manifests:
         namespace = role["metadata"]["namespace"] if role["kind"] == "Role" else None
         for rule in role["rules"]:
@@ -49,18 +49,18 @@ def grants(manifests: Iterable[dict[str, Any]]) -> Iterator[Grant]:
 
 
 def refused(asked: Collection[RequestAttributes], granted: Collection[Grant]) -> set[RequestAttributes]:
-    """The requests that no grant allows."""
+    """Return the requests that no grant allows."""
     return {one for one in asked if not any(grant.allows(one) for grant in granted)}
 
 
 def unused(asked: Collection[RequestAttributes], granted: Collection[Grant]) -> set[Grant]:
-    """The grants that no request needed, without rights that are not requests: bind, owner_access."""
+    """Return the grants that no request needed, except rights that are not requests: bind, owner_access."""
     requests = (one for one in granted if not _is_no_request(one))
     return {grant for grant in requests if not any(grant.allows(one) for one in asked)}
 
 
 def _is_no_request(grant: Grant) -> bool:
-    """Whether the server checks this right only as part of another request."""
+    """Return whether the server checks this right only as part of another request."""
     of_owners = grant.verb == "update" and grant.resource.endswith("/finalizers")
     return of_owners or (grant.group == _RBAC_GROUP and grant.verb in ("bind", "escalate"))
 
@@ -77,11 +77,11 @@ class Accessing(Protocol):
 
 def assert_rbac_exact(operator: Accessing) -> None:
     """
-    Compare the declared access's roles with the requests so far: each needs the other.
+    Compare the roles of the declared access with the requests so far: each needs the other.
 
-    A list that is streamed counts as list and watch, a patch that makes its object as patch and create. The
-    runtime declares some access for rare cases, which may stay unused: get for the kind of the controller and
-    for kinds that are written, the status of a kind with conditions, kinds of refers_to, and Events.
+    A list that is streamed counts as list and watch, and a patch that creates its object counts as patch and
+    create. The runtime declares some access for rare cases, which may stay unused: get for the controller's
+    kind and for kinds that are written, the status of a kind with conditions, kinds of refers_to, and Events.
     Raises: AssertionError with every request without a role, and every verb without a request.
     """
     asked = operator.asked()
@@ -92,7 +92,7 @@ def assert_rbac_exact(operator: Accessing) -> None:
     rare = {("get", kind.resource.group, kind.resource.plural) for kind in kinds}
     stalling = [kind.resource for kind in kinds if can_stall(kind)]
     rare |= {(verb, kind.group, f"{kind.plural}/status") for kind in stalling for verb in _OF_A_STATUS}
-    # a status is written with one of the two verbs: allowing the other, too, adds nothing
+    # A status is written with one of the two verbs, and allowing the other one as well adds nothing.
     statuses = [one for one in asked if one.verb in _OF_A_STATUS and one.resource.endswith("/status")]
     rare |= {(verb, one.group, one.resource) for one in statuses for verb in _OF_A_STATUS}
     rare |= {("get", *one[1:3]) for one in granted if one[0] in ("create", "update", "patch", "delete")}
@@ -106,5 +106,5 @@ def assert_rbac_exact(operator: Accessing) -> None:
     lacking = sorted({f"used, but not declared: {one}" for one in refused(asked, granted)})
     spare = sorted(f"declared, but not used: {one}" for one in unused(asked, granted) if one[:3] not in rare)
     if lacking or spare:
-        # no assert: pytest rewrites those of an installed plugin's distribution, and indents the lines
+        # Do not use assert: pytest rewrites an installed plugin's asserts, and indents the lines.
         raise AssertionError("\n".join(["declared access is not what was used", *lacking, *spare]))

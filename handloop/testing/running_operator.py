@@ -59,8 +59,8 @@ class RunningOperator:
         """
         Set up, and apply the reconciled kinds' CRDs, unless the test has applied one with that version.
 
-        Args: clock is sandbox.clock, to move the operator's time with the server's; None = real time.
-        options are those of Manager.
+        Args: clock is sandbox.clock, to move the operator's time with the server's; None = real time. options
+        are those of Manager.
         Raises: AssertionError for another program's kind whose CRD is not in the sandbox.
         """
         config = load_config(kubeconfig=str(sandbox.kubeconfig))
@@ -84,7 +84,7 @@ class RunningOperator:
             )
 
     def _define(self, kind: type[Kind]) -> None:
-        """Apply a type's CRD, unless the test's own serves it: that may have more versions, with objects."""
+        """Apply a type's CRD, unless the test's own serves it, which may have more versions, with objects."""
         resource, defined = kind.resource, self._sandbox.defined
         name = f"{resource.plural}.{resource.group}"
         served = self._sandbox.client.discovery().resources(resource.group, resource.version)
@@ -94,11 +94,11 @@ class RunningOperator:
             defined.add(name)
 
     def asked(self) -> list[RequestAttributes]:
-        """The requests for resources so far, oldest first."""
+        """Return the requests for resources so far, oldest first."""
         return self._sandbox.asked(USER_AGENT)[self._skipped :]
 
     def writes(self) -> list[RequestAttributes]:
-        """The requests that may have changed something."""
+        """Return the requests that may have changed something."""
         return [one for one in self.asked() if one.writes]
 
     def start(self) -> None:
@@ -115,7 +115,7 @@ class RunningOperator:
         self._running.end()
 
     def assert_quiet(self) -> None:
-        """Like assert_quiet; a hot loop that the manager slows down is not quiet, either."""
+        """Like assert_quiet, but a hot loop that the manager slows down is not quiet either."""
         assert_quiet(self)
         writes = [str(write) for write in self.writes()]
         slowed = any(count for _, count in self._counts("hot_loops", "controller"))
@@ -123,9 +123,9 @@ class RunningOperator:
 
     def untold(self) -> list[str]:
         """
-        The objects that are Current for kstatus although the last reconcile failed, or waits for something.
+        Return objects that are Current for kstatus although the last reconcile failed or waits.
 
-        Kinds whose status has no observed_generation do not count. Blocks: for a moment, if there is any.
+        Kinds whose status has no observed_generation do not count. Blocks: for a moment, if there are any.
         """
         found = self._untold_now()
         if found:
@@ -145,7 +145,7 @@ class RunningOperator:
         return [each for each in self.manager.runnables().values() if isinstance(each, Controller)]
 
     def _reporting(self, controller: Controller) -> list[Any]:
-        """A controller's objects, if their status says which generation was observed."""
+        """Return a controller's objects, if their status says which generation was observed."""
         kinds = [each for each in self.manager.reconciled_kinds() if has_own_definition(each)]
         found = [
             obj
@@ -161,18 +161,18 @@ class RunningOperator:
             controller.reconcile_again("the clock was moved")
 
     def _drops(self) -> str:
-        """The events that predicates dropped, for which the reconciler may wait; "" = none."""
+        """Return the events that predicates dropped, for which the reconciler may wait; "" = none."""
         told = ", ".join(f"{cause} ({count:g})" for cause, count in self._counts("dropped_events", "cause"))
         return f"predicates dropped watch events: {told}" if told else ""
 
     def _counts(self, counter: str, label: str) -> list[tuple[str, float]]:
-        """The values of one of our counters, by one of its labels."""
+        """Return the values of one of our counters, by one of its labels."""
         samples = [each for family in self.manager.registry.collect() for each in family.samples]
         name = f"handloop_{counter}_total"
         return [(each.labels[label], each.value) for each in samples if each.name == name]
 
     def _is_ready(self) -> bool:
-        # a controller that still waits would time out once the test moves the clock
+        # A controller that still waits would time out once the test moves the clock.
         alone = self.manager.elector is None and self.manager.replica is None
         waits = alone and not all(one.statistics().workers for one in self._controllers())
         return not (waits or any(check() for check in self.manager.readiness_checks().values()))
@@ -190,13 +190,13 @@ def running_operator(
     """
     Run a set_up for as long as the block lasts, then check it.
 
-    The checks: it becomes quiet; no line of level ERROR was logged; no object that failed or waits is Current
-    for kstatus; a second run of set_up writes only Events of handloop itself, such as NameTaken;
+    The checks are: it becomes quiet; no line of level ERROR was logged; no object that failed or waits is
+    Current for kstatus; a second run of set_up writes only Events of handloop itself, such as NameTaken;
     neither run left a thread behind. Faults are cleared before the checks.
 
     Args: set_up is that of handloop.controller.cli.main, and called twice. expected_errors is a regular
-    expression for the allowed ERROR lines, None = none is allowed. options are clock, as of
-    RunningOperator, and those of Manager.
+    expression for the allowed ERROR lines, None = none are allowed. options are clock, as in RunningOperator,
+    and those of Manager.
     Raises: AssertionError of a check; as Manager.run.
     """
     before = set(threading.enumerate())
@@ -227,7 +227,7 @@ def running_operator(
 
 
 def _events_of_authors(sandbox: RunningSandbox) -> set[tuple[str, str]]:
-    """The UIDs and versions of the Events that are not handloop's own."""
+    """Return the UIDs and versions of the Events that are not handloop's own."""
     return {
         (event["metadata"]["uid"], event["metadata"]["resourceVersion"])
         for event in sandbox.get("/api/v1/events")["items"]
@@ -236,7 +236,7 @@ def _events_of_authors(sandbox: RunningSandbox) -> set[tuple[str, str]]:
 
 
 def _each_once(lines: Sequence[str]) -> list[str]:
-    """The first line of each error: the retries of a reconcile differ only in what _OF_ONE_TRY matches."""
+    """Return each error's first line: the retries of a reconcile differ only in what _OF_ONE_TRY matches."""
     first: dict[str, str] = {}
     for line in lines:
         first.setdefault(_OF_ONE_TRY.sub("", line), line)
@@ -256,7 +256,7 @@ def _run_of(
 
 
 def _left_of(threads: set[threading.Thread]) -> set[threading.Thread]:
-    """The new threads that do not end soon. Blocks: for _LEAK_SECONDS at most."""
+    """Return the new threads that do not end soon. Blocks: for at most _LEAK_SECONDS."""
     ends_at = time.monotonic() + _LEAK_SECONDS
     for thread in threads:
         thread.join(max(0.0, ends_at - time.monotonic()))

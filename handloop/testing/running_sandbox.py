@@ -33,7 +33,7 @@ _ESTABLISHED_TRIES = 200
 
 
 class RefusedError(Exception):
-    """The sandbox refused a manifest; the message is the server's."""
+    """The sandbox refused a manifest. The message is the server's."""
 
 
 class RunningSandbox:
@@ -42,7 +42,7 @@ class RunningSandbox:
 
     Fields: explanations are called when a wait fails, for a note or ""; defined are the names of CRDs that
     operators have applied themselves; conversions has the converting functions, by these names.
-    Threads: the test's; any thread may use the clock and the faults, and read the requests.
+    Threads: the test's; any thread can use the clock and the faults, and read the requests.
     """
 
     def __init__(self, server: Sandbox, clock: SettableClock, kubeconfig: Path, stack: ExitStack) -> None:
@@ -74,7 +74,7 @@ class RunningSandbox:
 
     @property
     def client(self) -> Client:
-        """A typed client of the administrator, over HTTP; made at the first use."""
+        """A typed client of the administrator, over HTTP, created on first use."""
         if self._client is None:
             transport = HTTPTransport(load_config(kubeconfig=str(self.kubeconfig)))
             self._stack.callback(transport.close)
@@ -101,9 +101,9 @@ class RunningSandbox:
 
     def get(self, what: str | type[K], name: str = "", *, namespace: str = "default") -> Object | K:
         """
-        The object of a kind, `get(ConfigMap, "settings")`, or the JSON at a path such as `/api/v1/pods`.
+        Return an object of a kind, `get(ConfigMap, "settings")`, or the JSON at a path: `/api/v1/pods`.
 
-        Args: the namespace does not count for a cluster-scoped kind, here and below.
+        Args: the namespace is ignored for a cluster-scoped kind, here and below.
         Raises: NotFound and other ClientErrors for a kind; RefusedError for a path.
         """
         if isinstance(what, str):
@@ -111,7 +111,7 @@ class RunningSandbox:
         return self.client.resource(what).get(name, namespace=_where(what, namespace))
 
     def delete(self, kind: type[Kind], name: str, *, namespace: str = "default") -> None:
-        """Delete an object; with finalizers deletion only begins. Raises: NotFound and other ClientErrors."""
+        """Delete an object. With finalizers, deletion only begins. Raises: NotFound, other ClientErrors."""
         self.client.resource(kind).delete(name, namespace=_where(kind, namespace))
 
     def wait_for(
@@ -156,9 +156,9 @@ class RunningSandbox:
 
     def finish(self, job: Kind) -> None:
         """
-        End a Job as if its pods had succeeded: here they run until then.
+        End a Job as if its pods had succeeded. Until then, they run.
 
-        Raises: RefusedError, also for a Job that has ended; it has the server's message, if any.
+        Raises: RefusedError, even for a Job that has ended, with the server's message, if any.
         """
         self._end(job, "finish")
 
@@ -168,9 +168,9 @@ class RunningSandbox:
 
     def asked(self, user_agent: str = "") -> list[RequestAttributes]:
         """
-        The requests for resources so far, oldest first; those of the fixture itself only if it is named.
+        Return the requests for resources, oldest first; those of the fixture itself only if it is named.
 
-        Args: user_agent begins their user agents.
+        Args: user_agent is the beginning of their user agents.
         """
         mine = bool(user_agent) and _USER_AGENT.startswith(user_agent)
         return [
@@ -180,7 +180,7 @@ class RunningSandbox:
         ]
 
     def writes(self, user_agent: str = "") -> list[RequestAttributes]:
-        """The requests that may have changed something."""
+        """Return the requests that may have changed something."""
         return [one for one in self.asked(user_agent) if one.writes]
 
     def _end(self, job: Kind, end: str) -> None:
@@ -195,10 +195,10 @@ class RunningSandbox:
 
     def _applied(self, obj: Object) -> Object:
         """
-        Apply an object; wait until a definition is served: the next manifest may be of its kind.
+        Apply an object. Wait until a definition is served, because the next manifest may be of its kind.
 
         A taken name may become free: its definition may be about to disappear.
-        Raises: RefusedError. Blocks: for 2 s at most.
+        Raises: RefusedError. Blocks: for at most 2 s.
         """
         pause, tries = threading.Event(), _ESTABLISHED_TRIES
         while True:
@@ -225,7 +225,7 @@ class RunningSandbox:
 @contextmanager
 def running_sandbox(folder: Path, **arguments: Any) -> Iterator[RunningSandbox]:
     """
-    A sandbox with its kubeconfig in a folder, while the context lasts. Its Jobs wait for finish or fail.
+    Run a sandbox with its kubeconfig in a folder, while the context lasts. Its Jobs wait for finish or fail.
 
     Args: arguments are those of Sandbox; a clock must be a SettableClock.
     """
@@ -247,7 +247,7 @@ def _named(kind: type[Kind], name: str, namespace: str) -> str:
 
 
 def _message(body: bytes) -> str:
-    """The message of a refusal: that of a Status, else the whole body."""
+    """Return the message of a refusal: that of a Status, else the whole body."""
     text = body.decode(errors="replace")
     with suppress(ValueError, LookupError, TypeError):
         return str(json.loads(text)["message"])
@@ -255,7 +255,7 @@ def _message(body: bytes) -> str:
 
 
 def _objects(manifest: Any) -> list[Any]:
-    """The objects in a manifest. Raises: TypeError for a value that is not a manifest."""
+    """Return the objects in a manifest. Raises: TypeError for a value that is not a manifest."""
     if isinstance(manifest, dict):
         return [manifest]
     if not isinstance(manifest, Path | str):

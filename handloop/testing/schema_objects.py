@@ -1,8 +1,8 @@
 """
 Objects that a schema allows: the smallest one, and others that differ from it in one place.
 
-Such an object shows what one field does, and is small from the start. Random ones have many
-fields, to show what two of them do together.
+Such an object shows what one field does, and is small from the start. Random objects have many fields, to
+show what two fields do together.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ _ENVELOPE: Final = ("apiVersion", "kind", "metadata")
 
 
 def fields_schema(schema: Schema) -> Schema:
-    """The schema of an object without the fields that every kind has."""
+    """Return the schema of an object without the fields that every kind has."""
     properties = {name: one for name, one in schema["properties"].items() if name not in _ENVELOPE}
     return {**schema, "properties": properties}
 
 
 def objects_of(schema: Schema, random: Random, by_chance: int) -> Iterator[dict[str, Any]]:
     """
-    The smallest object, one for each value of each field, and some random ones.
+    Yield the smallest object, one object for each value of each field, and some random ones.
 
     Raises: NoValueError if no known value fits a field that every object has.
     """
@@ -39,7 +39,7 @@ def objects_of(schema: Schema, random: Random, by_chance: int) -> Iterator[dict[
 
 
 def unknown_fields(schema: Schema, random: Random, path: str = "") -> Iterator[str]:
-    """The fields for which no value is known."""
+    """Yield the fields for which no value is known."""
     for name, inner in (schema.get("properties") or {}).items():
         here = f"{path}.{name}" if path else name
         if inner.get("properties"):
@@ -52,7 +52,7 @@ def unknown_fields(schema: Schema, random: Random, path: str = "") -> Iterator[s
 
 
 def overlaid(below: Any, above: Any) -> Any:
-    """A value merged with another, whose fields win."""
+    """Return a value merged with another, whose fields win."""
     if not (isinstance(below, Mapping) and isinstance(above, Mapping)):
         return above
     return {**below, **{name: overlaid(below.get(name), value) for name, value in above.items()}}
@@ -68,7 +68,7 @@ def _least(schema: Schema, random: Random) -> Any:
 
 
 def _others(schema: Schema, least: Any, random: Random) -> Iterator[Any]:
-    """Values that differ from the smallest one in one place."""
+    """Yield values that differ from the smallest one in one place."""
     if "properties" in schema:
         for name, inner in schema["properties"].items():
             with suppress(NoValueError):
@@ -99,7 +99,7 @@ def _lists(schema: Schema, random: Random) -> Iterator[list[Any]]:
 
 
 def _extremes(schema: Schema) -> list[int]:
-    """The largest whole numbers: here they cause no pods."""
+    """Return the largest whole numbers. Here they cause no pods."""
     if schema.get("type") != "integer":
         return []
     least, most = schema.get("minimum", -_INT32_MAX - 1), schema.get("maximum", _INT32_MAX)

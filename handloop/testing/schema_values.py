@@ -19,7 +19,7 @@ _WORDS: Final = (
     *("2024-01-01T00:00:00Z", "00000000-0000-4000-8000-000000000000", "b" * 63),
 )
 _FEW: Final = 10
-"""The range of numbers above the least one: for some of them the cluster makes pods."""
+"""The range of numbers above the smallest one: for some of them the cluster creates pods."""
 _HALF: Final = 0.5
 
 
@@ -28,7 +28,7 @@ class NoValueError(Exception):
 
 
 def other_values(schema: Schema, present: Any, random: Random) -> list[Any]:
-    """Values other than the present one; [] if this module knows none."""
+    """Return values other than the present one; [] if this module knows none."""
     try:
         return [value for value in values_of(schema, random) if value != present]
     except NoValueError:
@@ -90,7 +90,7 @@ def _fits(word: str, pattern: str, least: int, most: int | None) -> bool:
 
 
 def _lists(schema: Schema, random: Random) -> list[list[Any]]:
-    """Lists of zero, one and two items; the items of a map or a set differ."""
+    """Return lists of zero, one and two items. The items of a map or a set differ."""
     least, most = schema.get("minItems", 0), schema.get("maxItems", 2)
     keys = schema.get("x-kubernetes-list-map-keys", ())
     made: dict[str, Any] = {}
@@ -102,7 +102,7 @@ def _lists(schema: Schema, random: Random) -> list[list[Any]]:
 
 
 def _fields(schema: Schema, random: Random) -> dict[str, Any]:
-    """An object with its required fields, and half of the others; a map has one entry."""
+    """Return an object with its required fields, and half of the others. A map has one entry."""
     made, required = {}, schema.get("required", ())
     for name, inner in schema.get("properties", {}).items():
         if name in required:
@@ -118,7 +118,7 @@ def _fields(schema: Schema, random: Random) -> dict[str, Any]:
 
 def some_value(schema: Schema, random: Random) -> Any:
     """
-    A random value. For a struct or a list it makes no others.
+    Return a random value. For a struct or a list it creates no other values.
 
     Raises: NoValueError.
     """

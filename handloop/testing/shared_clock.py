@@ -22,20 +22,20 @@ class SharedClock:
         self.now = self.time = clock.time
 
     def wait(self, condition: threading.Condition, timeout_seconds: float | None) -> bool:
-        """Wait once on condition (held by the caller); False when the timeout has passed."""
+        """Wait once on condition (held by the caller). Return False if the timeout has passed."""
         return self.wait_until(condition, None if timeout_seconds is None else self.now() + timeout_seconds)
 
     def wait_until(self, condition: threading.Condition, at: float | None) -> bool:
-        """Wait once on condition (held by the caller); False when time has reached at."""
+        """Wait once on condition (held by the caller). Return False if time has reached at."""
         if at is None or at == inf:
             return condition.wait()
         if (left := at - self.now()) > 0:
-            # once: a timed-out wait may have swallowed a notification, so the caller checks its predicate
+            # Wait once: a timed-out wait may have swallowed a notification, so the caller checks again.
             condition.wait(min(left, _LOOK_SECONDS))
         return self.now() < at
 
     def sleep(self, seconds: float, stop: threading.Event) -> bool:
-        """Wait until the time has passed or stop is set; True when stop is set."""
+        """Wait until the time has passed or stop is set. Return True if stop is set."""
         until = self.now() + seconds
         while (left := until - self.now()) > 0 and not stop.wait(min(left, _LOOK_SECONDS)):
             pass

@@ -73,7 +73,7 @@ class Sharing:
     ) -> None:
         """No replica runs yet. See `sharing`."""
         self.sandbox = sandbox
-        # as short as possible: a test waits for each change
+        # The wait is as short as possible, because a test waits for each change.
         self.shards = Shards(
             slots, by, lease=f"default/{_LEASE}", retry_period_seconds=0.25, settle_seconds=0.5
         )
@@ -86,34 +86,34 @@ class Sharing:
 
     @property
     def writes(self) -> Sequence[Written]:
-        """All writes so far, in the server's order, Leases and Events included."""
+        """Return all writes so far, in the server's order, including Leases and Events."""
         with self._lock:
             return tuple(self._writes)
 
     @property
     def strays(self) -> Sequence[Written]:
-        """The writes of a replica that did not hold the object's slot."""
+        """Return the writes of replicas that did not hold the object's slot."""
         return [write for write in self.writes if write.is_stray]
 
     @property
     def holders(self) -> Mapping[int, str]:
-        """The holder of each slot's Lease; "" = released. A slot never held is missing."""
+        """Return the holder of each slot's Lease; "" = released. A slot never held is missing."""
         with self._lock:
             return MappingProxyType(dict(self._holders))
 
     def made(self, plural: str) -> list[str]:
-        """The created objects of a kind, as `namespace/name`, each as often as it was created."""
+        """Return the created objects of a kind, as `namespace/name`, each as often as it was created."""
         paths = [(write, _words(write.path)) for write in self.writes if write.method == "POST"]
         return [f"{at.namespace}/{one.body['metadata']['name']}" for one, at in paths if at.plural == plural]
 
     def manager(self, replica: str) -> Manager:
-        """The manager of a replica that does not run."""
+        """Return the manager of a replica that does not run."""
         made = Manager(Client(self.transport(replica)), registry=CollectorRegistry(), shards=self.shards)
         self._set_up(made)
         return made
 
     def transport(self, replica: str) -> Transport:
-        """A replica's transport for requests beside its manager's, which refuses to send a stray."""
+        """Return a replica's transport for other requests than its manager's. It refuses to send a stray."""
         return _Noted(self.sandbox.transport(), replica, self._lock, self._took)
 
     def start(self, *replicas: str) -> None:
@@ -135,7 +135,7 @@ class Sharing:
             running.end()
 
     def held(self) -> dict[str, frozenset[int]]:
-        """The slots that each replica believes to hold."""
+        """Return the slots that each replica believes to hold."""
         found = {one: manager.replica for one, manager in self.managers.items()}
         return {one: frozenset(replica.held.slots) for one, replica in found.items() if replica is not None}
 
@@ -156,7 +156,7 @@ class Sharing:
             raise
 
     def _took(self, replica: str, method: str, path: str, body: Any, answer: bytes) -> None:
-        """Record a write. _lock is held, so that the order is the server's."""
+        """Record a write. The caller holds _lock, so that the order is the server's."""
         words, slot = _words(path), None
         if words.plural == "leases":
             self._note_lease(replica, body or {})
@@ -172,7 +172,7 @@ class Sharing:
             self._holders[int(slot)] = replica if lease["spec"].get("holderIdentity") else ""
 
     def _slot_of(self, namespace: str, answer: bytes) -> int | None:
-        """An object's slot: by UID that of its label, of its owner, or its own; an answer may lack it."""
+        """Return an object's slot: by UID its label's, its owner's, or its own. An answer may lack it."""
         if self.shards.by == "namespace":
             return slot_of_namespace(namespace, self.shards.count)
         metadata = json.loads(answer).get("metadata") or {}
@@ -184,7 +184,7 @@ class Sharing:
 
 
 class _Noted(ForwardingTransport):
-    """The transport of one replica: its writes are sent one at a time among all replicas."""
+    """The transport of one replica. Among all replicas, writes are sent one at a time."""
 
     def __init__(
         self,
@@ -214,7 +214,7 @@ def sharing(
     sandbox: ManagedSandbox, set_up: Callable[[Manager], object], *, slots: int = SLOTS, by: By = "namespace"
 ) -> Iterator[Sharing]:
     """
-    Let replicas share slots while the block lasts; in the end all are stopped.
+    Let replicas share slots while the block lasts. At the end all are stopped.
 
     Leases and Events never count as strays.
 

@@ -2,7 +2,7 @@
 The slots that this process holds.
 
 A slot is one of N classes of namespaces, one of N ranges of the hash of UIDs, or the number in a label. Each
-replica of a controller holds some slots, and its informers hold the objects of those.
+replica of a controller holds some slots, and its informers hold the objects in them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from handloop.seams.locks import new_lock
 
 
 class Held(NamedTuple):
-    """The slots of one moment: each with the version that brought it. A slot that left may come back."""
+    """The slots at one moment, each with the version that added it. A slot that left can come back."""
 
     version: int
     since: Mapping[int, int]
@@ -31,15 +31,15 @@ class SlotFollower(Protocol):
     """What hears of each change of the slots."""
 
     def slots_changed(self) -> None:
-        """The slots have changed. On the thread that changes them, without a lock; it must not block."""
+        """The slots have changed. Called on the thread that changes them, with no lock; must not block."""
 
 
 class HeldSlots:
     """
     The slots that this process holds, shared by all its informers.
 
-    Fields: namespaces, those that any of them has met.
-    State: now, replaced with each change, read without a lock; _followers, replaced too. Both change under
+    Fields: namespaces, those that any of the informers has met.
+    State: now, replaced on every change, read without a lock; _followers, replaced too. Both change under
     _lock (98). Threads: any.
     """
 
@@ -66,10 +66,10 @@ class HeldSlots:
 
     def add(self, slot: int) -> int:
         """
-        Hold a slot from now on; nothing changes if it is held.
+        Hold a slot from now on. If it is already held, nothing changes.
 
         Returns: the version that has it, to wait for with `SharedIndexInformer.has_listed`.
-        Raises: ValueError for a slot that is none of ours. Blocks: while the followers are told.
+        Raises: ValueError for a slot number out of range. Blocks: while the followers are called.
         """
         if not 0 <= slot < self.count:
             raise ValueError(f"slot {slot} is none of {self.count}: they are counted from 0")
@@ -77,10 +77,10 @@ class HeldSlots:
 
     def remove(self, slot: int) -> int:
         """
-        Hold a slot no longer. When this returns, no informer tells a handler of its objects any more.
+        Release a slot. After this returns, no informer reports its objects to a handler any more.
 
-        A handler call that is under way, or that waits in a listener's buffer, still comes.
-        Returns: the version without it. Blocks: while the followers are told.
+        A handler call that is in progress, or waits in a listener's buffer, is still made.
+        Returns: the version without it. Blocks: while the followers are called.
         """
         return self._change(lambda held, _: {key: since for key, since in held.items() if key != slot})
 

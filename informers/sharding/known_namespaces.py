@@ -1,8 +1,8 @@
 """
 The namespaces that the server has named, for kinds that are sharded by namespace.
 
-A server narrows by namespace on every list and watch: `metadata.namespace!=a,metadata.namespace!=b`. A
-namespace that is not known yet comes through, and the informer drops its objects.
+A server narrows every list and watch by namespace: `metadata.namespace!=a,metadata.namespace!=b`. Objects of
+a namespace that is not known yet are sent, and the informer drops them.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from handloop.apis.grammar.shard_selector import slot_of_namespace
 from handloop.seams.locks import new_lock
 
 SELECTOR_BYTES: Final = 4096
-"""The longest field selector of foreign namespaces: with all else, a request line must pass every proxy."""
-# far more than a selector can name; the oldest are dropped where namespaces come and go
+"""The longest field selector of foreign namespaces: the whole request line must pass every proxy."""
+# This is far more than a selector can name. The oldest are dropped if namespaces come and go.
 _REMEMBERED: Final = 10_000
 
 
@@ -24,10 +24,10 @@ class KnownNamespaces:
     """
     The slot of each namespace seen, and how many of its objects were dropped.
 
-    Only what the server sent is remembered, and not what is asked for, which may be any user's string.
+    Only namespaces from the server are remembered, not those in questions, which can be any user's string.
 
-    State: _slots, changed under _lock (98), read without it; oldest first. _dropped = counts, which may miss
-    one where two threads count at once. are_too_many = the last selector could not name all foreign ones.
+    State: _slots, changed under _lock (98), read without it; oldest first. _dropped = counts, which can miss
+    one if two threads count at once. are_too_many = the last selector could not name all foreign ones.
     Threads: any.
     """
 
@@ -43,29 +43,29 @@ class KnownNamespaces:
         return len(self._slots)
 
     def slot_of(self, namespace: str) -> int:
-        """The slot of any text, as of a namespace; nothing is remembered."""
+        """Return the slot of any text, as of a namespace, without remembering it."""
         slot = self._slots.get(namespace)
         return slot_of_namespace(namespace, self._count) if slot is None else slot
 
     def meet(self, namespace: str) -> int:
-        """The slot of a namespace that the server has sent; it is known from now on."""
+        """Return the slot of a namespace that the server has sent, and remember the namespace."""
         slot = self._slots.get(namespace)
         return self._remember(namespace) if slot is None else slot
 
     def learn(self, namespaces: Iterable[str]) -> None:
-        """Know namespaces of the server before their objects arrive."""
+        """Remember namespaces of the server before their objects arrive."""
         for namespace in namespaces:
             self.meet(namespace)
 
     def dropped(self, namespace: str) -> None:
-        """An object of a foreign namespace came through, and was dropped."""
+        """Count that an object of a foreign namespace arrived and was dropped."""
         self._dropped[namespace] = self._dropped.get(namespace, 0) + 1
 
     def excluding(self, slots: Container[int]) -> str:
         """
-        The field selector that leaves out the known namespaces of all other slots; "" = no selector.
+        Return the field selector that leaves out the known namespaces of all other slots; "" = no selector.
 
-        It has at most SELECTOR_BYTES: the namespaces of which most objects were dropped go first.
+        It has at most SELECTOR_BYTES. The namespaces with the most dropped objects come first.
         """
         dropped = self._dropped
         foreign = [namespace for namespace, slot in tuple(self._slots.items()) if slot not in slots]

@@ -1,4 +1,4 @@
-"""What listers read where namespaces are shared among replicas."""
+"""The store that listers read if replicas share the namespaces."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class NamespaceNotServed(NamespaceNotWatched):
-    """A cache of the namespaces that this process serves was asked about one that another process has."""
+    """A cache was asked about a namespace that another process serves."""
 
     def __init__(self, what: str, namespace: str, slot: int, count: int) -> None:
         LookupError.__init__(
@@ -27,7 +27,7 @@ class NamespaceNotServed(NamespaceNotWatched):
 
 
 class ServedCache(Generic[T]):
-    """The store of an informer that holds the namespaces of this process' slots. Threads: any."""
+    """The store of an informer for the namespaces in this process's slots. Threads: any."""
 
     def __init__(self, store: Cache[T], resource: Resource, scope: ShardScope) -> None:
         """Args: errors name resource."""
@@ -36,12 +36,12 @@ class ServedCache(Generic[T]):
         self._scope = scope
 
     def list(self) -> builtins.list[T]:
-        """All objects of the namespaces that are served."""
+        """Return all objects of the namespaces that are served."""
         return self._store.list()
 
     def get_by_key(self, key: str) -> T | None:
         """
-        The object with that store key, or None.
+        Return the object with that store key, or None.
 
         Raises: NamespaceNotServed.
         """
@@ -50,7 +50,7 @@ class ServedCache(Generic[T]):
 
     def by_index(self, name: str, value: str) -> builtins.list[T]:
         """
-        The objects with that value under an index.
+        Return the objects with that value under an index.
 
         Raises: IndexNotFound; NamespaceNotServed for the index of namespaces.
         """
@@ -59,7 +59,7 @@ class ServedCache(Generic[T]):
         return self._store.by_index(name, value)
 
     def _check(self, namespace: str, what: str) -> None:
-        # one that is held and not listed yet may be read: by handlers, as the objects of a slot arrive
+        # A held slot that is not listed yet can be read by handlers, while its objects arrive.
         if not self._scope.holds(namespace, "", {}):
             held = self._scope.held
             raise NamespaceNotServed(what, namespace, held.namespaces.slot_of(namespace), held.count)

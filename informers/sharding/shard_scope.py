@@ -1,4 +1,4 @@
-"""Which objects of a kind are in the slots that this process holds."""
+"""Decides which objects of a kind are in the slots that this process holds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SLOT_LABEL: Final = "handloop.dev/slot"
 ShardedBy: TypeAlias = Literal["namespace", "uid", "label"]
 """What decides an object's slot: the hash of its namespace, the hash of its UID, or SLOT_LABEL."""
 
-# a UID costs 2.7 us without the cache, which keeps the most active ones
+# A UID costs 2.7 us without the cache, which keeps the most active ones.
 _slot_of_uid = lru_cache(maxsize=8192)(slot_of)
 
 
@@ -28,7 +28,7 @@ class Sharding(Protocol):
     """Which objects of each kind the informers of a manager hold: a ShardScope, or one per kind."""
 
     def scope_of(self, kind: type[Kind]) -> ShardScope | None:
-        """How a kind is restricted; None = it is whole."""
+        """Return how a kind is restricted; None = it is whole."""
 
 
 @dataclass(frozen=True)
@@ -39,11 +39,11 @@ class ShardScope:
     by: ShardedBy
 
     def scope_of(self, kind: type[Kind]) -> ShardScope | None:
-        """Itself for each kind, but by namespace a cluster-scoped kind is whole."""
+        """Return itself for each kind; but by namespace, a cluster-scoped kind is whole."""
         return None if self.by == "namespace" and not kind.resource.namespaced else self
 
     def slot_of(self, namespace: str, uid: str, labels: Mapping[str, str]) -> int | None:
-        """The slot of an object; None for one whose label names no slot."""
+        """Return the slot of an object; None if its label names no slot."""
         if self.by == "label":
             text = labels.get(SLOT_LABEL, "")
             slot = int(text) if text.isdecimal() and text.isascii() else -1
@@ -53,16 +53,16 @@ class ShardScope:
         return _slot_of_uid(uid, self.held.count)
 
     def holds(self, namespace: str, uid: str, labels: Mapping[str, str]) -> bool:
-        """Whether the object's slot is held now."""
+        """Return whether the object's slot is held now."""
         return self.slot_of(namespace, uid, labels) in self.held.now.since
 
     def narrowed(self, options: ListOptions, slots: frozenset[int] | None = None) -> ListOptions:
         """
-        The options of a list or watch for the objects of slots, None = those held now.
+        Return the options of a list or watch for the objects of slots, None = those held now.
 
-        By namespace the server leaves out the foreign namespaces that are known. By UID it may ignore the
-        selector. So foreign objects may come by either.
-        Raises: ValueError without a slot: a server has no selector that chooses nothing.
+        By namespace, the server leaves out the known foreign namespaces. By UID it may ignore the selector.
+        So foreign objects can arrive in both cases.
+        Raises: ValueError without a slot, because a server has no selector that selects nothing.
         """
         chosen = self.held.slots if slots is None else slots
         if not chosen:

@@ -1,10 +1,10 @@
 """
-The source of an informer that holds only the objects of this process' slots.
+The source of an informer that holds only the objects in this process's slots.
 
-Each list and watch asks only for those slots. By label the server obeys. By namespace it leaves out the
-foreign namespaces that are known. By UID only a server with the feature ShardedListAndWatch obeys, and the
-answers hardly say so: of 1.36.3's, only a list of a built-in kind has shardInfo. So the slot of each arriving
-object is checked:
+Each list and watch asks only for those slots. By label the server obeys. By namespace it leaves out the known
+foreign namespaces. By UID only a server with the feature ShardedListAndWatch obeys, and its answers hardly
+show it: in 1.36.3, only a list of a built-in kind has shardInfo. So the slot of each arriving object is
+checked:
 
     no foreign object has come    pages and blocks are decoded whole: as without shards
     one has come                  metadata is decoded first, and of a foreign object nothing else, until so
@@ -12,7 +12,7 @@ object is checked:
                                   no chance; by namespace, until the next request, which leaves the new
                                   namespace out
 
-A slot that leaves is no reason for a request: objects of it that still come are dropped in the same way.
+A slot that leaves causes no request: objects of it that still arrive are dropped in the same way.
 
 A server that refuses the selector is not asked with it again.
 """
@@ -48,22 +48,22 @@ R = TypeVar("R")
 SETTLE_SECONDS: Final = 0.2
 """Slots that come within this time share one list."""
 
-# 1.36.3 answers 500 "invalid shard selector: ..."; a server should say 400
+# Version 1.36.3 answers 500 "invalid shard selector: ...", but a server should answer 400.
 _REFUSALS: Final = (400, 500)
 _CHANCE: Final = 0.001
-"""A server that sends all has sent nothing foreign so far with at least this chance: it may be one."""
+"""A server that sends all objects has sent nothing foreign so far with at least this probability."""
 
 
 class SlotSieve:
     """
-    Drops objects of foreign slots, and finds out whether the server does. Implements Sieve.
+    Drops objects of foreign slots, and finds out whether the server does so. Implements Sieve.
 
     State: sent = the slots of the last request; found = who keeps foreign objects away, "" before the first
     list; came = a foreign object has come since the list, or by namespace the watch, began; refused = the
     server does not take the selector; _ours = UIDs that were asked for and have come since, None where they
     prove nothing, or nothing is to be proven; _chance = that a server that sends all would have sent no
     other.
-    Threads: the reflector's; found may be read from any.
+    Threads: the reflector's; any thread can read found.
     """
 
     def __init__(self, scope: ShardScope, metrics: InformerMetrics) -> None:
@@ -78,7 +78,7 @@ class SlotSieve:
         self._chance = 1.0
 
     def keeps(self, namespace: str, uid: str) -> bool:
-        """Whether the object's slot is held; if it was not even asked for, note that."""
+        """Return whether the object's slot is held. If it was not even asked for, note that."""
         if self._scope.by == "namespace":
             self._scope.held.namespaces.meet(namespace)
         slot = self._scope.slot_of(namespace, uid, {})
@@ -116,12 +116,12 @@ class SlotSieve:
             self._tell("unknown")
 
     def refuse(self) -> None:
-        """The server does not take the selector: all objects will come."""
+        """The server does not accept the selector, so all objects will come."""
         self.refused = self.metadata_first = True
         self._tell("client")
 
     def _count(self, ours: set[str], uid: str) -> None:
-        """An object of ours has come: the more, the less likely is it that the server sends all."""
+        """An object of ours has come. The more come, the less likely the server sends all objects."""
         if uid not in ours:
             ours.add(uid)
             self._chance *= len(self.sent) / self._scope.held.count
@@ -144,7 +144,7 @@ class ShardedSource(Generic[T]):
 
     Fields: scope.
     State: asked = the slots of the last list; _fields = the field selector of the last request.
-    Threads: the reflector's; asked is replaced, so it, must_list, is_empty and wake are for any.
+    Threads: the reflector's. asked is replaced, so any thread can use it, must_list, is_empty and wake.
     """
 
     def __init__(
@@ -178,29 +178,29 @@ class ShardedSource(Generic[T]):
 
     @property
     def is_empty(self) -> bool:
-        """Whether no slot is held: nothing must be asked of the server."""
+        """Return whether no slot is held, so that the server must not be asked for anything."""
         return not self.scope.held.now.since
 
     @property
     def must_list(self) -> bool:
-        """Whether a held slot was missing in the last list's request, or no slot is held."""
+        """Return whether the last list's request lacked a held slot, or no slot is held."""
         now, asked = self.scope.held.now.since, self.asked.since
         return not now or any(asked.get(slot) != since for slot, since in now.items())
 
     @property
     def is_wide(self) -> bool:
-        """Whether a new watch would bring less: the open one has shown unknown namespaces."""
+        """Return whether a new watch would bring less: the open one has shown unknown namespaces."""
         return self._sieve.came and self._narrowed(ListOptions()).field_selector != self._fields
 
     def wake(self) -> None:
-        """The slots have changed, or the reflector is stopped."""
+        """Wake the wait: the slots have changed, or the reflector is stopped."""
         self._woken.set()
 
     def wait(self, stopped: threading.Event) -> None:
         """Wait until there is a slot, or stopped is set and wake was called."""
         while True:
             self._woken.clear()
-            # wake is called after the slots have changed or stopped is set
+            # wake is called after the slots have changed or stopped is set.
             if not self.is_empty or stopped.is_set():
                 return
             self._clock.sleep(math.inf, self._woken)
@@ -209,7 +209,7 @@ class ShardedSource(Generic[T]):
         """
         Make the next list ask for the held slots, and for slots that come within a moment.
 
-        Returns: False when stopped, or when the slots have left meanwhile.
+        Returns: False if stopped, or if the slots have left in the meantime.
         """
         if self.must_list and self._clock.sleep(SETTLE_SECONDS, stopped):
             return False
@@ -252,7 +252,7 @@ class ShardedSource(Generic[T]):
         return options if self._sieve.refused else self.scope.narrowed(options, self._slots())
 
     def _slots(self) -> frozenset[int]:
-        """The slots that were asked for, without those that have left since; but if all have, all of them."""
+        """Return the requested slots, without those that have left since; if all have left, all of them."""
         asked, now = self.asked.since, self.scope.held.now.since
         return frozenset(slot for slot in asked if slot in now) or frozenset(asked)
 

@@ -1,14 +1,14 @@
 """
-The FIFO of an informer that holds only the objects of this process' slots.
+The FIFO of an informer that holds only the objects in this process's slots.
 
-A slot is *open* from the list that was asked for it on, until it leaves. Under the FIFO's lock, each queued
-and each stored object is in an open slot, or departs: its deltas are one Deleted of a `Departed`, which takes
-it out of the store, and of which no handler is told. So an event or a list that was under way when a slot
-left brings nothing back. The threads keep their rules: only the reflector adds objects, and only the
+A slot is *open* from the list that was asked for it until it leaves. Under the FIFO's lock, each queued and
+each stored object is in an open slot, or departs: its deltas are one Deleted of a `Departed`, which removes
+it from the store without calling a handler. An event or a list that was in progress when a slot left
+therefore brings nothing back. The threads keep their rules: only the reflector adds objects, and only the
 informer's loop writes the store. The thread that changes the slots only queues departures.
 
-A slot that leaves and comes back is another one, as its changes in between are not known: its objects depart,
-and come as new ones with the next list.
+A slot that leaves and comes back is a new slot, because its changes in between are not known: its objects
+depart, and come as new ones with the next list.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class SlotFIFO(DeltaFIFO[T]):
         name: str,
         clock: Clock,
     ) -> None:
-        """Args: source asks for the list in each replace."""
+        """Args: source has the list's slots in each replace."""
         super().__init__(known_objects, transformer=transformer, name=name, clock=clock)
         self._source = source
         self._scope = source.scope
@@ -66,10 +66,10 @@ class SlotFIFO(DeltaFIFO[T]):
 
     def replace(self, objects: Listed[T], resource_version: str = "") -> None:  # noqa: ARG002 - a store's signature
         """
-        Take a complete list of the slots that were asked for: those that are still held are open now.
+        Take a complete list of the requested slots. Those that are still held are open now.
 
-        Objects of new slots are initial ones. If the list was for other slots than the last one, objects
-        that the store has unchanged are not queued: no handler is called for everything each time that a slot
+        Objects of new slots are initial. If the list was for other slots than the last one, objects that are
+        stored unchanged are not queued, so that handlers are not called for everything whenever a slot
         comes.
         """
         slots = [self._slot_of(obj) for obj in objects]  # a hash each: without the lock
@@ -99,7 +99,7 @@ class SlotFIFO(DeltaFIFO[T]):
             self._lock.notify_all()
 
     def has_opened(self, version: int) -> bool:
-        """Whether the consumer has had a list of all slots that are held since that version of them."""
+        """Return whether the consumer has had a list of all slots held since that version."""
         held, served, settled = self._scope.held.now, self._served, self._settled
         if settled is not None and settled[0] is held and settled[1] is served:
             return held.version >= version
@@ -134,7 +134,7 @@ class SlotFIFO(DeltaFIFO[T]):
                 self._items[key] = [Delta(_DELETED, Departed(key, None))]
 
     def _state_locked(self, key: str) -> T | None:
-        """The newest state of an object; None if it departs."""
+        """Return the newest state of an object; None if it departs."""
         last = self._items[key][-1].object if key in self._items else None
         if isinstance(last, Departed):
             return None
@@ -145,7 +145,7 @@ class SlotFIFO(DeltaFIFO[T]):
         self, entries: Iterable[tuple[str, Delta[T]]], *, is_known: Callable[[str], bool] | None = None
     ) -> None:
         if is_known is not None:  # events
-            # one by one: whether an event is admitted depends on the ones before it
+            # Go through the events one by one, because whether one is admitted depends on those before it.
             admitted = ((key, self._admitted_locked(key, delta)) for key, delta in entries)
             entries = ((key, delta) for key, delta in admitted if delta is not None)
         super()._append_locked(entries, is_known=is_known)
@@ -157,7 +157,7 @@ class SlotFIFO(DeltaFIFO[T]):
             return None if departs else delta
         if self._slot_of(obj) in self._open:
             return delta
-        # with another label an object leaves, as if the server had left out the other slot
+        # With another label an object leaves, as if the server had left out the other slot.
         state = self._state_locked(key)
         if state is None or state.metadata.uid != obj.metadata.uid:
             return None

@@ -41,7 +41,7 @@ class SlotRestriction(ShardedSource[T]):
         name: str,
         clock: Clock,
     ) -> None:
-        """Args: source is of all objects; name is the informer's."""
+        """Args: source has all objects; name is the informer's."""
         super().__init__(source, scope, metrics=metrics, name=name, clock=clock)
         self._resource = kind.resource
         self._fifo: SlotFIFO[T] | None = None
@@ -55,10 +55,10 @@ class SlotRestriction(ShardedSource[T]):
     @property
     def narrowed_by(self) -> str:
         """
-        What keeps away objects of slots that are not held.
+        Return what keeps away objects of slots that are not held.
 
-        Returns: by UID "server" = of many that came none was foreign, "unknown" = too few have come; by
-        namespace "fields"; by label "labels"; "client" = some come, and are dropped here, by namespace as
+        Returns: by UID "server" = many objects came and none was foreign, "unknown" = too few have come; by
+        namespace "fields"; by label "labels"; "client" = some come and are dropped here, by namespace because
         there are too many to name. "" before the first list.
         """
         return self.sharded_by
@@ -89,7 +89,7 @@ class SlotRestriction(ShardedSource[T]):
         self.scope.held.leave(self)
 
     def slots_changed(self) -> None:
-        """See SlotFollower: first the objects of slots that have left, then a list for those that came."""
+        """See SlotFollower: first the objects of slots that have left, then a list for the new slots."""
         assert self._fifo is not None
         assert self._restricted is not None
         self._fifo.depart()

@@ -43,7 +43,7 @@ async def accept(
     address, port = listening.getsockname()[:2]
     loop.set_exception_handler(_Exhaustion(log, f"{address}:{port}").tell)
     server = await loop.create_server(factory, sock=listening, ssl=tls, backlog=1)
-    # create_server has set the length of the kernel's queue to 1 as well
+    # create_server has also set the length of the kernel's queue to 1.
     listening.listen(_BACKLOG)
     return server
 
@@ -68,6 +68,6 @@ class _Exhaustion:
 
 
 def _is_ours(record: logging.LogRecord) -> bool:
-    """Whether a record is about the server, not about a client that sent bad bytes or disconnected."""
+    """Return whether a record is about the server, not about a client that sent bad bytes or disconnected."""
     error = record.exc_info[1] if record.exc_info else None
     return not isinstance(error, (HttpProcessingError, web.RequestPayloadError, ConnectionError))

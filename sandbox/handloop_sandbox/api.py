@@ -95,7 +95,7 @@ def handle(site: Site, request: Request, context: Context) -> Outcome:
 
 
 def refusal(request: Request, error: StatusError, warnings: tuple[str, ...] = ()) -> Response:
-    """The answer for an error."""
+    """Return the answer for an error."""
     media_type, content = _refusal_content(request, error)
     headers = (
         ("Content-Type", media_type),
@@ -177,7 +177,7 @@ def _path_verb(method: str) -> str:
 
 
 def _work(call: Call) -> Verb:
-    """The function that carries out a request, chosen by kind, subresource and verb."""
+    """Return the function that carries out a request, chosen by kind, subresource and verb."""
     resource, subresource = call.resource, call.path.subresource
     own = _of_what_is_not_stored(call)
     if own is not None:

@@ -36,11 +36,11 @@ class Authenticator:
         self.credentials = Credentials(secrets.token_bytes(32), self._users)
 
     def unveiled(self, request: Request) -> Request:
-        """The request with the token in its path moved to the Authorization header, unless that has one."""
+        """Return the request with the token in its path moved to the Authorization header, unless set."""
         return unveil(request, self._users or ()) if self._tokens_in_paths else request
 
     def user(self, state: State, request: Request, now: float) -> User | None:
-        """The sender of a request; None for wrong credentials."""
+        """Return the sender of a request; None for wrong credentials."""
         if self._users is None:
             return self._everybody
         kind, _, token = request.headers.get("authorization", "").partition(" ")
@@ -53,13 +53,13 @@ class Authenticator:
 
 
 def _known(user: User) -> User:
-    """The user with the group of all authenticated users added."""
+    """Return the user with the group of all authenticated users added."""
     return user if AUTHENTICATED in user.groups else user._replace(groups=(*user.groups, AUTHENTICATED))
 
 
 def unveil(request: Request, tokens: Iterable[str]) -> Request:
     """
-    The request without the first part of its path, if that is one of tokens.
+    Return the request without the first part of its path, if that is one of tokens.
 
     The token is moved to the Authorization header, unless that already has a bearer token.
     """

@@ -36,7 +36,7 @@ class BindAddress:
 
     def served_names(self) -> Collection[str] | None:
         """
-        The host names that a request may use, None = any.
+        Return the host names that a request may use, None = any.
 
         On loopback, other names are refused: a web page could point its own name at 127.0.0.1. On other
         addresses, the names are unknown.
@@ -44,7 +44,7 @@ class BindAddress:
         return ("127.0.0.1", "localhost", "[::1]", self.host) if self.is_loopback else None
 
     def certified_names(self) -> list[str]:
-        """The names and addresses that a certificate is for."""
+        """Return the names and addresses that a certificate is for."""
         own = [] if ip_address(self.text).is_unspecified else [self.text]
         further = [] if self.is_loopback else [socket.gethostname()]
         return list(dict.fromkeys((*_LOCAL_NAMES, *own, *further)))

@@ -55,7 +55,7 @@ def certify(hosts: Sequence[str]) -> Certificate:
 
 
 def _pair(hosts: Sequence[str]) -> tuple[bytes, bytes]:
-    """The authority, and the certificate with its key, as PEM."""
+    """Return the authority, and the certificate with its key, as PEM."""
     try:
         from cryptography import x509  # noqa: PLC0415 - an extra
         from cryptography.hazmat.primitives import hashes, serialization  # noqa: PLC0415

@@ -49,7 +49,7 @@ class SettableClock:
         return now
 
     def set(self, now: float) -> None:
-        """Move forward to a unix time. Raises: ValueError when it is in the past."""
+        """Move forward to a unix time. Raises: ValueError if it is in the past."""
         with self._lock:
             if now < self._time_locked():
                 raise ValueError("time does not go back")

@@ -36,7 +36,7 @@ def main(arguments: Sequence[str]) -> int:
     """
     Compare the servers, and print the differences.
 
-    Returns: 0 without differences, 1 with differences, 2 when the comparison failed.
+    Returns: 0 without differences, 1 with differences, 2 if the comparison failed.
     """
     given = _parser().parse_args(arguments)
     try:

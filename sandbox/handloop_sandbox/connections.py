@@ -58,7 +58,7 @@ class Connections:
             await asyncio.sleep(_PAUSE_SECONDS)
 
     def _busy(self, server: web.Server) -> list[asyncio.Transport]:
-        """The connections with an unanswered request, or with an answer that is not completely sent."""
+        """Return the connections with an unanswered request, or an answer that is not completely sent."""
         return [
             transport
             for connection in server.connections
@@ -101,7 +101,7 @@ class HeldRequests:
             self._silent.discard(waiting)
 
     def wake(self, now: float) -> float | None:
-        """Release the requests whose time has come. Returns: the next time, None when there is none."""
+        """Release the requests whose time has come. Returns: the next time, None if there is none."""
         for waiting in [waiting for waiting, at in self._until.items() if at <= now]:
             del self._until[waiting]
             _settle(waiting)

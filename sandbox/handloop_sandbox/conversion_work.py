@@ -108,7 +108,7 @@ class ConversionWork:
         self._left[object() if key is None else key] = work
 
     def is_left(self, key: object) -> bool:
-        """Whether the work with this key is still to be done. Locks: the engine's is held."""
+        """Return whether the work with this key is still to be done. Locks: the engine's is held."""
         return key in self._left
 
     def settle(self) -> bool:
@@ -137,5 +137,5 @@ class ConversionWork:
 
 
 def new_uid(chance: random.Random) -> str:
-    """A version 4 UUID."""
+    """Return a version 4 UUID."""
     return str(uuid.UUID(int=chance.getrandbits(128), version=4))

@@ -40,13 +40,13 @@ class Converters:
         self._functions = functions
 
     def target(self, state: State, needed: ConversionNeededError) -> Target | None:
-        """The webhook to send the request to; None for a function. Locks: the engine's is held."""
+        """Return the webhook to send the request to; None for a function. Locks: the engine's is held."""
         name = needed.conversion.name
         return None if name in self._functions else _target(state, needed.conversion.webhook["clientConfig"])
 
     def answers(self, needed: ConversionNeededError, target: Target | None) -> Answers:
         """
-        The results of converting the objects, in batches.
+        Return the results of converting the objects, in batches.
 
         Blocks: until the converter has answered. Locks: none may be held.
         """
@@ -62,7 +62,7 @@ class Converters:
     def _converted(
         self, needed: ConversionNeededError, target: Target | None, objects: list[Object]
     ) -> list[Object | str]:
-        """Each object in the other version, or the reason why its conversion failed."""
+        """Return each object in the other version, or the reason why its conversion failed."""
         api_version = needed.api_version
         try:
             converted = self._asked(needed, target, objects)
@@ -71,7 +71,7 @@ class Converters:
         except ReviewError as error:
             if len(objects) == 1:
                 return [f"{webhook_of(objects[0])} {error}"]
-            # to find the object at fault; a kube-apiserver converts each object by itself
+            # This finds the object at fault. A kube-apiserver converts each object separately.
             return [answer for obj in objects for answer in self._converted(needed, target, [obj])]
         return [
             conversion_review.problem_of(obj, answer, api_version) or answer
@@ -95,7 +95,7 @@ class Converters:
 
     @staticmethod
     def _called(function: ConvertFunction, objects: list[Object], api_version: str) -> list[Any]:
-        """The result of a function, which gets a copy of the objects and may change it."""
+        """Return the result of a function, which gets a copy of the objects and may change it."""
         try:
             given = function(_decode(_encode(objects)), api_version)
             converted: list[Any] = _decode(_encode(list(given)))
@@ -119,7 +119,7 @@ def _target(state: State, client: Mapping[str, Any]) -> Target:
 
 
 def _address(service: Object | None, name: str, port: int) -> tuple[str, tuple[str, int]]:
-    """The reason why a Service has no address ("" = it has one), and the address."""
+    """Return the reason why a Service has no address ("" = it has one), and the address."""
     if service is None:
         return f'service "{name}" not found', _NOWHERE
     spec, annotations = service["spec"], service["metadata"].get("annotations") or {}

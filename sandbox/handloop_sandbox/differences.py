@@ -1,5 +1,5 @@
 """
-Where a sandbox answers otherwise than a kube-apiserver with its controllers: the whole list, reviewed.
+Where a sandbox answers differently from a kube-apiserver with its controllers: the whole list, reviewed.
 
 `sandbox --help` and sandbox/docs/sandbox.md print this list. The replay of recorded answers checks it.
 """
@@ -100,7 +100,7 @@ DIFFERENCES: Final = (
 
 
 def bullets(indent: str = "", width: int = 112) -> str:
-    """The list as text, an entry of one or more lines of at most width characters each."""
+    """Return the list as text, an entry of one or more lines of at most width characters each."""
     lines = TextWrapper(
         width=width,
         initial_indent=f"{indent}- ",

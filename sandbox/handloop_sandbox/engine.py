@@ -133,7 +133,7 @@ class Engine:
         self._authenticator = Authenticator(users, everybody=ADMIN, tokens_in_paths=tokens_in_paths)
         self._bookmark_seconds = bookmark_seconds
         self._sharded_list_and_watch = sharded_list_and_watch
-        # without controllers there are no default accounts to use: envtest also turns this admission off
+        # Without controllers there are no default accounts to use. envtest also turns off this admission.
         self._account_admission = any(isinstance(entry, NamespaceController) for entry in controllers)
         self._lock = threading.Lock()
         self._listeners = Listeners()
@@ -187,7 +187,7 @@ class Engine:
         self._listeners.tell()
 
     def delay(self, request: Request) -> float:
-        """How many seconds a fault delays a request; call it once, before handle()."""
+        """Return how many seconds a fault delays a request; call it once, before handle()."""
         if not self.faults.active:
             return 0.0
         request = self._authenticator.unveiled(request)
@@ -201,7 +201,7 @@ class Engine:
         """
         Answer one request, and commit what it changes.
 
-        Raises: LostAnswerError, NoAnswerError when a fault withholds the answer. Blocks: while a webhook
+        Raises: LostAnswerError, NoAnswerError if a fault withholds the answer. Blocks: while a webhook
         converts.
         """
         begun = self.begin(request)
@@ -259,7 +259,7 @@ class Engine:
             return self._next_wake()
 
     def take(self, watcher: WatchOutput) -> list[bytes]:
-        """The lines that a watch has to send now. Blocks: while a webhook converts."""
+        """Return the lines that a watch has to send now. Blocks: while a webhook converts."""
         while True:
             with self._lock:
                 lines = self._take(watcher)
@@ -268,7 +268,7 @@ class Engine:
             self._conversions.complete(lines)
 
     def take_due(self, watchers: Iterable[WatchOutput]) -> list[tuple[WatchOutput, list[bytes]]]:
-        """The lines of watches that have something to send, or have ended; some may wait for settle()."""
+        """Return the lines of watches that can send something, or have ended. Some may wait for settle()."""
         taken = []
         with self._lock:
             now = self._clock.time()
@@ -295,13 +295,13 @@ class Engine:
         return lines
 
     def due(self, watchers: Iterable[WatchOutput]) -> list[WatchOutput]:
-        """The watches for which take() has something to do."""
+        """Return the watches for which take() has something to do."""
         with self._lock:
             now = self._clock.time()
             return [watcher for watcher in watchers if watcher.is_due(now)]
 
     def next_wake(self) -> float | None:
-        """The unix time of the next tick; None = after the next change."""
+        """Return the unix time of the next tick; None = after the next change."""
         with self._lock:
             return self._next_wake()
 
@@ -344,7 +344,7 @@ class Engine:
         return self._clock.time()
 
     def version(self) -> int:
-        """The newest resource version."""
+        """Return the newest resource version."""
         return self._store.resource_version  # one number, read without the lock
 
     def apply_to_open_watches(self, injection: Injection) -> None:
@@ -437,7 +437,7 @@ class Engine:
         )
 
     def _answer(self, request: Request, user: User, outcome: Outcome) -> Response | Stream:
-        """The answer to a request that was carried out. A watch is opened here."""
+        """Return the answer to a request that was carried out. A watch is opened here."""
         response = outcome.response
         if isinstance(response, Response):
             self._counts.answered(request.method, response.status)
@@ -463,7 +463,7 @@ class Engine:
         )
 
     def _site(self, up_to: int | None = None) -> Site:
-        """The state that a request reads: the present one, or that of the version up_to."""
+        """Return the state that a request reads: the present one, or that of the version up_to."""
         state: State = self._store if up_to is None else PastState(self._store, up_to)
         return Site(state, self._catalog, self.address, self._metrics)
 

@@ -96,7 +96,7 @@ class HTTPServer:
         """
         Listen; port 0 picks a free one.
 
-        Returns: the port. Raises: OSError when it is taken. Blocks: until requests are accepted.
+        Returns: the port. Raises: OSError if it is taken. Blocks: until requests are accepted.
         """
         self._thread = threading.Thread(target=self._run, args=(port,), name="sandbox-http", daemon=True)
         self._thread.start()
@@ -121,7 +121,7 @@ class HTTPServer:
             if self._scheduled or self._loop is None:
                 return
             self._scheduled = True
-            # under the lock: the loop closes only after it has taken this lock
+            # Do this under the lock: the loop closes only after it has taken this lock.
             self._loop.call_soon_threadsafe(self._turn)
 
     def _run(self, port: int) -> None:
@@ -165,15 +165,15 @@ class HTTPServer:
             self._timer.cancel()
         for accepting in listener.sockets:
             asyncio.get_running_loop().remove_reader(accepting)
-        # accepted sockets must become connections first: after listener.close(), asyncio would forget them
-        # unclosed
+        # Accepted sockets must become connections first. After listener.close(), asyncio would forget them
+        # unclosed.
         await _rounds()
         listener.close()
         for pump in list(self._pumps.values()):
             pump.finish()
         self._held.release()
         await _rounds()
-        # otherwise shutdown() would wait for the next request of idle connections
+        # Otherwise shutdown() would wait for the next request of idle connections.
         server.pre_shutdown()
         await _rounds()
         await self._connections.part(server)
@@ -328,10 +328,10 @@ async def _listening(response: web.StreamResponse, pump: WatchPump) -> AsyncIter
 
 
 def _headers(incoming: web.BaseRequest) -> dict[str, str]:
-    """The headers. All values are kept of repeated Impersonate headers."""
+    """Return the headers. All values are kept of repeated Impersonate headers."""
     headers: dict[str, str] = {}
     for name, value in incoming.headers.items():
-        # bytes that are not UTF-8 become U+FFFD, as in Go's answers: an answer may quote the value
+        # Bytes that are not UTF-8 become U+FFFD, as in Go's answers, because an answer may quote the value.
         key, text = name.lower(), value.encode(errors="surrogateescape").decode(errors="replace")
         several = key in headers and key.startswith("impersonate-")
         headers[key] = f"{headers[key]}\n{text}" if several else text
@@ -339,7 +339,7 @@ def _headers(incoming: web.BaseRequest) -> dict[str, str]:
 
 
 def _not_understood() -> web.Response:
-    """The answer to a path with invalid percent escapes, and to a truncated or malformed body."""
+    """Return the answer to a path with invalid percent escapes, and to a truncated or malformed body."""
     response = web.Response(status=400, text="400 Bad Request")
     response.force_close()
     return response
@@ -352,7 +352,7 @@ async def _rounds() -> None:
 
 
 def _broken(incoming: web.BaseRequest) -> web.Response:
-    """The handler's result after its connection was broken, which nobody reads."""
+    """Return the handler's result after its connection was broken, which nobody reads."""
     if incoming.transport is not None:
         break_connection(incoming.transport, reset=True)
     return web.Response()

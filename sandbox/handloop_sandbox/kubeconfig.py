@@ -16,7 +16,7 @@ DEFAULT_PATH: Final = Path(".sandbox") / "kubeconfig"
 
 def kubeconfig(url: str, token: str, *, certificate: bytes = b"") -> str:
     """
-    The text of a kubeconfig whose only context is `sandbox`.
+    Return the text of a kubeconfig whose only context is `sandbox`.
 
     Over plain HTTP, the URL contains the token, because kubectl would not send it in a header. The file says
     that there is nothing to verify, because the JavaScript client would send nothing otherwise. Args: token
@@ -50,7 +50,7 @@ def write(path: Path, text: str) -> Path:
     """
     path = path.absolute()
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    # mkstemp creates the file as 0600; the rename is atomic, so nobody sees half a file
+    # mkstemp creates the file as 0600. The rename is atomic, so nobody sees half a file.
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:

@@ -51,5 +51,5 @@ class Listeners:
 
     def _add(self, found: Callable[[], Listener | None]) -> None:
         with self._lock:
-            # drops collected listeners here, so that their number stays bounded
+            # Collected listeners are dropped here, so that their number stays bounded.
             self._found = [*(one for one in self._found if one() is not None), found]

@@ -81,7 +81,7 @@ def _serve(given: argparse.Namespace, path: Path, stop: threading.Event) -> None
 
 
 def _next_steps(path: Path, *, bare: bool) -> str:
-    """The text that says what to type next."""
+    """Return the text that says what to type next."""
     suites = (
         "  export USE_EXISTING_CLUSTER=true   (for suites that are written for envtest)\n" if bare else ""
     )
@@ -94,14 +94,14 @@ def _failed(message: str) -> int:
 
 
 def _say(text: str) -> None:
-    # a supervisor may start the process without stderr, or close stderr later
+    # A supervisor may start the process without stderr, or close stderr later.
     with suppress(AttributeError, OSError, ValueError):
         sys.stderr.write(text)
         sys.stderr.flush()
 
 
 def _leads_to_a_server(path: Path) -> bool:
-    """Whether another server answers at a kubeconfig's address, so that the file must not be overwritten."""
+    """Return whether another server answers at a kubeconfig's address, so that the file must stay."""
     try:
         document = yaml.safe_load(path.read_text(encoding="utf-8"))
         url = document["clusters"][0]["cluster"]["server"]
@@ -116,7 +116,7 @@ def _leads_to_a_server(path: Path) -> bool:
 
 
 def parser() -> argparse.ArgumentParser:
-    """The parser of the program's flags."""
+    """Return the parser of the program's flags."""
     parser = argparse.ArgumentParser(
         prog="python -m handloop_sandbox",
         description=f"A Kubernetes API server in memory. {LIMITS}{_COMPARE}",

@@ -29,7 +29,7 @@ class RequestCounts:
 
 
 def exposition(state: State, counts: RequestCounts, *, watches: int) -> str:
-    """The text of /metrics."""
+    """Return the text of /metrics."""
     lines = [
         "# HELP apiserver_request_total Counter of API server requests answered.",
         "# TYPE apiserver_request_total counter",

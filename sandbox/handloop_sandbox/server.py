@@ -133,7 +133,7 @@ class Sandbox:
         """
         Listen, and run controllers by the clock.
 
-        Returns: the URL. Raises: OSError when the port is taken. Blocks: until requests are accepted.
+        Returns: the URL. Raises: OSError if the port is taken. Blocks: until requests are accepted.
         """
         tls = self._certificate.context if self._certificate else None
         http = HTTPServer(self.engine, self._clock, address=self._address, tls=tls)
@@ -175,7 +175,7 @@ class Sandbox:
         return wake
 
     def kubeconfig_text(self) -> str:
-        """The text of a kubeconfig for the running sandbox."""
+        """Return the text of a kubeconfig for the running sandbox."""
         return kubeconfig.kubeconfig(self._url, self.token, certificate=self.certificate)
 
     def write_kubeconfig(self, path: Path = kubeconfig.DEFAULT_PATH) -> Path:
@@ -197,7 +197,7 @@ class Sandbox:
         **options: Any,
     ) -> InProcessTransport:
         """
-        A client transport without sockets.
+        Return a client transport without sockets.
 
         Args: token None = the administrator's. closed, silent and broken make the exceptions it raises;
         other options are those of InProcessTransport.

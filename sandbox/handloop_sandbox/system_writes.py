@@ -81,7 +81,7 @@ def _carry_out(call: Call, write: Write, options: WriteOptions) -> None:
 
 
 def _decoded(call: Call, obj: Object | None) -> Object:
-    """The object as decoded from a request; parts that the step took from the store are decoded already."""
+    """Return the object as decoded from a request. Parts that come from the store are decoded already."""
     obj, stored = obj or {}, call.stored()
     if stored and obj.get("apiVersion") != call.resource.api_version and call.resource.conversion is not None:
         obj = {**served_object(call.resource, stored), "metadata": obj["metadata"]}  # they change only that

@@ -154,7 +154,7 @@ class InProcessTransport:
             self._wake(self._engine.due(waiting))
 
     def read(self, stream: InProcessStream, watcher: WatchOutput, seconds: float) -> bytes:
-        """The next lines of a watch, b"" at its end; for InProcessStream."""
+        """Return the next lines of a watch, b"" at its end; for InProcessStream."""
         until = self._clock.time() + seconds
         while True:
             with self._changed:
@@ -252,7 +252,7 @@ class InProcessStream:
 
     def read_block(self) -> bytes:
         """
-        The next bytes, b"" at the clean end.
+        Return the next bytes, b"" at the clean end.
 
         Raises: the exceptions that closed and silent make. Blocks: for at least one byte.
         """
@@ -262,7 +262,7 @@ class InProcessStream:
         return self._transport.read(self, self._watcher, self._seconds)
 
     def read_all(self) -> bytes:
-        """The rest of the answer."""
+        """Return the rest of the answer."""
         blocks = []
         while block := self.read_block():
             blocks.append(block)

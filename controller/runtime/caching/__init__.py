@@ -1,1 +1,1 @@
-"""The informers of a process: one kind in several namespaces seen as one, and waiting for them."""
+"""The informers of a process: one kind across several namespaces, and how to wait for the caches."""

@@ -1,7 +1,7 @@
 """
 Waiting until caches are filled.
 
-A runnable's or a reconcile's first read of a cache waits. A handler gets the objects that have arrived.
+The first read of a cache by a runnable or a reconcile waits. A handler gets the objects that have arrived.
 Decision: A cache that is not filled is not read.
 """
 
@@ -18,17 +18,17 @@ from handloop.informers.sync import poll_seconds
 from handloop.seams.clock import REAL_CLOCK, Clock
 
 Troubles = Callable[[], Sequence[str]]
-"""The obstacles to filled caches, in words; empty once the caches are filled."""
+"""Return what keeps the caches from being filled, in words; empty once they are filled."""
 
 READER: Final[ContextVar[str]] = ContextVar("READER", default="")
 """
-Whose thread reads a cache that is not filled. A "runnable" waits. A "reconcile" waits, too, but not while the
-first list fails: other names need the worker. All others, such as handlers, get what has arrived.
+Who reads a cache that is not filled. A "runnable" waits. A "reconcile" also waits, but not while the first
+list fails, because other names need the worker. All others, such as handlers, get what has arrived.
 """
 
 
 class CacheSyncTimeoutError(ReconcileError):
-    """Caches were not filled in time; troubles name the kinds and the last errors."""
+    """The caches were not filled in time. troubles gives the kinds and the last errors."""
 
     def __init__(self, waiting: str, seconds: float, troubles: Sequence[str]) -> None:
         text = "; ".join(troubles)
@@ -47,7 +47,7 @@ def wait_for_caches(
     """
     Wait until there are no troubles.
 
-    Args: waiting names the waiting component, for the error; timeout_seconds may be infinite.
+    Args: waiting is the name of the waiting component, for the error; timeout_seconds may be infinite.
     Returns: False when stop was set first.
     Raises: CacheSyncTimeoutError.
     Blocks: until then.
@@ -63,37 +63,37 @@ def wait_for_caches(
 
 
 class Filling(Protocol):
-    """A cache that a read may have to wait for: a MultiNamespaceInformer, or an ObjectWatch."""
+    """A cache whose reads may have to wait: a MultiNamespaceInformer, or an ObjectWatch."""
 
     kind: type[Any]
     selection: Selection
     has_ended: bool
 
     def has_synced(self, namespace: str = "", /) -> bool:
-        """Whether its first list has arrived."""
+        """Return whether the cache's first list has arrived."""
 
     def is_failing(self, namespace: str = "", /) -> bool:
-        """Whether that fails, and is tried again."""
+        """Return whether the first list fails and is being retried."""
 
     def troubles(self, namespace: str = "", /) -> list[str]:
-        """Why it has not arrived, in words."""
+        """Return why the first list has not arrived, in words."""
 
 
 class FirstReads:
     """
-    Makes the first reads of a cache wait until it is filled, from the start of a process to its stop.
+    Makes the first reads of a cache wait until the cache is filled, from the start of a process to its stop.
 
-    State: _stop, that of the process, None before begin. Threads: any.
+    State: _stop, the process's event, None before begin. Threads: any.
     """
 
     def __init__(self, *, timeout_seconds: float, clock: Clock) -> None:
-        """Args: timeout_seconds is how long a read waits at most; it may be infinite."""
+        """Args: timeout_seconds is the longest time that a read waits; it may be infinite."""
         self._timeout_seconds = timeout_seconds
         self._clock = clock
         self._stop: threading.Event | None = None
 
     def begin(self, stop: threading.Event) -> None:
-        """From here on reads wait, until stop is set."""
+        """Make reads wait from now on, until stop is set."""
         self._stop = stop
 
     def before_read(self, informer: Filling, namespace: str) -> None:
@@ -105,8 +105,8 @@ class FirstReads:
         """
         Wait until the informers of a namespace ("" = all) are filled.
 
-        Raises: CacheSyncTimeoutError; DeadlineExceededError when a stop comes first. In a reconcile
-        CacheNotFilledError, as soon as their list fails, or at a stop.
+        Raises: CacheSyncTimeoutError; DeadlineExceededError if a stop comes first. In a reconcile,
+        CacheNotFilledError as soon as their list fails, or at a stop.
         Blocks: until then.
         """
         stop = self._stop
@@ -122,7 +122,7 @@ class FirstReads:
                 raise CacheNotFilledError(f"the cache of {plural} is not filled: {'; '.join(left)}")
             return left
 
-        # a namespace may appear between the end of the wait and the next look
+        # A namespace can appear between the end of the wait and the next look.
         while not informer.has_synced(namespace):
             if not wait_for_caches(
                 f"informer of {plural}",
@@ -132,5 +132,5 @@ class FirstReads:
                 clock=self._clock,
             ):
                 why = f"stopping: the cache of {plural} is not filled"
-                # a reconcile is not a failure because of a stop
+                # A reconcile that ends because of a stop is not a failure.
                 raise CacheNotFilledError(why) if READER.get() == "reconcile" else DeadlineExceededError(why)

@@ -1,7 +1,7 @@
 """
-The informers of a process, one per kind, selection and namespace, and how far and how fresh they are.
+The informers of a process, one per kind, selection and namespace, and how complete and fresh they are.
 
-Follows: controller-runtime pkg/cache, differs: an informer is of a kind in its one typed form.
+Follows: controller-runtime pkg/cache, differs: a kind has one typed form, so it has one informer.
 """
 
 from __future__ import annotations
@@ -52,49 +52,49 @@ T = TypeVar("T", bound=Kind)
 
 
 MOST_OBJECTS: Final = 48
-"""How many single objects a process watches: a thread and a connection each."""
+"""The number of single objects that a process may watch. Each takes a thread and a connection."""
 
 MOST_INFORMERS: Final = 6
-"""How many informers single users have: three threads and a connection each."""
+"""The number of informers for one user each. Each takes three threads and a connection."""
 
 WARM_UP_SECONDS: Final = 60.0
 """How long warm_up waits for caches that are still being filled."""
 
 FRESH_SECONDS: Final = 120.0
-"""By how much a ready process's caches may lag: a rolling restart of API servers takes less."""
+"""How far the caches of a ready process may lag. A rolling restart of API servers takes less time."""
 BLOCKED_SECONDS: Final = 60.0
-"""How long one call of a handler may last until the process counts as unready; later as dead."""
+"""How long one call of a handler may last before the process counts as unready, and later as dead."""
 STUCK_SECONDS: Final = 300.0
 
 
 class _One(Protocol):
-    """Started for one user; the stop of all ends it, too."""
+    """Something started for one user. Stopping all caches ends it as well."""
 
     def stop(self) -> None:
         """End it; does not wait."""
 
 
 class _Beside:
-    """A function that ends by the stop of the caches."""
+    """A function that ends when the caches stop."""
 
     def __init__(self, run: Callable[[], None]) -> None:
         self.run = run
 
     def stop(self) -> None:
-        """Nothing to do: a stop of the caches sets their own event."""
+        """Do nothing: the function sees the event of the caches."""
 
 
 class Caches:
     """
-    One informer factory per namespace; one for all namespaces when none is named. Threads: any.
+    One informer factory per namespace, or one for all namespaces if none are named. Threads: any.
 
-    With a label selector in place of names, factories come and go with the namespaces that it selects. A
-    namespace that leaves is not a deletion: its informers end, and no handler is called.
-    A cluster-scoped kind has one informer, for any namespaces.
-    State: _stop, that of start, None before. start writes it before it starts the factories, each under its
-    lock: an informer that is made too late for that start finds _stop written. Under _lock (4): _factories, a
-    mapping that is replaced; _views = (kind, selection) -> its informers; _left = the namespaces that have
-    left; _ones = what single users have started and may still run, with its thread.
+    With a label selector in place of names, factories come and go with the namespaces that it selects. When a
+    namespace leaves, its informers end; no handler is called, because nothing was deleted. A cluster-scoped
+    kind always has one informer.
+    State: _stop, the event given to start, None before that. start writes it before it starts the factories,
+    each under its lock, so an informer that is made too late for that start finds _stop set. Under _lock (4):
+    _factories, a mapping that is replaced; _views = (kind, selection) -> its informers; _left = the
+    namespaces that have left; _ones = what was started for single users and may still run, with its thread.
     """
 
     def __init__(
@@ -107,9 +107,9 @@ class Caches:
         seams: Seams = REAL_SEAMS,
     ) -> None:
         """
-        Make the factories; nothing is asked of the server before start.
+        Create the factories. They send no request to the server before start.
 
-        Args: fill is for every MultiNamespaceInformer.
+        Args: fill is passed to every MultiNamespaceInformer.
         Raises: as chosen_namespaces.
         """
         self._client = client
@@ -153,7 +153,7 @@ class Caches:
         registration = informer.add_event_handler(
             ResourceEventHandlerFuncs(
                 add_func=lambda each: self._join(each.metadata.name),
-                # where there was no room for a thread, a resync tries again
+                # If there was no room for a thread, a resync tries again.
                 update_func=lambda _old, each: self._start_all_of(each.metadata.name),
                 delete_func=lambda each: self._leave(deletion_handling_object_to_name(each).name),
             )
@@ -170,7 +170,7 @@ class Caches:
                 if kind.resource.namespaced:
                     view.join(namespace, factory.informer_of(kind, selection))
         self._start_all_of(namespace)
-        # those of the first list are in the log line of the start
+        # The namespaces of the first list are in the log line of the start.
         say = log.info if self._changing is not None and self._changing.known() else log.debug
         say("Namespace is watched", namespace=namespace)
 
@@ -201,13 +201,13 @@ class Caches:
             yield FOLLOWING_NAMESPACES
 
     def has_left(self, namespace: str) -> bool:
-        """Whether a namespace was watched, and is not now."""
+        """Return whether a namespace was watched earlier, and is not watched now."""
         return namespace in self._left
 
     # informers
 
     def informer_for(self, kind: type[T], selection: Selection = EVERYTHING) -> MultiNamespaceInformer[T]:
-        """The shared informers of a selection; after start they are started, but not waited for."""
+        """Return the shared informers of a selection. After start they are started, but not waited for."""
         with self._lock:
             view = self._views.get((kind, selection))
             if view is None:
@@ -220,7 +220,7 @@ class Caches:
         changing = self._changing if kind.resource.namespaced else None
         factories = self._factories if kind.resource.namespaced else {"": self._cluster}
         if changing is not None:
-            # refuses what each joining namespace would refuse; it never starts
+            # This one is never started. It refuses whatever a joining namespace would refuse.
             changing = changing._replace(model=self._model.informer_of(kind, selection))
         return MultiNamespaceInformer(
             kind,
@@ -234,14 +234,14 @@ class Caches:
         self, kind: type[T], namespace: str, *, plain: bool = False
     ) -> MultiNamespaceInformer[T] | None:
         """
-        A started informer of a namespace, only for the caller, who ends it; None without room for more.
+        Start an informer of a namespace for the caller, who ends it. None if there is no room for more.
 
-        Stopping all ends it, too. It has no metrics of its own, which would outlive it.
+        Stopping the caches ends it as well. It has no metrics of its own, because they would outlive it.
 
-        Args: plain = without the options that the author chose for the kinds of the controllers.
+        Args: plain = without the options that the author chose for the controllers' kinds.
         """
         suffix = f"@{namespace}" if namespace else ""
-        # the caller has another source while this one fails
+        # The caller has another source while this one fails.
         options = replace(
             self._options,
             metrics_provider=None,
@@ -265,9 +265,9 @@ class Caches:
 
     def watch_object(self, kind: type[T], name: ObjectName, changed: Changed[T]) -> ObjectWatch[T] | None:
         """
-        A started watch of one object, only for the caller, who ends it; None without room for more.
+        Start a watch of one object for the caller, who ends it. None if there is no room for more.
 
-        Stopping all ends it, too.
+        Stopping the caches ends it as well.
         """
         objects = self._client.resource(kind)
         watch = ObjectWatch(
@@ -277,13 +277,13 @@ class Caches:
         return watch if self._start_one(thread, watch, watch.run, MOST_OBJECTS) else None
 
     def run_beside(self, name: str, run: Callable[[threading.Event], None]) -> bool:
-        """Run in a thread until the caches stop. Returns: False without room for a thread."""
+        """Run a function in a thread until the caches stop. Returns: False if there is no room."""
         assert self._stop is not None, "caches that have not started run nothing"
         beside = _Beside(partial(run, self._stop))
         return self._start_one(name, beside, beside.run, math.inf)
 
     def _start_one(self, name: str, one: _One, run: Callable[[], None], most: float) -> bool:
-        """Start a thread for one user; False if its type has too many, or the system has none left."""
+        """Start a thread for one user. Returns: False if there are too many, or the system has none left."""
         assert self._stop is not None, "caches that have not started watch nothing"
         with self._lock:
             self._ones = {each: its for each, its in self._ones.items() if its.is_alive()}
@@ -299,7 +299,7 @@ class Caches:
         return True
 
     def informer_of(self, group_resource: str) -> MultiNamespaceInformer[Any] | None:
-        """The shared informers of all objects of a kind that were made already, by its `plural.group`."""
+        """Return the existing shared informers of all objects of a kind, by its `plural.group`."""
         whole = (
             informer.kind
             for informer in self.informers()
@@ -309,17 +309,17 @@ class Caches:
         return None if kind is None else self.informer_for(kind)
 
     def kinds(self) -> set[type[Kind]]:
-        """The kinds that somebody has asked for, also while no namespace is known."""
+        """Return the kinds that have been asked for, even while no namespace is known."""
         with self._lock:
             return {kind for kind, _ in self._views}
 
     def views(self) -> list[MultiNamespaceInformer[Any]]:
-        """The shared informers, by kind and selection."""
+        """Return the shared informers, by kind and selection."""
         with self._lock:
             return list(self._views.values())
 
     def informers(self) -> list[SharedIndexInformer[Any]]:
-        """All informers: by namespace, in the order of the first requests."""
+        """Return all informers by namespace, in the order in which they were first requested."""
         return [informer for factory in self._all_factories() for informer in factory.informers()]
 
     def _all_factories(self) -> list[SharedInformerFactory]:
@@ -327,13 +327,13 @@ class Caches:
         return [*other, *self._factories.values()]
 
     def start(self, stop: threading.Event) -> None:
-        """Start the informers made so far, and from now on new ones; does not wait."""
+        """Start the existing informers, and from now on new ones. Does not wait."""
         self._stop = stop
         for factory in self._all_factories():
             factory.start(stop)
 
     def stop(self) -> None:
-        """Tell all informers to end, for good; does not wait."""
+        """Tell all informers to end, permanently. Does not wait."""
         with self._lock:
             ones = list(self._ones)
         for informer in [*self.informers(), *ones]:
@@ -341,7 +341,7 @@ class Caches:
 
     def shutdown(self, seconds: float = math.inf) -> list[str]:
         """
-        Stop all informers, for good.
+        Stop all informers, permanently.
 
         Returns: the plurals of the kinds whose informers have not ended in that time.
         Blocks: until they have ended.
@@ -359,9 +359,9 @@ class Caches:
 
     def warm_up(self, stop: threading.Event) -> None:
         """
-        Wait until every cache is filled, or in trouble.
+        Wait until every cache is either filled or reports a problem.
 
-        Blocks: until then, for WARM_UP_SECONDS at most.
+        Blocks: until then, for at most WARM_UP_SECONDS.
         """
         progress = self._progress()
         began_at = self._clock.now()
@@ -372,7 +372,7 @@ class Caches:
 
     def catch_up(self, stop: threading.Event) -> None:
         """
-        Wait until all caches have what was written before this call, as by a former leader.
+        Wait until all caches have everything that was written before this call, as by a former leader.
 
         Blocks: until then, or until stop is set.
         """
@@ -380,7 +380,7 @@ class Caches:
 
     def report(self, stop: threading.Event) -> None:
         """
-        Say now and then how far the caches are.
+        Report from time to time how complete the caches are.
 
         Blocks: until all are filled, or stop is set.
         """
@@ -395,8 +395,8 @@ class Caches:
         """
         A health check: every cache is filled.
 
-        A cache that waits for a conversion counts as filled: a Service leads to ready pods, maybe ours.
-        So does one whose version comes with a definition that waits until a replica converts.
+        A cache that waits for a conversion counts as filled, because the Service of the webhook leads only to
+        ready pods, which may be ours. So does a cache whose version is not served before a replica converts.
         """
         waiting = [view.kind.resource.plural for view in self._unfilled() if not _waits_for_conversion(view)]
         return f"no complete list yet of {', '.join(dict.fromkeys(waiting))}" if waiting else None
@@ -409,12 +409,12 @@ class Caches:
         return [view for view in self.views() if not view.has_synced()]
 
     def alive_check(self) -> str | None:
-        """A health check: no thread of an informer has died, or is in one call of a handler forever."""
+        """A health check: every informer thread is alive, and none is stuck in one call of a handler."""
         dead = [informer.name for informer in self.informers() if informer.has_died()]
         return f"a thread has died of {', '.join(dead)}" if dead else self._blocked(STUCK_SECONDS)
 
     def _blocked(self, seconds: float) -> str | None:
-        """The handlers of which one call lasts longer, with its map function: no other is made."""
+        """Return the handlers that are in one call for longer, including the map functions that they call."""
         found = [
             f"{informer.name}: {listener.name} for {listener.blocked_seconds:.0f}s"
             for informer in self.informers()
@@ -427,9 +427,9 @@ class Caches:
 
     def fresh_check(self) -> str | None:
         """
-        A health check: no cache may lag by more than FRESH_SECONDS, as without an API server.
+        A health check: no cache lags by more than FRESH_SECONDS, as it would without an API server.
 
-        Of several namespaces, one that refuses us has a warning, and makes nothing unready.
+        If the server refuses one of several namespaces, that is logged as a warning; the process stays ready.
         """
         now = self._clock.now()
         informers = self.informers()
@@ -437,7 +437,7 @@ class Caches:
             informers = [each for each in informers if each.has_synced() or not is_refused(each)]
         if self._namespaces is not None:
             informers = [*self._namespaces.informers(), *self._cluster.informers()]
-        # see synced_check: if every replica were unready, nothing would ever be converted again
+        # See synced_check: if every replica were unready, nothing would ever be converted again.
         informers = [each for each in informers if not waits_for_conversion(each)]
         lags = {each.name: lag_seconds(each, now) for each in (one.statistics() for one in informers)}
         old = [f"{name} for {lag:.0f}s" for name, lag in lags.items() if lag > FRESH_SECONDS]
@@ -451,10 +451,10 @@ class Caches:
 
 def chosen_namespaces(namespaces: Sequence[str] | str | Selector) -> list[str] | Selector:
     """
-    The namespaces to watch, each once, [""] for all of them; or the selector of their labels, `team=a`.
+    Return the namespaces to watch, each once, or [""] for all, or their label selector, `team=a`.
 
-    Raises: TypeError for a str that is one name; SelectorError for one that is not a selector; ValueError for
-    all namespaces beside single ones, whose objects would be held twice.
+    Raises: TypeError for a str that is one name; SelectorError for one that is not a selector; ValueError if
+    "" stands beside single names, because their objects would be held twice.
     """
     if isinstance(namespaces, Selector):
         return namespaces
@@ -465,7 +465,7 @@ def chosen_namespaces(namespaces: Sequence[str] | str | Selector) -> list[str] |
             )
         selector = parse_selector(namespaces)
         if any(each.operator is Operator.EXISTS for each in selector.requirements):
-            raise TypeError(f"namespaces={namespaces!r} holds a name: pass a tuple of names, or labels alone")
+            raise TypeError(f"namespaces={namespaces!r} contains a name: pass a tuple of names, or labels")
         return selector
     chosen = list(dict.fromkeys(namespaces)) or [""]
     if "" in chosen and len(chosen) > 1:
@@ -477,11 +477,11 @@ def chosen_namespaces(namespaces: Sequence[str] | str | Selector) -> list[str] |
 
 
 def _waits_for_conversion(view: MultiNamespaceInformer[Any]) -> bool:
-    """Whether nothing but conversions keeps its informers from being filled."""
+    """Return whether conversions alone keep its informers from being filled."""
     unfilled = [each for each in view.informers if not each.has_synced()]
     return bool(unfilled) and all(map(waits_for_conversion, unfilled))
 
 
 def _is_being_filled(informer: SharedIndexInformer[Any]) -> bool:
-    """Whether a first list is under way, without trouble so far."""
+    """Return whether a first list is in progress, without a problem so far."""
     return not informer.has_synced() and failing(informer) is None

@@ -1,8 +1,8 @@
 """
-The informers of one kind, seen as one: of all namespaces, or of each of several.
+The informers of one kind, seen as one informer: for all namespaces, or for each of several.
 
 A server can watch one namespace or all. A controller of several namespaces has an informer in each. With a
-selector of namespaces they come and go. With a restriction so do the objects of one informer.
+selector of namespaces the informers come and go. With a restriction, so do the objects of one informer.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _NOT_CONVERTED: Final = "conversion webhook for "
 _REFUSALS: Final = (HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND)
 
 _MOST_FILLED: Final = 1000
-"""A namespace that is asked for may be a string that a user wrote: so many are remembered."""
+"""Reads may ask for any namespace, even a string that a user wrote, so only this many are remembered."""
 
 RECONCILED: Final[ContextVar[str]] = ContextVar("RECONCILED", default="")
 """The namespace of the name that this thread reconciles, "" = none."""
@@ -43,14 +43,14 @@ class Synced(Protocol):
     """A handler that was added."""
 
     def has_synced(self) -> bool:
-        """Whether the handler has returned from every add of the initial list."""
+        """Return whether the handler has returned from every add of the initial list."""
 
 
 class ChangingNamespaces(NamedTuple):
     """
-    A changing set of namespaces: what they have in common, in words, and whether the first are known.
+    A changing set of namespaces: what they have in common, in words, and whether the first ones are known.
 
-    model is an informer that never starts: it gets each namespace's set-up, and refuses what they would.
+    model is an informer that never starts. It gets each namespace's set-up, and refuses what they would.
     """
 
     text: str
@@ -60,10 +60,10 @@ class ChangingNamespaces(NamedTuple):
 
 class _Gate(Generic[T]):
     """
-    A handler of one namespace, until it leaves. Implements handloop.informers.handlers.ResourceEventHandler.
+    One namespace's handler, until it leaves. Implements handloop.informers.handlers.ResourceEventHandler.
 
-    And one of only the objects that may be held when it is called. A call that is under way when a
-    namespace leaves may read what is watched no longer.
+    It also drops objects that may not be held when it is called. A call that is in progress when a namespace
+    leaves may read a namespace that is watched no longer.
     """
 
     def __init__(self, handler: ResourceEventHandler[T], restriction: Restriction[T]) -> None:
@@ -95,7 +95,7 @@ class _Gate(Generic[T]):
 
 
 class _Registration(Generic[T]):
-    """A handler of all parts, also of those that come later."""
+    """Add a handler to all parts, including parts that join later."""
 
     def __init__(
         self,
@@ -120,7 +120,7 @@ class _Registration(Generic[T]):
         self._parts = {**self._parts, namespace: (part, added)}
 
     def mute(self, namespace: str) -> None:
-        """What the part has still to tell is not passed on."""
+        """Drop whatever the part still has to deliver."""
         self._gates[namespace].has_left = True
 
     def leave(self, namespace: str) -> None:
@@ -129,18 +129,18 @@ class _Registration(Generic[T]):
         self._parts = {name: part for name, part in self._parts.items() if name != namespace}
 
     def has_synced(self) -> bool:
-        """Whether each part that the start waits for has."""
+        """Return whether each part that the start waits for has done so."""
         awaited = _awaited([part for part, _ in self._parts.values()], changing=self._changing)
         return all(added.has_synced() for part, added in self._parts.values() if part in awaited)
 
 
 class MultiNamespaceInformer(Lister[T]):
     """
-    One kind's informers by namespace ("" = all namespaces, or a cluster-scoped kind): a lister to listen to.
+    The informers of one kind by namespace ("" = all, or a cluster-scoped kind): a lister with handlers.
 
-    Their factories start and stop them. A namespace that leaves is not a deletion: no handler is called,
-    reads of it raise NamespaceNotWatched, and `has_left` is True for it.
-    Fields: kind; indexer, their stores, to read; restricts, whether a restriction lets in a part of the kind.
+    Their factories start and stop them. A namespace that leaves does not count as deleted: no handler is
+    called, reads of it raise NamespaceNotWatched, and `has_left` is True for it.
+    Fields: kind; indexer, reads their stores; restricts, whether a restriction admits only part of the kind.
     State: _parts, a mapping that is replaced; _filled = of the only part, what its restriction let in at a
     look, and the stores of the namespaces that were filled then: most reads look no further. Under _lock (6)
     what parts that come later get: _indexers, _callbacks and _registrations, and _on_left. Threads: any.
@@ -156,8 +156,8 @@ class MultiNamespaceInformer(Lister[T]):
         fill: Callable[[MultiNamespaceInformer[Any], str], None] = lambda _informer, _namespace: None,
     ) -> None:
         """
-        Args: changing None = parts are all there will be. fill is called with the namespace, "" = all, before
-        get, list and by_index while the stores are not filled.
+        Args: changing None = parts never change. fill is called with the namespace ("" = all) before get,
+        list and by_index, while the stores are not filled.
         """
         self.kind = kind
         self.restricts = any(part.restriction.restricts for part in parts.values())
@@ -202,13 +202,13 @@ class MultiNamespaceInformer(Lister[T]):
             self._replace_parts_locked({**self._parts, namespace: part})
 
     def mute(self, namespace: str) -> None:
-        """Stop calling handlers for a namespace, before it leaves the first kind: handlers read others."""
+        """Stop a namespace's handlers before it leaves the first kind: handlers read other kinds."""
         with self._lock:
             for registration in self._registrations:
                 registration.mute(namespace)
 
     def leave(self, namespace: str) -> None:
-        """Drop a namespace, after mute; its factory then stops its informer."""
+        """Remove a namespace, after mute. Its factory then stops its informer."""
         with self._lock:
             for registration in self._registrations:
                 registration.leave(namespace)
@@ -218,16 +218,16 @@ class MultiNamespaceInformer(Lister[T]):
             callback(namespace)
 
     def on_left(self, callback: Callable[[str], None]) -> None:
-        """Call callback with each namespace that leaves, after it has left."""
+        """Call callback with the name of each namespace that leaves, after it has left."""
         with self._lock:
             self._on_left.append(callback)
 
     def has_left(self, namespace: str) -> bool:
-        """Whether the set of namespaces changes, and this one is not watched now."""
+        """Return whether the set of namespaces changes, and this one is not watched now."""
         return self._changing is not None and self._part(namespace) is None
 
     def watches(self, namespace: str) -> bool:
-        """Whether the stores know of a namespace."""
+        """Return whether the stores know of a namespace."""
         part = self._part(namespace)
         return part is not None and part.restriction.version_of(namespace) is not None
 
@@ -241,7 +241,7 @@ class MultiNamespaceInformer(Lister[T]):
     # the informers as one
 
     def has_synced(self, namespace: str = "") -> bool:
-        """Whether every first list that troubles waits for is completely in its store."""
+        """Return whether every first list that troubles waits for is completely in its store."""
         return self._is_known() and not self._unfilled(namespace)
 
     def add_indexers(self, indexers: Indexers[T]) -> None:
@@ -258,21 +258,21 @@ class MultiNamespaceInformer(Lister[T]):
 
     def on_undecodable(self, callback: UndecodableCallback) -> None:
         """
-        Call callback for every object that does not fit its type, beginning with those known already.
+        Call callback for every object that does not fit its type, beginning with those already known.
 
-        Blocks: for the calls about those.
+        Blocks: until the calls for those known objects have returned.
         """
         with self._lock:
             self._callbacks.append(callback)
             informers = self.informers
-        # without the lock: the callback may add an index or a handler. A part that joins meanwhile has it
+        # Call it without the lock, because it may add an index or a handler. A part that joins now has it.
         for informer in informers:
             informer.on_undecodable(callback)
 
     def add_event_handler(
         self, handler: ResourceEventHandler[T], *, resync_seconds: float | None = None
     ) -> Synced:
-        """Call handler for every change, on one thread per namespace. There is no removal."""
+        """Call handler for every change, on one thread per namespace. A handler cannot be removed."""
         changing = self._changing is not None
         registration = _Registration(handler, resync_seconds, changing=changing)
         with self._lock:
@@ -282,13 +282,13 @@ class MultiNamespaceInformer(Lister[T]):
         return registration
 
     def stop(self) -> None:
-        """End the informers, for good; does not wait. has_ended is True from now on."""
+        """End the informers, permanently. Does not wait. has_ended is True from now on."""
         self.has_ended = True
         for informer in self.informers:
             informer.stop()
 
     def _read(self, namespace: str = "") -> Cache[T]:
-        """A read of all namespaces for an object of one needs that one, filled and watched."""
+        """Wait for one object's namespace, and check that it is watched, even in a read of all namespaces."""
         only = self._only
         if only is None or not namespace:
             return self._read_filled(namespace)
@@ -317,7 +317,7 @@ class MultiNamespaceInformer(Lister[T]):
         """
         As Lister.get.
 
-        Raises: WaitError for an object that exists and does not fit its type: None means that there is none.
+        Raises: WaitError for an object that exists but does not fit its type. None means that none exists.
         """
         found = super().get(name, namespace=namespace)
         if found is None:
@@ -328,27 +328,27 @@ class MultiNamespaceInformer(Lister[T]):
         return found
 
     def held(self, name: ObjectName) -> T | None:
-        """Like Lister.get: None also for an object that does not fit its type."""
+        """Like Lister.get, but None also for an object that does not fit its type."""
         return super().get(name)
 
     def get_by_key(self, key: str) -> T | None:
-        """The cached object with that store key; None also for an object that is not watched."""
+        """Return the cached object with that store key, or None, also if its namespace is not watched."""
         part = self._part(namespace_of_key(key))
         found = None if part is None else part.indexer.get_by_key(key)
         return None if part is None or found is None or not part.restriction.holds(found) else found
 
     def has_seen(self, namespace: str, resource_version: str) -> bool:
-        """Whether the store has all changes of a namespace up to a version; True if it is not watched."""
+        """Return whether the store has all changes of a namespace up to a version; True if not watched."""
         part = self._part(namespace)
         return part is None or part.has_seen(resource_version)
 
     def would_hold(self, body: bytes) -> bool:
         """
-        Whether the selection has an object, and the restriction lets it in.
+        Return whether the selection includes an object, and the restriction admits it.
 
-        An object without labels, as in a deletion's Status, is in no selection by labels.
+        An object without labels, such as a deletion's Status, never matches a selection by labels.
 
-        Args: body = the object as the server sent it.
+        Args: body = the object, as the server sent it.
         Raises: msgspec.MsgspecError.
         """
         restricted = [part.restriction for part in self.informers if part.restriction.restricts]
@@ -358,14 +358,14 @@ class MultiNamespaceInformer(Lister[T]):
         return self.selection.matches(obj) and all(each.would_hold(obj) for each in restricted)
 
     def is_quarantined(self, name: ObjectName) -> bool:
-        """Whether an object exists and the store lacks it, as it does not fit its type, or did not before."""
+        """Return whether an object exists that the store lacks because it does or did not fit its type."""
         if not self.has_synced(name.namespace):
             self._fill(self, name.namespace)
         part = self._part(name.namespace)
         return part is not None and part.quarantine.is_quarantined(str(name))
 
     def why_unindexed(self, name: ObjectName) -> str:
-        """Which indexes lack an object because their function failed on it, and why; "" when none does."""
+        """Return the indexes that lack an object because their function failed on it, and why; "" if none."""
         part = self._part(name.namespace)
         return "" if part is None else part.indexer.why_unindexed(str(name))
 
@@ -373,15 +373,15 @@ class MultiNamespaceInformer(Lister[T]):
         return self._parts.get(namespace) or self._parts.get("")
 
     def is_failing(self, namespace: str = "") -> bool:
-        """Whether a first list that troubles waits for has failed, and is tried again."""
+        """Return whether a first list that troubles waits for has failed, and is being retried."""
         return any(failing(part) for part in self._unfilled(namespace))
 
     def troubles(self, namespace: str = "") -> list[str]:
         """
-        Why first lists are not complete yet, in words, one per informer that is not synced.
+        Return why first lists are not complete yet, in words, one text per informer that is not synced.
 
-        A namespace whose list is refused, as before its role is bound, delays no other;
-        where they come and go, one whose list fails. But a given namespace is waited for, and no other.
+        A namespace whose list is refused, for example before its role is bound, does not delay the others. If
+        namespaces come and go, neither does any failing list. If a namespace is given, wait only for that.
         """
         if self._changing is not None and not self._changing.known():
             plural = self.kind.resource.group_resource
@@ -389,18 +389,18 @@ class MultiNamespaceInformer(Lister[T]):
         return [_trouble(part) for part in self._unfilled(namespace)]
 
     def has_listed(self, version: int) -> bool:
-        """Whether the restricted stores have had all that they may hold since a version."""
+        """Return whether the restricted stores have had everything that they may hold since a version."""
         return not self._unlisted(version)
 
     def listing_troubles(self, version: int) -> list[str]:
-        """Why has_listed is not True yet, in words; the last error, where a list fails."""
+        """Return why has_listed is not True yet, in words: the last error, if a list fails."""
         return [_trouble(part) for part in self._unlisted(version)]
 
     def _unlisted(self, version: int) -> list[SharedIndexInformer[T]]:
         return [p for p in self.informers if p.restriction.restricts and not p.has_listed(version)]
 
     def _unfilled(self, namespace: str) -> list[SharedIndexInformer[T]]:
-        """The awaited parts that lack their first list, or that since which they may hold the namespace."""
+        """Return the awaited parts without a first list since they may hold the namespace."""
         awaited = self._awaited(namespace)
         unfilled = [part for part in awaited if not part.has_synced()]
         if unfilled or not self.restricts or not namespace:  # every read of a lister asks
@@ -418,7 +418,7 @@ class MultiNamespaceInformer(Lister[T]):
 
 
 def _awaited(parts: list[SharedIndexInformer[T]], *, changing: bool) -> list[SharedIndexInformer[T]]:
-    """The parts whose first list the start waits for; if namespaces are named, one list is enough."""
+    """Return the parts whose first list the start waits for. Of named namespaces, one is enough."""
     if changing:
         return [part for part in parts if part.has_synced() or not failing(part)]
     left = [part for part in parts if part.has_synced() or not is_refused(part)]
@@ -426,16 +426,16 @@ def _awaited(parts: list[SharedIndexInformer[T]], *, changing: bool) -> list[Sha
 
 
 def is_refused(informer: SharedIndexInformer[Any]) -> bool:
-    """Whether the server refused the last list or watch: a role is missing, or what is asked for."""
+    """Return whether the server refused the last list or watch, because of a missing role, for example."""
     reflector = failing(informer)
     return reflector is not None and reflector.last_code in _REFUSALS
 
 
 def waits_for_conversion(informer: SharedIndexInformer[Any]) -> bool:
     """
-    Whether the server could not convert what it has stored, or does not have this version yet.
+    Return whether the server could not convert a stored object, or does not have this version yet.
 
-    It has none before the definition that needs our conversion.
+    The version exists only once the definition that needs our conversion has been applied.
     """
     reflector = failing(informer)
     if reflector is None:
@@ -445,7 +445,7 @@ def waits_for_conversion(informer: SharedIndexInformer[Any]) -> bool:
 
 
 def failing(informer: SharedIndexInformer[Any]) -> ReflectorStatistics | None:
-    """The health of a reflector whose last list or watch failed; None without a failure."""
+    """Return the health of a reflector whose last list or watch failed; None if none has failed."""
     reflector = informer.statistics().reflector
     return None if reflector is None or not reflector.last_error else reflector
 

@@ -1,8 +1,8 @@
 """
-What users write on namespaces for the controllers of this process: annotations, by a watch of their metadata.
+The annotations that users write on namespaces for the controllers of this process, by a metadata watch.
 
-The first controller that starts begins the watch. A program of named namespaces has none, and one without the
-right to list them says so once: then only the annotations of the objects themselves count.
+The first controller that starts begins the watch. A program for named namespaces has none. A program without
+the right to list namespaces logs that once; then only the annotations of the objects themselves count.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ class NamespaceAnnotations:
     """
     The annotations of all namespaces.
 
-    State, under _lock: _informer, written once, and read without it; None before start, and without room for
-    a thread; _started; _told, whether the missing right was logged. _readers grows only before start.
-    Threads: any reads; the listener of the namespaces calls the readers.
+    State, under _lock: _informer, written once and read without the lock, None before start or without a
+    thread; _started; _told, whether the missing right was logged. _readers grows only before start.
+    Threads: any thread reads; the listener of the namespaces calls the readers.
     """
 
     def __init__(self, watch: Callable[[type[Kind]], MultiNamespaceInformer[Any] | None] | None) -> None:
-        """Args: watch starts an informer of a kind, which ends with the process; None = there are none."""
+        """Args: watch starts an informer of a kind, which ends with the process; None = no watch."""
         self._watch = watch
         self._lock = new_lock("NamespaceAnnotations._lock", 2)
         self._readers: list[tuple[str, Callable[[str], None]]] = []
@@ -40,17 +40,17 @@ class NamespaceAnnotations:
         self._started = self._told = False
 
     def follow(self, key: str, changed: Callable[[str], None]) -> None:
-        """Call changed with the name of each namespace whose annotation of that key changes. Before start."""
+        """Before start, have changed called with each namespace whose annotation of that key changes."""
         self._readers.append((key, changed))
 
     def get(self, namespace: str, key: str) -> str | None:
-        """An annotation as the cache has it; None without one, and while nothing is known. Never blocks."""
+        """Return the annotation in the cache; None if there is none, or nothing is known. Never blocks."""
         informer = self._informer
         found = None if informer is None or not namespace else informer.get_by_key(namespace)
         return None if found is None else found.metadata.annotations.get(key)
 
     def start(self) -> None:
-        """Begin the watch, once; a later caller waits until it has begun."""
+        """Begin the watch, once. A later caller waits until it has begun."""
         with self._lock:
             if not self._started and self._watch is not None:
                 self._started = True
@@ -73,16 +73,16 @@ class NamespaceAnnotations:
                 changed(namespace)
 
     def _gone(self, obj: Any) -> None:
-        """Its objects are gone, too; if it is recreated, its annotations come with it."""
+        """Ignore it: its objects are gone as well. If it is recreated, its annotations come with it."""
         state: Any = final_state(obj)
         before = {} if state is None else state.metadata.annotations
         self._changed(deletion_handling_object_to_name(obj).name, before, None)
 
     def troubles(self) -> list[str]:
         """
-        Why the annotations are not known yet; empty once they are, or cannot be.
+        Return why the annotations are not known yet; empty once they are, or if they cannot be.
 
-        A controller that did not wait would write to what is paused, after each restart.
+        A controller that did not wait would write to paused objects after every restart.
         """
         informer = self._informer
         if informer is None or informer.has_synced():

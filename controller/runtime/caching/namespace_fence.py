@@ -1,4 +1,4 @@
-"""A fence before the transport: nothing is written into a namespace that is watched no longer."""
+"""A fence before the transport: nothing is written to a namespace that is no longer watched."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _READS: Final = ("GET", "HEAD")
 
 class NamespaceFence(ForwardingTransport):
     """
-    A transport that refuses writes in namespaces that have left: Cancelled, unsent.
+    A transport that refuses writes to namespaces that have left. It raises Cancelled and sends nothing.
 
-    A reconcile that began before may be in the middle of its writes.
+    A reconcile that began earlier may be in the middle of its writes.
     """
 
     def __init__(self, transport: Transport, has_left: Callable[[str], bool]) -> None:

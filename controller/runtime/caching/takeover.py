@@ -1,9 +1,9 @@
 """
-Caches at a takeover: nobody acts before the caches have all earlier writes.
+Wait for caches at a takeover: a new leader does nothing before they have all earlier writes.
 
-A process that becomes the leader, of all or of a part, takes over from another one. Its own watches may not
-have brought that process' last writes yet. It would make a second child, or undo a change. client-go and
-controller-runtime do not wait for this.
+A process that becomes the leader, of everything or of a part, takes over from another process. Its own
+watches may not have brought the last writes of that process yet, so it would create a second child, or undo a
+change. client-go and controller-runtime do not wait for this.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from handloop.seams.logs import get_logger
 log = get_logger("controller")
 
 PATIENCE_SECONDS: Final = 1.0
-"""How long a large cache may take to see the takeover's version in its watch, before it is listed again."""
+"""How long a large cache may take to see the takeover's version in its watch before it is listed again."""
 
 SMALL: Final = 500
-"""A cache of this many objects is listed again at once: that is one page."""
+"""A cache with at most this many objects is listed again at once: that is one page."""
 
 _WARN_SECONDS: Final = 60.0
 
 
 class CatchUp:
     """
-    One informer, from a takeover until its store has all that was written before.
+    One informer, from a takeover until its store has everything that was written before.
 
     An idle kind sends no event that shows how far its watch is, so the informer lists again after a moment.
-    Made at the takeover; asked by one thread.
+    It is created at the takeover, and one thread asks it.
     """
 
     def __init__(self, informer: SharedIndexInformer[Any], clock: Clock) -> None:
@@ -46,9 +46,9 @@ class CatchUp:
 
     def is_done(self) -> bool:
         """
-        Whether the store has it all. An informer that may read nothing has nothing to wait for.
+        Return whether the store has everything. An informer that may not read anything need not wait.
 
-        Blocks: for one request, the first time.
+        Blocks: for one request, on the first call.
         """
         if not self._is_done and self._knows_version():
             self._is_done = self.informer.has_seen(self._newest)
@@ -80,7 +80,7 @@ def catch_up(
     is_failing: Callable[[SharedIndexInformer[Any]], bool],
 ) -> None:
     """
-    Wait until all stores have what was written before this call. A first list that fails is not waited for.
+    Wait until all stores have what was written before this call, except those whose first list fails.
 
     Blocks: until then, or until stop is set.
     """

@@ -1,1 +1,1 @@
-"""The objects that a reconcile makes: applied, owned, and what was applied last."""
+"""The objects that a reconcile creates: how they are applied and owned, and what was applied last."""

@@ -1,17 +1,17 @@
 """
-Whether there is anything to send: what is wanted, what is present, and what this controller applied last.
+Decide whether to send an apply, from the wanted fields, the stored object, and the controller's last apply.
 
-A cached object shows fields, not who wants them: next to a wanted key there may be an earlier one of ours,
-such as a revoked key of a Secret. The server knows, in managedFields, which caches leave out: they are as
-large as the object. So a controller remembers what it applied last, and asks the server once for each object
-of an earlier process.
+A cached object shows its fields, but not which manager wants them: besides a wanted key it can have an older
+key of ours, such as a revoked key of a Secret. The server knows the owners from managedFields, but caches
+drop those because they are as large as the object. A controller therefore remembers what it applied last, and
+asks the server once about each object that an earlier process applied.
 
-The memory also shows when an apply would change nothing although the object differs from what is wanted: the
-server leaves zeros out, spells a value in its own way, or an admission policy has changed it. What the last
-apply made still exists then.
+The memory also shows that an apply would change nothing although the object differs from the wanted one: the
+server omits zeros, spells a value in its own way, or an admission policy has changed it. In that case, the
+result of the last apply still exists.
 
-Once something else is stored, the server is asked again: a write of a former leader, or of a process before,
-may have been under way for long, and restores what was revoked since.
+When the stored object changes, the server is asked again: a delayed write of a former leader, or of an
+earlier process, may have restored what was revoked since.
 Decision: A controller removes the fields that it no longer wants.
 """
 
@@ -34,7 +34,7 @@ from handloop.client.resource_client import Client
 from handloop.informers.keys import ObjectName
 from handloop.seams.locks import new_lock
 
-# fields that the server writes; in an apply a version or UID would be a precondition
+# The server writes these fields. In an apply, a version or UID would be a precondition.
 _SERVERS: Final = (
     "resourceVersion",
     "uid",
@@ -44,16 +44,16 @@ _SERVERS: Final = (
     "managedFields",
 )
 Fields: TypeAlias = dict[str, Any]
-"""What an apply sends: an object as JSON, without status and the fields that the server writes."""
+"""What an apply sends: an object as JSON, without status and without the fields that the server writes."""
 
 
-# the path to a value: built-in or custom kind, then field names, without map keys and list indexes
+# The path to a value: built-in or custom kind, then field names, without map keys and list indexes.
 _Way = tuple[str, ...]
 _BUILT_IN: Final = "built-in"
 _CUSTOM: Final = "custom"
 
 _CONTAINERS: Final = ("containers", "initContainers", "ephemeralContainers")
-# lists that an apply merges, with their keys, () = the elements themselves; it replaces all other lists
+# An apply merges these lists by their keys (() = by the elements), and replaces all other lists.
 _MERGED: Final[dict[_Way, tuple[str, ...]]] = {
     ("metadata", "ownerReferences"): ("uid",),
     ("metadata", "finalizers"): (),
@@ -79,11 +79,11 @@ _MERGED: Final[dict[_Way, tuple[str, ...]]] = {
     (_BUILT_IN, "secrets"): ("name",),
 }
 _KEY_DEFAULTS: Final = {"protocol": "TCP"}
-# maps that an apply replaces as a whole, besides matchLabels: an apply replaces their whole selector
+# An apply replaces these maps as a whole, besides matchLabels, whose selector is replaced entirely.
 _REPLACED_MAPS: Final = {("spec", "selector"), ("spec", "nodeSelector"), ("scheduling", "nodeSelector")}
-# maps that many managers write into: an empty map here does not remove foreign entries
+# Many managers write to these maps: an empty one here does not remove other managers' entries.
 _SHARED_MAPS: Final = {("metadata", "labels"), ("metadata", "annotations")}
-# fields that hold quantities, which the server stores in its own spelling
+# These fields hold quantities, which the server stores in its own spelling.
 _AMOUNTS: Final = {
     ("resources", "limits"),
     ("resources", "requests"),
@@ -99,16 +99,16 @@ _AMOUNTS: Final = {
 }
 
 REMEMBERED: Final = 50_000
-"""Objects that a controller remembers; for one that it forgot it asks again."""
+"""How many objects a controller remembers. About a forgotten object it asks the server again."""
 
 _ABSENT: Final = object()
 
 
 class LastApply(NamedTuple):
     """
-    An apply: for which reconciled name, to which object.
+    One apply: the name whose reconcile sent it, and the object that it was sent to.
 
-    And hashes of what was sent, of what became of that, and of all that was stored then.
+    It also has hashes: of the fields sent, of their stored values, and of everything stored at that time.
     """
 
     reconciled: ObjectName
@@ -119,15 +119,15 @@ class LastApply(NamedTuple):
     left: int
 
     def was_of(self, said: Fields) -> bool:
-        """Whether these fields were sent, and no others."""
+        """Return whether these fields were sent, and no others."""
         return self.wanted == _digest(said)
 
     def has_made(self, said: Fields, present: Kind) -> bool:
-        """Whether what became of these fields is still there."""
+        """Return whether the stored values of these fields are still what the apply made of them."""
         return self._is_version_of(present) or self.made == _digest_of_ours(said, owned_fields(present))
 
     def is_all_of(self, present: Kind) -> bool:
-        """Whether nobody has written a field since; a new version alone is no such write."""
+        """Return whether no field was written since. A new version alone does not count as a write."""
         return self._is_version_of(present) or self.left == _digest_of_all(present)
 
     def _is_version_of(self, present: Kind) -> bool:
@@ -136,10 +136,10 @@ class LastApply(NamedTuple):
 
 class AppliedFields:
     """
-    The last apply of each object, by one controller.
+    The last apply that one controller sent to each object.
 
-    State, under _lock, a leaf: _last = object -> its last apply; _owned, the kinds with owners of which every
-    apply so far had one. Threads: workers.
+    State, under _lock, a leaf: _last = object -> its last apply; _owned, the kinds with owners whose every
+    apply so far had an owner. Threads: workers.
     """
 
     def __init__(self, *, owned: Iterable[str] = ()) -> None:
@@ -149,14 +149,14 @@ class AppliedFields:
         self._owned = set(owned)
 
     def lacks_owner(self, resource: str) -> bool:
-        """Whether an apply of that kind without an owner is the first one of a kind with owners."""
+        """Return whether an apply without an owner is the first for this kind, which has owners."""
         with self._lock:
             is_first = resource in self._owned
             self._owned.discard(resource)
         return is_first
 
     def remember(self, wanted: Kind, stored: Kind, *, reconciled: ObjectName) -> None:
-        """The server has applied these fields, and answered with stored, a child of the reconciled name."""
+        """Record that the server applied these fields to a child of a name, and answered with stored."""
         metadata, said = stored.metadata, owned_fields(wanted)
         applied = LastApply(
             reconciled,
@@ -170,17 +170,17 @@ class AppliedFields:
             self._last[_place(wanted)] = applied
 
     def forget_names(self, gone: Callable[[ObjectName], bool]) -> None:
-        """Forget the children of names that another replica works on from now on: it applies, too."""
+        """Forget the children of names that another replica takes over: it applies them as well."""
         with self._lock:
             entries = list(self._last.items())
-        # gone may take a lock of its own
+        # Call gone without the lock, because it may take a lock of its own.
         places = [place for place, last in entries if gone(last.reconciled)]
         with self._lock:
             for place in places:
                 self._last.pop(place, None)
 
     def forget(self, wanted: Kind) -> None:
-        """An apply has failed: without its answer the last applied fields are unknown."""
+        """Record that an apply has failed. Without its answer the last applied fields are unknown."""
         with self._lock:
             self._last.pop(_place(wanted), None)
 
@@ -188,9 +188,9 @@ class AppliedFields:
         self, wanted: Kind, present: Kind, *, client: Client, manager: str, reconciled: ObjectName
     ) -> bool:
         """
-        Whether there is nothing to send: an apply of wanted would not change present, as far as can be known.
+        Return whether nothing has to be sent: as far as is known, applying wanted would not change present.
 
-        Raises: as ResourceClient.get. Without the permission to get the object the answer is no, once.
+        Raises: as ResourceClient.get. Without permission to get the object, the answer is no, once.
         Blocks: for one request, if this process has not applied the object, or another client has changed it
         since.
         """
@@ -200,11 +200,11 @@ class AppliedFields:
         if last is not None and last.uid != present.metadata.uid:
             last = None
         if not holds(present, wanted, said):
-            # the server spells it differently, or a policy changed it and would do so again
+            # The server spells it differently, or a policy changed it and would do so again.
             return last is not None and last.was_of(said) and last.has_made(said, present)
         if last is not None:
             if not last.was_of(said):
-                return False  # a field of ours has to go
+                return False  # one of our fields has to be removed
             if last.is_all_of(present):
                 return True
         if not _are_all_wanted(said, _live_fields(wanted, client, manager)):
@@ -214,7 +214,7 @@ class AppliedFields:
 
 
 def _live_fields(wanted: Kind, client: Client, manager: str) -> list[Mapping[str, Any]] | None:
-    """What the manager has applied, as the server knows it; None if it does not say."""
+    """Return what the manager has applied, as the server knows it; None if the server does not say."""
     metadata = wanted.metadata
     objects = client.for_resource(wanted.resource)
     try:
@@ -234,10 +234,10 @@ def _are_all_wanted(said: Fields, applied: list[Mapping[str, Any]] | None) -> bo
 
 def leaves_out(said: Any, owned: Mapping[str, Any]) -> bool:
     """
-    Whether fields lack one that is owned.
+    Return whether fields lack one that is owned.
 
-    Args: said is an object as JSON; owned is a FieldsV1: `f:` a field, `k:` an entry of a list by its keys,
-    `v:` an entry of a set.
+    Args: said is an object as JSON. owned is a FieldsV1: `f:` marks a field, `k:` an entry of a list by its
+    keys, `v:` an entry of a set.
     """
     parts = ((_part(said, key), below) for key, below in owned.items() if key != ".")
     return any(part is _ABSENT or leaves_out(part, below) for part, below in parts)
@@ -252,7 +252,7 @@ def _part(said: Any, key: str) -> Any:
         return next((entry for entry in entries if entry == msgspec.json.decode(what)), _ABSENT)
     if how == "k":
         keys = msgspec.json.decode(what)
-        # an omitted key has its default, such as a port's protocol
+        # An omitted key has its default, such as a port's protocol.
         same = (entry for entry in entries if all(entry.get(name, keys[name]) == keys[name] for name in keys))
         return next(same, _ABSENT)
     return said
@@ -268,22 +268,22 @@ def _digest(said: Fields) -> int:
 
 
 def _digest_of_all(obj: Kind) -> int:
-    """The digest of all that an apply may send; the generation also counts fields that the type lacks."""
+    """Return a digest of everything an apply may send. generation also counts fields that the type lacks."""
     return hash((_digest(owned_fields(obj)), obj.metadata.generation))
 
 
 def _digest_of_ours(said: Fields, there: Fields) -> int:
     """
-    The digest of the live values of the wanted fields.
+    Return a digest of the live values of the wanted fields.
 
-    Without the fields next to them: to those that a scheduler or another controller sets, an apply means
-    nothing, and it may be refused, or even do harm: a port with the protocol "" is a new entry at each apply.
+    Leave out the fields next to them. An apply does not change those, which a scheduler or another controller
+    sets, and sending them can be refused or do harm: a port with protocol "" is a new entry every time.
     """
     return _digest(_ours(said, there))
 
 
 def _ours(said: Any, there: Any) -> Any:
-    """The part of there at the places of said; of a list with more or fewer entries all."""
+    """Return the part of there at the places of said. If a list has another length, return all of it."""
     if isinstance(said, dict) and isinstance(there, dict):
         return {key: _ours(value, there[key]) for key, value in said.items() if key in there}
     if isinstance(said, list) and isinstance(there, list) and len(said) == len(there):
@@ -292,7 +292,7 @@ def _ours(said: Any, there: Any) -> Any:
 
 
 def owned_fields(obj: Kind) -> Fields:
-    """The fields to apply: the object as JSON, without status and the fields that the server writes."""
+    """Return the fields to apply: the object as JSON, without status and the server's own fields."""
     fields: Fields = msgspec.json.decode(json_of(obj))
     fields.pop("status", None)
     fields["metadata"] = {key: value for key, value in fields["metadata"].items() if key not in _SERVERS}
@@ -301,16 +301,16 @@ def owned_fields(obj: Kind) -> Fields:
 
 def is_applied(desired: Kind, present: Kind) -> bool:
     """
-    Whether an apply of desired would change nothing, as far as the two can tell.
+    Return whether applying desired would change nothing, as far as the two objects show.
 
-    Lists and maps are compared as an apply treats them. A list or map that it replaces must be equal. In one
-    that it merges, all desired entries must be present, lists in that order. Lists of custom kinds count as
-    replaced. An empty list or map must be empty in present, except labels and annotations, which many
-    managers share.
+    Lists and maps are compared in the way in which an apply treats them. If an apply replaces a list or map,
+    the two must be equal. If it merges, all desired entries must be present, and lists must have that order.
+    Lists of custom kinds count as replaced. An empty list or map must be empty in present, except labels and
+    annotations, which many managers share.
 
-    Unsent values are not compared: None, empty values, and the defaults of a type that leaves them out. An
-    entry of a merged list or map that is no longer desired is not noticed, either: Context.apply notices it,
-    by AppliedFields.
+    Values that are not sent are not compared: None, empty values, and the defaults of a type that leaves them
+    out. An entry of a merged list or map that is no longer desired is not noticed here either. Context.apply
+    notices it, by AppliedFields.
     """
     return holds(present, desired, owned_fields(desired))
 
@@ -329,7 +329,7 @@ def holds(present: Kind, desired: Kind, said: Fields) -> bool:
 
 
 def _covers(present: Any, desired: Any, said: Any, way: _Way) -> bool:
-    """Args: said is desired as JSON, which holds the fields that count."""
+    """Args: said is desired as JSON. It holds the fields that count."""
     if isinstance(desired, msgspec.Struct):
         return isinstance(present, type(desired)) and _covers_fields(present, desired, said, way)
     if isinstance(desired, dict | list | tuple) and not (present or desired):
@@ -361,7 +361,7 @@ def _covers_map(present: dict[Any, Any], desired: dict[Any, Any], said: dict[str
 
 
 def _is_whole(desired: dict[Any, Any], way: _Way) -> bool:
-    """Whether a map may hold nothing but the desired entries."""
+    """Return whether a map may hold only the desired entries."""
     if way[-2:] in _SHARED_MAPS:
         return False
     return not desired or way[-1] == "matchLabels" or (way[-2:] in _REPLACED_MAPS and _is_known(way))
@@ -391,5 +391,5 @@ def _is_amount(way: _Way) -> bool:
 
 
 def _is_known(way: _Way) -> bool:
-    """Whether the tables above apply: to built-in kinds, and to the metadata of all kinds."""
+    """Return whether the tables above apply: to built-in kinds, and to the metadata of all kinds."""
     return way[0] == _BUILT_IN or way[1] == "metadata"

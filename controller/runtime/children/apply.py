@@ -1,9 +1,9 @@
 """
 Server-side apply of the fields that a controller owns.
 
-An apply leaves fields that the typed view does not set to other managers. A field that an earlier apply set
-and this one does not, the server removes. An apply that changes nothing is still a request: applied_fields
-spares it.
+An apply leaves fields that the typed view does not set to other managers. The server removes a field that an
+earlier apply set and this one does not. An apply that changes nothing is still a request, which
+applied_fields avoids.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ T = TypeVar("T", bound=Kind)
 NO_PRECONDITION: Final[Mapping[str, str]] = {}
 ABSENT: Final[Mapping[str, str]] = {"resourceVersion": "1"}
 """
-The precondition of an apply that creates: there is no object.
+The precondition of an apply that has to create its object.
 
-No object has that version, for an API server's first write makes a later one; of an object that it creates,
-the server ignores the version.
+No object has that version, because the first write of an API server already has a later one. When an apply
+creates an object, the server ignores the version.
 """
 
 
@@ -39,10 +39,10 @@ def apply(
     Create the object, or set these fields in the server's object.
 
     Args: force takes over fields of other managers; without it such a field is a Conflict. precondition is
-    ABSENT, or the uid or resourceVersion that the server's object must have.
-    Returns: the stored object; its resource version is the old one when nothing changed.
-    Raises: as ResourceClient.patch; for an unmet precondition Conflict, or Invalid for an object of another
-    uid.
+    either ABSENT, or the uid or resourceVersion that the server's object must have.
+    Returns: the stored object. Its resource version is the old one if nothing changed.
+    Raises: as ResourceClient.patch. If the precondition is not met, Conflict, or Invalid for an object with
+    another uid.
     """
     fields = owned_fields(obj)
     fields["metadata"] |= precondition

@@ -1,8 +1,8 @@
 """
-The children of one reconcile: applied where they differ, and deleted once they are not wanted any more.
+The children of one reconcile: applied if they differ, and deleted once they are no longer wanted.
 
-An apply takes four steps: what is wanted, with its owner; what is present, in the cache or on the server;
-whether that is ours; and, unless applied_fields finds nothing to send, the request.
+An apply has four steps: build the wanted object with its owner; read the present one, from the cache or the
+server; check that it is ours; and send the request, unless applied_fields finds no difference.
 Decision: An apply for an owner has a precondition.
 """
 
@@ -33,14 +33,14 @@ class Caches(Protocol):
     """The caches of one controller."""
 
     def lister_for(self, kind: type[K], *, labels: Labels = "", fields: str = "") -> Lister[K]:
-        """The cached objects of a kind; the first call for a kind starts its cache and waits for it."""
+        """Return the cached objects of a kind. The first call per kind starts its cache and waits."""
 
     def listers_of(self, kind: type[K]) -> Sequence[Lister[Any]]:
-        """All caches of a kind: of selections, and of only metadata; else the one of lister_for."""
+        """Return all caches of a kind: of selections, and of only metadata; else the one of lister_for."""
 
 
 class Tools(Protocol):
-    """What a reconcile works with: a Context. A part that was not given raises when it is used."""
+    """The tools of a reconcile: a Context. A tool that was not given raises when it is used."""
 
     controller: str
     name: ObjectName
@@ -53,7 +53,7 @@ class Tools(Protocol):
 
 class Children:
     """
-    The children of the object of tools.name. Context says what its apply and prune send, and raise.
+    The children of the object tools.name. Context documents what its apply and prune send and raise.
 
     Threads: the worker's.
     """
@@ -66,8 +66,8 @@ class Children:
         child_labels: Callable[[], Mapping[str, str]],
     ) -> None:
         """
-        Args: caches raises for a Context without any; child_labels are those by which the replica that has
-        the owner finds a child.
+        Args: caches raises for a Context without any. The replica that holds the owner finds a child by its
+        child_labels.
         """
         self._tools = tools
         self._caches = caches
@@ -75,7 +75,7 @@ class Children:
         self._child_labels = child_labels
 
     def apply(self, obj: K, owner: Kind | None, *, caller: FrameType) -> K:
-        """Context.apply, called by the author's frame; the caller sends the Event about a taken name."""
+        """Context.apply, called by the author's frame. The caller sends the Event about a taken name."""
         if getattr(obj, "string_data", None):
             raise TypeError("the server never returns string_data: say data=secret_data({...}) in its place")
         wanted = obj if owner is None else self._owned(obj, owner)
@@ -117,7 +117,7 @@ class Children:
         return spare
 
     def _owned(self, obj: K, owner: Kind) -> K:
-        """With its controller, and the label by which the replica that has the owner finds it."""
+        """Return the child with its controller, and with the label by which the owner's replica finds it."""
         child, labels = with_controller(obj, owner), self._child_labels()
         if not labels:
             return child
@@ -125,11 +125,11 @@ class Children:
         return replace(child, metadata=metadata)
 
     def _tell_of_no_owner(self, obj: Kind, caller: FrameType) -> None:
-        """Once per kind and controller: the author declared that the kind has owners."""
+        """Log once per kind and controller that the author declared owners for the kind."""
         resource = obj.resource.group_resource
         if self._applied.lacks_owner(resource):
             self._tools.log.warning(
-                "Applied without owner=: its changes wake nobody, and it outlives its owner",
+                "Applied without owner=: its changes trigger no reconcile, and it outlives its owner",
                 object=f"{resource} {object_name(obj)}",
                 at=f"{caller.f_code.co_filename}:{caller.f_lineno}",
                 fix="context.apply(..., owner=obj), or .watches(...) in place of .owns(...)",
@@ -137,7 +137,7 @@ class Children:
             )
 
     def _present(self, wanted: K, name: ObjectName) -> K | None:
-        """The child from the cache, or from the server where a selection may keep it out of the cache."""
+        """Return the child from the cache, or from the server if a selection may hide it from the cache."""
         try:
             lister = self._lister_of(wanted)
             found = lister.get(name)
@@ -156,7 +156,7 @@ class Children:
         return self._live(wanted)
 
     def _lister_of(self, wanted: K) -> Lister[K]:
-        """The lister of its kind; of several, the one that would hold it."""
+        """Return the lister of its kind; if there are several, the one that would hold it."""
         try:
             return self._caches().lister_for(type(wanted))
         except SeveralSelections as several:
@@ -179,9 +179,9 @@ class Children:
 
     def _send_to(self, present: K | None, wanted: K, owner: Kind) -> K:
         """
-        The cache may lag: by now the object may be replaced, orphaned, or being deleted.
+        The cache can lag: the object may have been replaced, orphaned, or marked for deletion meanwhile.
 
-        So the apply is for the version in the cache, or else for the one that the server has.
+        So the apply names the version in the cache or, if the cache has none, the server's version.
         """
         try:
             return self._send(wanted, _that_of(present))
@@ -189,7 +189,7 @@ class Children:
             try:
                 live = self._live(wanted)
             except Forbidden as refused:
-                # its owner is known once the cache has it
+                # The cache does not have the object yet, so its owner is not known.
                 raise error from refused
         if live is not None:
             require_ours(live, owner)
@@ -211,7 +211,7 @@ class Children:
 
 
 def _that_of(present: Kind | None) -> Mapping[str, str]:
-    """The precondition that the server has what we have seen."""
+    """Return the precondition that the object on the server is still the one that we read."""
     if present is None:
         return ABSENT
     version = present.metadata.resource_version

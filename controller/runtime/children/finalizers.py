@@ -1,8 +1,8 @@
 """
-Finalizers: the server keeps an object until each controller has removed its finalizer, after cleaning up.
+Finalizers: the server keeps an object until every controller has cleaned up and removed its finalizer.
 
 Follows: controller-runtime pkg/controller/controllerutil, differs: the change is a patch that holds only for
-the version that was read, so that no foreign finalizer is lost.
+the version that was read, so that another controller's finalizer is never lost.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ T = TypeVar("T", bound=Kind)
 
 
 def has_finalizer(obj: Kind, finalizer: str) -> bool:
-    """Whether the object has that finalizer."""
+    """Return whether the object has that finalizer."""
     return finalizer in obj.metadata.finalizers
 
 
 def is_being_deleted(obj: Kind) -> bool:
-    """Whether the object's deletion has begun, and waits for finalizers."""
+    """Return whether the object's deletion has begun and waits for finalizers."""
     return obj.metadata.deletion_timestamp is not None
 
 
 def add_finalizer(client: ResourceClient[T], obj: T, finalizer: str, *, field_manager: str = "") -> T:
     """
-    Add a finalizer to an object that is not being deleted; without a request when it has it.
+    Add a finalizer to an object that is not being deleted. Send no request if it has the finalizer.
 
-    Returns: the object after that. Raises: Conflict when the object has changed since it was read.
+    Returns: the updated object. Raises: Conflict if the object has changed since it was read.
     """
     if has_finalizer(obj, finalizer):
         return obj
@@ -38,9 +38,9 @@ def add_finalizer(client: ResourceClient[T], obj: T, finalizer: str, *, field_ma
 
 def remove_finalizer(client: ResourceClient[T], obj: T, finalizer: str, *, field_manager: str = "") -> T:
     """
-    Remove a finalizer, so that the object may go; without a request when it lacks it.
+    Remove a finalizer, so that the object can be deleted. Send no request if it lacks the finalizer.
 
-    Returns: the object after that. Raises: Conflict when the object has changed since it was read.
+    Returns: the updated object. Raises: Conflict if the object has changed since it was read.
     """
     if not has_finalizer(obj, finalizer):
         return obj

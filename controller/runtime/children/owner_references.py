@@ -1,7 +1,7 @@
 """
-Owner references: an object is deleted with its owners, and its changes lead to reconciles of them.
+Owner references: an object is deleted with its owners, and its changes trigger reconciles of them.
 
-Pure functions: the caller writes the object that they return.
+All functions are pure: the caller writes the object that they return.
 Follows: controller-runtime pkg/controller/controllerutil @86a0d40e0, differs: a call that changes nothing
 returns the same object; a controller is known by its UID. More: docs/differences.md.
 """
@@ -20,11 +20,11 @@ T = TypeVar("T", bound=Kind)
 
 
 class OwnerError(ValueError):
-    """An impossible owner: the server would refuse it, or the garbage collector delete the object."""
+    """An impossible owner: the server would refuse it, or the garbage collector would delete the object."""
 
 
 class AlreadyOwnedError(OwnerError):
-    """Another object controls this one already. Fields: owner, the reference to it."""
+    """Another object already controls this one. Fields: owner, the reference to that object."""
 
     def __init__(self, obj: Kind, owner: OwnerReference, wanted: OwnerReference) -> None:
         what = f"{obj.resource.kind} {obj.metadata.namespace}/{obj.metadata.name}"
@@ -46,9 +46,9 @@ NAME_TAKEN: Final = "NameTaken"
 
 class NameTakenError(ReconcileError):
     """
-    A foreign object has the name of an object to write. It is left alone; retried, as it may go.
+    An object to write has the name of a foreign object. That is left alone; retried, since it may be deleted.
 
-    Its deletion wakes no reconcile, so the retry comes in 5 s at the earliest, ever more rarely.
+    Its deletion triggers no reconcile, so the retry comes after at least 5 s, with growing delays.
     """
 
     retry_seconds = 5.0
@@ -56,9 +56,9 @@ class NameTakenError(ReconcileError):
 
 def with_controller(obj: T, owner: Kind) -> T:
     """
-    The object under the control of owner; a builder's owns() and garbage collection follow that reference.
+    Return the object under the control of owner; owns() and garbage collection follow that reference.
 
-    Raises: AlreadyOwnedError, also for an earlier owner with that name; OwnerError for an owner in another
+    Raises: AlreadyOwnedError, even for an earlier owner with that name; OwnerError for an owner in another
     namespace, or without a UID.
     """
     wanted = _new_reference(obj, owner)
@@ -70,7 +70,7 @@ def with_controller(obj: T, owner: Kind) -> T:
 
 def with_owner(obj: T, owner: Kind) -> T:
     """
-    The object with one more owner; its controller stays. The object is deleted with its last owner.
+    Return the object with one more owner; its controller stays. It is deleted with its last owner.
 
     Raises: OwnerError for an owner in another namespace, or without a UID.
     """
@@ -82,16 +82,16 @@ def with_owner(obj: T, owner: Kind) -> T:
 
 
 def without_owner(obj: T, owner: Kind) -> T:
-    """The object without that owner, by UID."""
+    """Return the object without that owner, by UID."""
     references = obj.metadata.owner_references
     kept = tuple(reference for reference in references if reference.uid != owner.metadata.uid)
     return obj if len(kept) == len(references) else _with_references(obj, kept)
 
 
 def _with(obj: T, wanted: OwnerReference) -> T:
-    """With wanted in place of a reference to the same owner, or to an earlier plain one of its name."""
+    """Use wanted in place of a reference to the same owner, or to an earlier plain one of its name."""
     references = obj.metadata.owner_references
-    # a dict, as both owner and predecessor may be present
+    # Use a dict, because both owner and predecessor can be present.
     updated = dict.fromkeys(wanted if _gives_way(each, wanted) else each for each in references)
     updated[wanted] = None
     return obj if tuple(updated) == references else _with_references(obj, tuple(updated))
@@ -102,7 +102,7 @@ def _gives_way(present: OwnerReference, wanted: OwnerReference) -> bool:
 
 
 def is_of_predecessor(reference: OwnerReference, owner: Kind) -> bool:
-    """Whether a reference leads to an earlier object of an owner's kind and name."""
+    """Return whether a reference points to an earlier object of an owner's kind and name."""
     return reference.uid != owner.metadata.uid and _is_of_one_name(reference, new_controller_ref(owner))
 
 
@@ -110,7 +110,7 @@ def require_ours(present: Kind, owner: Kind | None) -> None:
     """
     Refuse to write an object that owner does not control, or that is being deleted.
 
-    Args: owner None = any object is taken for ours.
+    Args: owner None = any object counts as ours.
     Raises: NameTakenError; WaitError.
     """
     what, holder = f"{present.resource.kind} {present.metadata.name}", controller_of(present)
@@ -125,7 +125,7 @@ def require_ours(present: Kind, owner: Kind | None) -> None:
 
 
 def _is_of_one_name(one: OwnerReference, other: OwnerReference) -> bool:
-    """Whether both name one owner: its group, kind and name, of any version."""
+    """Return whether both refer to one owner: the same group, kind and name, in any version."""
     return (one.kind, one.name, one.api_version.rpartition("/")[0]) == (
         other.kind,
         other.name,
@@ -138,7 +138,7 @@ def _with_references(obj: T, references: tuple[OwnerReference, ...]) -> T:
 
 
 def _new_reference(obj: Kind, owner: Kind) -> OwnerReference:
-    """A controller's reference. The garbage collector must find the owner, or it deletes obj."""
+    """Return a controller's reference. The garbage collector must find the owner, or it deletes obj."""
     if not isinstance(owner, Kind):
         raise TypeError(f"an owner is an object, such as the one that is reconciled, not {owner!r}")
     try:
@@ -158,7 +158,7 @@ def _new_reference(obj: Kind, owner: Kind) -> OwnerReference:
 
 
 def _refuse_circle(obj: Kind, owner: Kind) -> None:
-    """No server refuses it, and the garbage collector deletes neither of the two."""
+    """No server refuses such a cycle, and the garbage collector deletes neither object."""
     names, metadata = obj.resource, obj.metadata
     for each in owner.metadata.owner_references:
         is_kind = (each.kind, each.api_version.rpartition("/")[0]) == (names.kind, names.group)

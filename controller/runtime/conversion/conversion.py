@@ -1,5 +1,5 @@
 """
-Conversion, put together: the webhook on every replica, and a keeper of each definition with the leader.
+Set up conversion: a webhook on every replica, and on the leader a keeper for each definition.
 
     manager --reconciles--> kinds with functions --> Webhook, and a controller `conversion-PLURAL` for each
 """
@@ -39,9 +39,9 @@ class ConversionOptions:
     """
     How a program converts.
 
-    address is where it listens; webhook is where the API server finds it, with a url that ends in `:0` at the
-    port that it has got. folder has tls.crt, tls.key and perhaps ca.crt, "" = certificates of our own, which
-    the Secret `NAME` of the webhook's namespace holds.
+    address is where it listens. webhook is where the API server finds it; a url that ends in `:0` gets the
+    actual port. folder has tls.crt, tls.key and perhaps ca.crt; "" = certificates of our own, stored in the
+    Secret `NAME` of the webhook's namespace.
     """
 
     address: BindAddress
@@ -57,10 +57,10 @@ def add_conversion(
     certificates: CertificateMetrics | None = None,
 ) -> Webhook | None:
     """
-    Have a manager convert the kinds that it reconciles, if functions join their versions.
+    Let a manager convert the kinds that it reconciles, if functions join their versions.
 
-    Args: client reads the Secret, leader or not; certificates as Program.
-    Returns: the webhook, None without such kinds. Raises: ListenError.
+    Args: client reads the Secret, on the leader and on standbys; certificates as Program.
+    Returns: the webhook, or None without such kinds. Raises: ListenError.
     """
     kinds = converted_kinds(manager)
     if not kinds:
@@ -72,7 +72,7 @@ def add_conversion(
 
 
 def converted_kinds(manager: Manager) -> list[type[Kind]]:
-    """The kinds of a manager whose versions are joined by functions."""
+    """Return the kinds of a manager whose versions are joined by functions."""
     return [kind for kind in manager.reconciled_kinds() if is_converted(kind)]
 
 
@@ -93,7 +93,7 @@ def _webhook(
         why = "no certificate can be made without a package: pip install cryptography"
         raise NoCertificateError(address, "conversion", why)
     served = ServedPair(partial(read_pair, client, _secret(options)))
-    # often enough for a certificate that lasts only a few seconds, as in a test
+    # This is often enough for a certificate that lasts only a few seconds, as in a test.
     again = min(AGAIN_SECONDS, options.lifetimes.certificate.total_seconds() / 20)
     return made(served.context, refresh=served.refresh, check=served.check, again_seconds=again)
 
@@ -116,7 +116,7 @@ def _keep(kinds: Sequence[type[Kind]], manager: Manager, options: ConversionOpti
 
 
 def access_for(kinds: Sequence[type[Kind]], webhook: WebhookService, *, secret: bool) -> tuple[Access, ...]:
-    """What the keepers of kinds need; secret says whether their certificates are our own."""
+    """Access that the keepers of kinds need; secret says whether the certificates are our own."""
     names = [kind.resource.group_resource for kind in kinds if is_converted(kind)]
     watched = (Access(resource=Definition.resource, verbs=("list", "watch"), names=(name,)) for name in names)
     place = ObjectName(webhook.namespace, webhook.name) if secret else None
@@ -127,12 +127,12 @@ def _own_access(definitions: Sequence[str], secret: ObjectName | None) -> tuple[
     own = Access(resource=Definition.resource, verbs=("get", "patch"), names=tuple(definitions))
     if secret is None:
         return (own,)
-    # a separate role: the controllers' role is cluster-wide, or in other namespaces
+    # This is a separate role, because the controllers' role is cluster-wide, or in other namespaces.
     of_secret = Access(resource=Secret.resource, verbs=(), namespace=secret.namespace, purpose="webhook")
     return (
         own,
         replace(of_secret, verbs=("get", "patch"), names=(secret.name,)),
-        # no name: a role cannot name an object that is still to be created
+        # No name is given, because a role cannot name an object that does not exist yet.
         replace(of_secret, verbs=("create",)),
     )
 

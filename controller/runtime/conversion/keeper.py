@@ -1,8 +1,8 @@
 """
-Keeps a definition's conversion as it has to be: the webhook's place, and the authorities that are trusted.
+Keep the conversion of a definition correct: the webhook's address, and the authorities that are trusted.
 
-A controller of its own for each definition, which the leader runs. It writes the Secret first and the
-definition then, and a new certificate only when every definition trusts what has signed it.
+Each definition has a controller of its own, which the leader runs. It writes the Secret before the
+definition, and a new certificate only when every definition trusts the authority that signed it.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Definition(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where the webhook is, and where its Secret; versions are what it converts, by definition."""
+    """Where the webhook and its Secret are; versions are those that it converts, by definition."""
 
     webhook: WebhookService
     secret: ObjectName
@@ -100,8 +100,8 @@ class Keeper:
     """
     Implements Reconciler[Definition].
 
-    One version is never converted. So the program can be deployed first: the previous release's definition
-    leads to the webhook and trusts it, and the next one, applied over it, does so from its first moment.
+    A definition with one version is never converted, so the program can be deployed first: the definition of
+    the previous release names and trusts the webhook, and the next one, applied over it, does so at once.
     """
 
     def __init__(self, place: Place, trust: Trust, clock: Clock) -> None:
@@ -122,11 +122,11 @@ class Keeper:
                 return Result(requeue_after=_SOON_SECONDS)
             context.log.info("Wrote the certificates of the webhook", secret=str(self._place.secret))
         put_right(definition, context, self._place, step.material.authorities)
-        # no event reports the Secret, and without it a starting replica cannot convert
+        # No event reports the Secret, but a starting replica cannot convert without it.
         return Result(requeue_after=min(step.wait_seconds, _LOOK_SECONDS))
 
     def _definitions(self, client: Client, known: Definition) -> Iterator[Definition]:
-        """The definitions that lead to a webhook; any other trusts nobody, and is not looked at."""
+        """Return the definitions that name a webhook. Others trust no authority, and are skipped."""
         for name in self._place.versions:
             try:
                 found = known if name == known.metadata.name else client.resource(Definition).get(name)
@@ -137,7 +137,7 @@ class Keeper:
 
 
 class FileKeeper:
-    """The same with certificates from outside. read gives the authorities, None = leave them alone."""
+    """Like the keeper, for external certificates. read returns the authorities, None = leave them alone."""
 
     def __init__(self, place: Place, read: Callable[[], bytes | None]) -> None:
         self._place = place
@@ -151,10 +151,10 @@ class FileKeeper:
 
 def put_right(definition: Definition, context: Context, place: Place, bundle: bytes | None) -> None:
     """
-    Write what is not as it has to be.
+    Write whatever differs from the correct settings.
 
-    Args: bundle None = the authorities stay.
-    Raises: ClientError; ReconcileError for one that another program, which knows more versions, converts.
+    Args: bundle None = leave the authorities alone.
+    Raises: ClientError; ReconcileError if another program, which knows more versions, converts it.
     """
     conversion, name = definition.spec.conversion, definition.metadata.name
     wanted = place.client_config(definition.bundle if bundle is None else bundle)
@@ -166,7 +166,7 @@ def put_right(definition: Definition, context: Context, place: Place, bundle: by
         if newer and (found.url, found.service) != (wanted.url, wanted.service):
             what = f"left {name} to the webhook that it names: {', '.join(newer)} is not known here"
             raise ReconcileError(what)
-    # null removes the other of the two ways to name the address
+    # A null removes the other of the two ways to name the address.
     client = {"url": None, "service": None, **to_builtins(wanted)}
     patch = {
         "metadata": {"resourceVersion": definition.metadata.resource_version},

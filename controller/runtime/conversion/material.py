@@ -22,7 +22,7 @@ class Secret(Kind, group="", version="v1"):
 
 
 def read_secret(client: Client, name: ObjectName) -> Secret | None:
-    """The Secret as it is, None if there is none. Raises: ClientError."""
+    """Return the current Secret, or None if it does not exist. Raises: ClientError."""
     try:
         return client.resource(Secret).get(name.name, namespace=name.namespace)
     except NotFound:
@@ -30,12 +30,12 @@ def read_secret(client: Client, name: ObjectName) -> Secret | None:
 
 
 def read_pair(client: Client, name: ObjectName) -> KeyPair:
-    """The key pair that the webhook serves with; NO_PAIR if there is none. Raises: ClientError."""
+    """Return the key pair that the webhook serves with, or NO_PAIR. Raises: ClientError."""
     return material_of(read_secret(client, name)).pair
 
 
 def material_of(secret: Secret | None) -> Material:
-    """What a Secret holds; parts that are missing or not base64 are empty."""
+    """Return the content of a Secret. Parts that are missing or not base64 are empty."""
     data = {} if secret is None else secret.data
     pair = KeyPair(_decoded(data, _CERTIFICATE), _decoded(data, _PAIR_KEY))
     return Material(_decoded(data, _AUTHORITIES), _decoded(data, _KEY), pair)
@@ -43,9 +43,9 @@ def material_of(secret: Secret | None) -> Material:
 
 def write_material(client: Client, name: ObjectName, secret: Secret | None, material: Material) -> None:
     """
-    Store it, in place of the Secret that was read.
+    Store it in place of the Secret that was read.
 
-    Raises: Conflict or AlreadyExists if somebody has written meanwhile; other ClientErrors.
+    Raises: Conflict or AlreadyExists if another client has written meanwhile; other ClientErrors.
     """
     parts = {
         _AUTHORITIES: material.authorities,

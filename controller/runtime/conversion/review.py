@@ -1,7 +1,7 @@
 """
-A ConversionReview: what the API server asks, and the answer.
+A ConversionReview: the request of the API server, and the answer.
 
-All objects of a review are converted, or none: the server has no other answer. A failure names the objects.
+All objects of a review are converted, or none: the API allows no other answer. A failure names the objects.
 Follows: apiextensions.k8s.io/v1 ConversionReview; apiextensions-apiserver pkg/apiserver/conversion
 (webhook_converter.go), which checks the answer.
 """
@@ -22,7 +22,7 @@ log = get_logger("conversion")
 
 _NAMED: Final = 5
 _LONGEST: Final = 500
-"""How many objects of a failure are named, and how much is said of each."""
+"""How many objects a failure names, and how long the text about each can be."""
 
 Converters = Mapping[tuple[str, str], Converter]
 """By group and kind."""
@@ -46,7 +46,7 @@ _REVIEW: Final = decoder_of(_Review)
 
 
 def converters_of(kinds: Sequence[type[Kind]]) -> Converters:
-    """The converters of these kinds."""
+    """Return the converters of these kinds."""
     return {(kind.resource.group, kind.resource.kind): Converter(kind) for kind in kinds}
 
 
@@ -54,9 +54,9 @@ def reviewed(
     body: bytes, converters: Converters, is_news: Callable[[str], bool] = lambda _text: True
 ) -> bytes:
     """
-    The answer to a review, as JSON.
+    Return the answer to a review, as JSON.
 
-    Args: is_news says whether to log a failure with that text.
+    Args: is_news returns whether to log a failure with that text.
     Raises: ReviewError for a body that is not a review.
     """
     try:
@@ -92,5 +92,5 @@ def _result(request: _Request, converters: Converters, is_news: Callable[[str], 
 
 
 def _plain(text: str) -> str:
-    """Text that is safe for a terminal and for JSON: no control characters, no half of a pair."""
+    """Return text that is safe for a terminal and JSON: no control characters, no lone surrogates."""
     return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in text)

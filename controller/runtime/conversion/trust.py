@@ -1,8 +1,8 @@
 """
-Which authorities the API server trusts, and which one has signed the certificate of the webhook.
+Decide which authorities the API server trusts, and which one signs the certificate of the webhook.
 
-A new authority is trusted before it signs, and an old one stays trusted until what it has signed is over. So
-a replica that still has the old certificate is as good as one that has the new one.
+A new authority is trusted before it signs, and an old one stays trusted until the certificates that it signed
+have expired. Replicas can therefore serve with either the old or the new certificate.
 
     new authority --(in every definition, grace)--> signs the next certificate --(its lifetime)--> old goes
 
@@ -26,13 +26,13 @@ from handloop.controller.runtime.serving.key_pairs import (
 )
 
 _RENEWED: Final = 2 / 3
-"""So much of a lifetime is over when a successor is made."""
+"""The part of a lifetime after which a successor is created."""
 NO_PAIR: Final = KeyPair(b"", b"")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lifetimes:
-    """Durations; grace is how long API servers may take to see a definition."""
+    """Durations. grace is how long API servers may take to see a definition."""
 
     authority: timedelta = timedelta(days=90)
     certificate: timedelta = timedelta(days=1)
@@ -41,10 +41,10 @@ class Lifetimes:
 
 class Material(NamedTuple):
     """
-    What the Secret holds.
+    The content of the Secret.
 
-    authorities are the certificates to trust, as PEM, the newest first; key is that of the newest; pair is
-    what the webhook serves with, NO_PAIR while there is none.
+    authorities are the certificates to trust, as PEM, newest first; key belongs to the newest; pair is what
+    the webhook serves with, or NO_PAIR while there is none.
     """
 
     authorities: bytes = b""
@@ -53,7 +53,7 @@ class Material(NamedTuple):
 
 
 class Step(NamedTuple):
-    """What the Secret has to hold, and after how many seconds to look again."""
+    """What the Secret has to hold, and after how many seconds to check again."""
 
     material: Material
     wait_seconds: float
@@ -61,7 +61,7 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """Decides by the time, the Secret, and what the definitions trust. name is for its authorities."""
+    """Decides by the time, the Secret, and the definitions' bundles. name is for its authorities."""
 
     name: str
     hosts: Sequence[str]
@@ -69,17 +69,17 @@ class Trust:
 
     def step(self, given: Material, trusted: Sequence[bytes], now: float) -> Step:
         """
-        The next state.
+        Return the next state.
 
-        Args: given may be empty, or anything that somebody wrote; trusted are the bundles of all
-        definitions; now in seconds since the Unix epoch.
+        Args: given may be empty, or anything that a user wrote; trusted are the bundles of all definitions;
+        now is in seconds since the Unix epoch.
         Raises: ImportError without the cryptography package.
         """
         key, ours = given.key, self._ours([given.authorities], now)
         if not ours or not _signs(given.key, ours[0]) or not self._is_fresh(ours[0], now):
             made = new_pair(self.name, now, self.lifetimes.authority)
             key, ours = made.key, [*certificates_in(made.certificate), *ours]
-        # if the Secret was lost, replicas still serve what the lost authority signed
+        # If the Secret was lost, replicas still serve the certificates that the lost authority signed.
         known = [*ours, *(each for each in self._ours(trusted, now) if each not in ours)]
         newest = known[0]
         pair, seconds = self._pair(given.pair, KeyPair(_pem(newest), key), known, trusted, now)
@@ -97,7 +97,7 @@ class Trust:
         trusted: Sequence[bytes],
         now: float,
     ) -> tuple[KeyPair, float]:
-        """The pair to serve with, and for how many seconds."""
+        """Return the pair to serve with, and for how many seconds."""
         authority = known[0]
         is_valid = any(self._is_pair_of(given, each) for each in known)
         lasts = _created(certificates_in(given.certificate)[0]) if is_valid else 0.0
@@ -113,7 +113,7 @@ class Trust:
         return made, lifetime.total_seconds() * _RENEWED
 
     def _ours(self, bundles: Sequence[bytes], now: float) -> list[Certificate]:
-        """Our authorities that are not over, the newest first, each once."""
+        """Return our authorities that have not expired, newest first, without duplicates."""
         found = [each for bundle in bundles for each in certificates_in(bundle) if self._is_ours(each, now)]
         return sorted(dict.fromkeys(found), key=_created, reverse=True)
 
@@ -121,7 +121,7 @@ class Trust:
         return certificate.subject.rfc4514_string() == f"CN={self.name}" and now < _ends(certificate)
 
     def _is_fresh(self, certificate: Certificate, now: float) -> bool:
-        # also when a clock that was wrong has been set back
+        # This is also False if a clock that was wrong has been set back.
         return (
             self._seconds_fresh(certificate, now) > 0 and now > _created(certificate) - SKEW.total_seconds()
         )
@@ -130,7 +130,7 @@ class Trust:
         return _created(certificate) + self.lifetimes.authority.total_seconds() * _RENEWED - now
 
     def _is_pair_of(self, pair: KeyPair, authority: Certificate) -> bool:
-        """Whether an authority has signed a pair, for our hosts."""
+        """Return whether an authority has signed a pair, for our hosts."""
         found = certificates_in(pair.certificate)
         if not found or not _signs(pair.key, found[0]) or set(_hosts(found[0])) != set(self.hosts):
             return False
@@ -141,7 +141,7 @@ class Trust:
         return True
 
     def _may_be_in_use(self, authority: Certificate, newest: Certificate, now: float) -> bool:
-        """Whether something that it has signed may still be served with."""
+        """Return whether a certificate that it has signed may still be in use."""
         return now < min(_ends(authority), _created(newest) + self._usage())
 
     def _usage(self) -> float:
@@ -174,7 +174,7 @@ def _pem(certificate: Certificate) -> bytes:
 
 
 def _signs(key: bytes, certificate: Certificate) -> bool:
-    """Whether a private key is that of a certificate."""
+    """Return whether a private key belongs to a certificate."""
     from cryptography.hazmat.primitives import serialization  # noqa: PLC0415 - an extra
 
     try:

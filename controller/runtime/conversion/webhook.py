@@ -1,7 +1,7 @@
 """
-The webhook that converts, on every replica: it serves as soon as it has a certificate, leader or not.
+The webhook that converts, on every replica. It serves as soon as it has a certificate, leader or not.
 
-It continues until the reconciles have ended at a stop: they may write in any version until then.
+At a stop it continues until the reconciles have ended, because until then they may write any version.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _DRAIN_SECONDS: Final = 2.0
 AGAIN_SECONDS: Final = 15.0
 _TOLD_SECONDS: Final = 60.0
 _MOST_TOLD: Final = 20
-"""A client that asks again and again, or anybody who sends nonsense, fills no log."""
+"""A client that retries constantly, or sends nonsense, must not fill the log."""
 _OK, _BAD_REQUEST = 200, 400
 
 
@@ -47,14 +47,14 @@ class NoPairError(OSError):
 
 class ServedPair:
     """
-    The certificate of the webhook: read from the Secret, and kept when that is gone or broken.
+    The webhook's certificate: read from the Secret, and kept if the Secret is gone or broken.
 
-    State: _context, under _lock, and the _pair that it is made of; _trouble, which is logged once.
-    Threads: the server's ask for the context; refresh, with _pair and _trouble, is only the webhook's.
+    State: _context, under _lock, and the _pair that it is made from; _trouble, which is logged once.
+    Threads: the server's threads ask for the context; only the webhook's refreshes, with _pair and _trouble.
     """
 
     def __init__(self, read: Callable[[], KeyPair]) -> None:
-        """Args: read asks the server for the pair, NO_PAIR = there is none; it may raise ClientError."""
+        """Args: read asks the server for the pair, or returns NO_PAIR; it may raise ClientError."""
         self._read = read
         self._lock = new_lock("ServedPair._lock", 94)
         self._pair = NO_PAIR
@@ -62,7 +62,7 @@ class ServedPair:
         self._trouble = ""
 
     def refresh(self) -> bool:
-        """Look again. Returns: whether there is a pair. Blocks: for a request."""
+        """Read the Secret again. Returns: whether there is a pair. Blocks: for a request."""
         try:
             pair = self._read()
             if pair not in (NO_PAIR, self._pair):
@@ -79,7 +79,7 @@ class ServedPair:
         return self.check() is None
 
     def context(self) -> ssl.SSLContext:
-        """The context for a new connection. Raises: NoPairError."""
+        """Return the context for a new connection. Raises: NoPairError."""
         with self._lock:
             if self._context is None:
                 raise NoPairError("the webhook has no certificate yet")
@@ -96,8 +96,8 @@ class Webhook:
     Implements handloop.controller.runtime.life.runnable.Runnable.
 
     State, under _lock: _told, the failures of the last minute.
-    Threads: `run-conversion-webhook` looks after the certificate, `conversion-server` serves, with one more
-    for each connection.
+    Threads: `run-conversion-webhook` refreshes the certificate, `conversion-server` serves, with one more
+    thread per connection.
     """
 
     name = "conversion-webhook"
@@ -119,7 +119,7 @@ class Webhook:
         """
         Bind.
 
-        Args: refresh looks for a new certificate, and says whether there is one, each again_seconds; check is
+        Args: refresh reads a new certificate, and returns whether there is one, every again_seconds; check is
         for /readyz.
         Raises: as PageServer.
         """
@@ -151,12 +151,12 @@ class Webhook:
                 if self._clock.sleep(seconds, stop):
                     break
         finally:
-            # an API server keeps its connections, and a Service still leads here for a moment
+            # An API server keeps its connections, and a Service still sends requests here for a moment.
             self._server.drain(_DRAIN_SECONDS)
             self._server.stop()
 
     def _is_news(self, text: str) -> bool:
-        """Whether a failure is not one of the last minute, of which so many are remembered at most."""
+        """Return whether a failure is new in the last minute. Only a limited number is remembered."""
         with self._lock:
             is_news = text not in self._told and len(self._told) < _MOST_TOLD
             if is_news:

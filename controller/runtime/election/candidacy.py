@@ -1,5 +1,5 @@
 """
-One candidate's view of a lease, and the steps that take, keep and release it.
+One candidate's view of a lease, and the steps that acquire, renew and release it.
 
 Guarantees: wall clocks of two machines are never compared. A candidate takes a lease only after it has seen
 its record unchanged for the holder's full duration. `seconds_to_write` ends with the renew deadline of the
@@ -35,7 +35,7 @@ log = get_logger("leaderelection")
 
 _MIN_REQUEST_SECONDS: Final = 1.0
 RELEASED_SECONDS: Final = 1
-"""The duration of a Lease that was given up."""
+"""The duration in a Lease that was given up."""
 
 Write = Callable[[LeaseSpec, float], None]
 
@@ -44,9 +44,9 @@ class ElectionStatistics(NamedTuple):
     """
     The state of the lease, as we last saw it.
 
-    holder "" = none, or not known. renewed_seconds_ago is since we saw the record change, None = never.
-    expires_in_seconds is until others may take the lease if it does not change, 0 = they may. last_error "" =
-    none.
+    holder "" = none, or not known. renewed_seconds_ago counts from when we saw the record change, None =
+    never. expires_in_seconds is when others may take the lease if it does not change, 0 = now. last_error ""
+    = none.
     """
 
     lease: str
@@ -59,9 +59,9 @@ class ElectionStatistics(NamedTuple):
 
     def state(self) -> Well:
         """
-        `leader`, or `standby, holder=...`, as `/readyz?verbose` shows it.
+        Return `leader`, or `standby, holder=...`, as `/readyz?verbose` shows it.
 
-        Never bad: a standby is ready, or a rollout would wait forever.
+        It never reports a failure: a standby must be ready, or a rollout would wait forever.
         """
         return Well("leader" if self.leading else f"standby, holder={self.holder or 'none'}")
 
@@ -72,10 +72,10 @@ class Candidacy:
 
     State, under _lock: _observed, the lease as last seen or written; _observed_at, when that was;
     _renewed_at, when our last successful write began; _leading, between start_leading and stop_leading;
-    _last_error; _reserved_until, when the last other holder seen has had its time, -inf once it has released.
-    Of the elector's thread alone: _fetched, the lease as last read (not as written by us), None before;
-    _deadline, when the step under way has to be over.
-    Threads: the elector's takes the steps and is the only writer; any asks.
+    _last_error; _reserved_until, when the time of the last other holder ends, -inf once it has released. The
+    elector's thread alone uses _fetched, the lease as last read (not as written by us), None before; and
+    _deadline, when the current step must be over.
+    Threads: the elector's thread takes the steps and is the only writer; any thread may ask.
     """
 
     def __init__(self, config: LeaderElectionConfig, *, clock: Clock, metrics: ElectionReports) -> None:
@@ -95,7 +95,7 @@ class Candidacy:
         metrics.leader_off(self._lease.name)
 
     def is_leader(self) -> bool:
-        """Whether we are the holder as last seen, however long ago."""
+        """Return whether we are the holder as last seen, however long ago that was."""
         return self.get_leader() == self._lease.identity
 
     @property
@@ -105,21 +105,21 @@ class Candidacy:
             return self._leading
 
     def get_leader(self) -> str:
-        """The holder as last seen, "" = none."""
+        """Return the holder as last seen, "" = none."""
         with self._lock:
             return self._observed.holder_identity or ""
 
     def held_by_another(self) -> bool:
-        """Whether another candidate is the holder as last seen."""
+        """Return whether another candidate is the holder as last seen."""
         return self.get_leader() not in ("", self._lease.identity)
 
     def renew_deadline(self) -> float:
-        """When, as the clock counts, our last renewal is too long ago to keep leading."""
+        """Return when, by the clock, our last renewal is too old for us to keep leading."""
         with self._lock:
             return self._renewed_at + self._config.renew_deadline_seconds
 
     def seconds_to_write(self) -> float:
-        """For how long no other process can be leading: until the renew deadline, 0 when we do not lead."""
+        """Return how long no other process can lead: until the renew deadline, or 0 if we do not lead."""
         now = self._clock.now()
         with self._lock:
             mine = self._leading and self._observed.holder_identity == self._lease.identity
@@ -128,9 +128,9 @@ class Candidacy:
 
     def check(self, tolerance_seconds: float = 0.0) -> str | None:
         """
-        A health check: fails if we still lead this long after our lease has expired.
+        A health check. It fails if we still lead this long after our lease has expired.
 
-        Returns: None when well, else the reason.
+        Returns: None if healthy, else the reason.
         """
         now = self._clock.now()
         with self._lock:
@@ -140,7 +140,7 @@ class Candidacy:
         return None
 
     def statistics(self) -> ElectionStatistics:
-        """A snapshot, for messages and health."""
+        """Return a snapshot, for messages and health."""
         now = self._clock.now()
         with self._lock:
             seen = self._observed_at > -inf
@@ -155,12 +155,12 @@ class Candidacy:
             )
 
     def tell(self, level: str, text: str, **facts: Any) -> None:
-        """Log a line; for -v 4 if the lease is one of many."""
+        """Log a line, at -v 4 if the lease is one of many."""
         if self._config.of_many:
             level, facts = "debug", {**facts, "v": 4}
         getattr(log, level)(text, **facts)
 
-    # the steps, all on the elector's thread
+    # The steps follow. They all run on the elector's thread.
 
     def start_leading(self) -> None:
         """The lease is ours, and work begins."""
@@ -176,7 +176,7 @@ class Candidacy:
 
     def try_acquire_or_renew(self, *, deadline: float = inf) -> bool:
         """
-        Take the lease if it is free, or keep it if it is ours.
+        Take the lease if it is free, or renew it if it is ours.
 
         Args: deadline is when the step must be over, by the clock.
         Returns: whether the lease is ours now. Errors are logged.
@@ -191,7 +191,7 @@ class Candidacy:
             lease_transitions=0,
         )
         if self.is_leader() and self._is_lease_valid() and not self._is_reserved():
-            # the lease is ours, and nobody could take it meanwhile: no need to read it
+            # The lease is ours and nobody could have taken it, so there is no need to read it.
             if self._write(self._lease.update, _continued(desired, self._observed), started_at):
                 return True
             self.tell("info", "Falling back to slow path", lease=self._lease.describe(), err=self._last_error)
@@ -221,18 +221,18 @@ class Candidacy:
         return True
 
     def observe(self, lease: Lease) -> None:
-        """Note the lease as a list or a watch shows it: on the elector's thread, or while none runs."""
+        """Note the lease from a list or a watch: on the elector's thread, or while none runs."""
         self._observe(self._lease.remember(lease))
 
     def seems_free(self) -> bool:
-        """Whether the lease may be taken, as last seen. Sends nothing."""
+        """Return whether the lease may be taken, as last seen. Sends no request."""
         return not self._is_reserved()
 
     def release(self) -> bool:
         """
-        Give the lease up, so that the next leader need not wait until it expires.
+        Give up the lease, so that the next leader does not have to wait until it expires.
 
-        Returns: False on failure. Blocks: at most the renew deadline.
+        Returns: False on failure. Blocks: for at most the renew deadline.
         """
         self._deadline = self._clock.now() + self._config.renew_deadline_seconds
         while True:
@@ -240,7 +240,7 @@ class Candidacy:
                 return self._release_once()
             except Conflict as error:
                 self._failed(error)
-                # a server that answers reads with old state refuses each try at once
+                # A server that answers reads with an old state refuses each attempt immediately.
                 self._clock.sleep(self._config.retry_period_seconds / LOOKS_PER_RETRY, threading.Event())
             except ClientError as error:
                 return self._failed(error)
@@ -248,7 +248,7 @@ class Candidacy:
     def _release_once(self) -> bool:
         fetched = self._lease.get(self._request_seconds())
         if not self.is_leader() or fetched.holder_identity != self._lease.identity:
-            # else our next step would overwrite what we have just read
+            # Otherwise our next step would overwrite the state that we have just read.
             self._observe(fetched)
             return True
         now = format_micro_time(self._clock.time())
@@ -277,7 +277,7 @@ class Candidacy:
 
     def _request_seconds(self) -> float:
         """
-        How long a request may take: half the renew deadline, and not beyond the end of this step.
+        Return how long a request may take: half the renew deadline, and not beyond the end of this step.
 
         Raises: DeadlineExceeded after that end.
         """
@@ -287,18 +287,18 @@ class Candidacy:
         return min(max(self._config.renew_deadline_seconds / 2, _MIN_REQUEST_SECONDS), left)
 
     def _is_lease_valid(self) -> bool:
-        """Whether the holder's own duration, counted from when we saw the record change, is not over."""
+        """Return whether the holder's duration, counted from when we saw the record change, is not over."""
         return self._expires_at() > self._clock.now()
 
     def _expires_at(self) -> float:
         return self._observed_at + (self._observed.lease_duration_seconds or 0)
 
     def _free_at(self) -> float:
-        """When others may take the lease, if nothing changes."""
+        """Return when others may take the lease if it does not change."""
         return max(self._expires_at(), self._reserved_until)
 
     def _is_reserved(self) -> bool:
-        """Whether the last other holder seen may still lead, though the lease be gone or without a holder."""
+        """Return whether the last other holder may still lead, even if the lease is gone or has no holder."""
         return self._reserved_until > self._clock.now()
 
     def _observe(self, fetched: LeaseSpec) -> None:
@@ -318,7 +318,7 @@ class Candidacy:
             self._observed_at = now
 
     def _failed(self, error: ClientError) -> bool:
-        # if candidates ask for a free lease at the same time, one wins; an outage is logged once
+        # If several candidates ask for a free lease, one wins. An outage is logged once.
         expected = isinstance(error, AlreadyExists | Conflict) or str(error) == self._last_error
         facts = {"lease": self._lease.describe(), "err": str(error), **({"v": 4} if expected else {})}
         self.tell("debug" if expected else "warning", "Request for the lease failed", **facts)
@@ -333,14 +333,14 @@ class Candidacy:
 
 def _releases(record: LeaseSpec, before: LeaseSpec) -> bool:
     """
-    Whether the holder itself gave the lease up, as we and client-go do it; a user's edit lacks the new time.
+    Return whether the holder gave up the lease, as we and client-go do. A user's edit lacks the new time.
 
-    The two times are of one holder's clock, and spelled alike by the server.
+    Both times come from the clock of one holder, and the server spells them alike.
     """
     is_later = (record.renew_time or "") > (before.renew_time or "")
     return is_later and not record.holder_identity and record.lease_duration_seconds == RELEASED_SECONDS
 
 
 def _continued(desired: LeaseSpec, before: LeaseSpec) -> LeaseSpec:
-    """The same term, renewed."""
+    """Return the same term, renewed."""
     return replace(desired, acquire_time=before.acquire_time, lease_transitions=before.lease_transitions or 0)

@@ -1,5 +1,5 @@
 """
-How leader election is set up: the lock, and the durations.
+The configuration of leader election: the lock, and the durations.
 
 Follows: client-go tools/leaderelection/leaderelection.go (NewLeaderElector), differs: the lock and the
 guarded work are arguments without a default, so they cannot be missing.
@@ -27,8 +27,8 @@ class LeaderElectionConfig:
 
     lease_duration_seconds: float = LEASE_DURATION_SECONDS
     """
-    How long other candidates wait for a sign of life. The Lease holds its whole seconds, which must outlast
-    renew_deadline_seconds.
+    How long other candidates wait for a renewal. The Lease stores it in whole seconds, which must be longer
+    than renew_deadline_seconds.
     """
 
     renew_deadline_seconds: float = RENEW_DEADLINE_SECONDS
@@ -38,24 +38,24 @@ class LeaderElectionConfig:
     """The pause between tries."""
 
     release_on_cancel: bool = True
-    """Whether a stop lets the next leader begin at once."""
+    """Whether the next leader can begin immediately after a stop."""
 
     of_many: bool = False
     """
-    The process keeps several leases: the loss of one ends the work that it guards, and not the process, and
-    the keeper reports all of them in one log line.
+    The process keeps several leases. Losing one ends the work that it guards but not the process, and the
+    keeper of the leases reports all of them in one log line.
     """
 
     @property
     def written_seconds(self) -> int:
-        """The duration in the Lease, by which other candidates count."""
+        """The duration in the Lease, which other candidates count."""
         return int(self.lease_duration_seconds)
 
     def validate(self) -> None:
         """
         Check the durations, then the identity.
 
-        Raises: ValueError, for the first rule that is broken.
+        Raises: ValueError for the first rule that is broken.
         """
         validate_durations(
             self.lease_duration_seconds, self.renew_deadline_seconds, self.retry_period_seconds

@@ -1,9 +1,9 @@
 """
-Which durations of leader election make sense together, and the usual ones.
+The rules for the durations of leader election, and the usual values.
 
 Follows: client-go tools/leaderelection/leaderelection.go (NewLeaderElector), differs: the whole seconds that
-a Lease holds must outlast the renew deadline. client-go cuts the rest of a second off, too, and does not
-check the whole seconds.
+a Lease stores must be longer than the renew deadline. client-go also drops fractions of a second, but does
+not check the whole seconds.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ LEASE_DURATION_SECONDS: Final = 15.0
 RENEW_DEADLINE_SECONDS: Final = 10.0
 RETRY_PERIOD_SECONDS: Final = 2.0
 LOOKS_PER_RETRY: Final = 4
-"""How often a lease is looked at in a retry period, by who waits for it, or failed to release it."""
+"""How often a waiting candidate, or one that failed to release, reads a lease in a retry period."""
 
 
 def validate_durations(lease_duration: float, renew_deadline: float, retry_period: float) -> None:
     """
-    Check client-go's rules, in its order; then that the whole seconds outlast the renew deadline.
+    Check client-go's rules, in its order. Then check that the whole seconds outlast the renew deadline.
 
     Args: seconds.
     Raises: ValueError in client-go's words.
@@ -37,7 +37,7 @@ def validate_durations(lease_duration: float, renew_deadline: float, retry_perio
     for name, seconds in durations.items():
         if not seconds > 0:
             raise ValueError(f"{name} must be greater than zero")
-    # others may take over after the Lease's whole seconds, and we must have given up before
+    # Others may take over after the Lease's whole seconds, so we must have given up before that.
     written = lease_duration // 1
     if not written > renew_deadline:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Leader election with connections of its own, set up in a manager from a few words."""
+"""Leader election over separate connections, set up in a manager with a few arguments."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _EXIT_FATAL: Final = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaseTerms:
-    """The Lease of an election, and the rhythm in which it is kept; see LeaderElectionConfig."""
+    """The Lease of an election, and how often it is renewed; see LeaderElectionConfig."""
 
     namespace: str
     name: str
@@ -44,7 +44,7 @@ class LeaseTerms:
     retry_period_seconds: float = RETRY_PERIOD_SECONDS
 
     def config(self, lock: LeaseLock, *, of_many: bool = False) -> LeaderElectionConfig:
-        """How a candidate keeps that lock under these terms."""
+        """Return how a candidate keeps that lock under these terms."""
         return LeaderElectionConfig(
             lock,
             lease_duration_seconds=self.lease_duration_seconds,
@@ -58,10 +58,10 @@ def lease_terms(
     lease: str, environment: Mapping[str, str] = os.environ, *, service_account: str = SERVICE_ACCOUNT
 ) -> LeaseTerms:
     """
-    The usual terms of a Lease.
+    Return the usual terms of a Lease.
 
-    Args: lease is `namespace/name`; in a pod also a name alone, in the pod's namespace. service_account is
-    the folder in which a pod finds its account.
+    Args: lease is `namespace/name`, or in a pod only a name, in the pod's namespace. service_account is the
+    folder in which a pod finds its account.
     Raises: ValueError.
     """
     namespace, _, name = lease.rpartition("/")
@@ -73,7 +73,7 @@ def lease_terms(
 
 
 class Electing(Protocol):
-    """The part of a manager that an election is set up in."""
+    """The part of a manager that an election needs."""
 
     @property
     def client(self) -> Client:
@@ -94,10 +94,10 @@ class Electing(Protocol):
 
 class Election:
     """
-    Sets leader election up in a manager.
+    Sets up leader election in a manager.
 
-    It has connections of its own, so that a busy controller cannot delay a renewal. With end_process a
-    process that lost its lease has a second to end in order; then it is ended in the middle of its work.
+    It has its own connections, so that a busy controller cannot delay a renewal. With end_process, a process
+    that lost its lease has one second to end in order, and is then killed in the middle of its work.
 
     State: _over, set when the work has ended in order. Threads: `lost-lease`, only after a loss.
     """
@@ -117,10 +117,10 @@ class Election:
         seams: Seams = REAL_SEAMS,
     ) -> None:
         """
-        Prepare; nothing is sent.
+        Prepare. No request is sent.
 
         Args: component is the name on Events; on_waiting and on_lost as LeaderCallbacks; end_process ends
-        this process at once, with an exit code; transport None = connections by config.
+        this process immediately, with an exit code; transport None = connections from config.
         """
         self._terms = terms
         self._component = component
@@ -143,7 +143,7 @@ class Election:
         self._connections.close()
 
     def elect(self, manager: Electing) -> None:
-        """Make manager work only while it leads. Raises: ValueError for durations that make no sense."""
+        """Make manager work only while it leads. Raises: ValueError for conflicting durations."""
         terms = self._terms
         lock = LeaseLock(
             self._connections.leases(manager.client.reachability),
@@ -155,7 +155,7 @@ class Election:
         manager.elect(terms.config(lock), on_waiting=self._on_waiting, on_lost=self._lost)
 
     def _lost(self, lost: LeadershipLost) -> None:
-        """Tell, and end in time even if a request hangs or the log blocks. The elector's thread."""
+        """Report the loss, and end in time even if a request or the log blocks. The elector's thread."""
         if self._end_process is not None:
             self._seams.spawn("lost-lease", self._end_in_time)
         if self._on_lost is not None:

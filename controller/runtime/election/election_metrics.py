@@ -1,4 +1,4 @@
-"""leader_election_* as client-go and controller-runtime name them, and how long a change of leader took."""
+"""leader_election_*, named as in client-go and controller-runtime, and how long a change of leader took."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ HAND_OVER_BUCKETS: Final = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 12.0, 15.0, 17.0
 
 
 class ElectionReports(Protocol):
-    """What a candidate reports; name is the lease's. Threads: the elector's."""
+    """What a candidate reports. name is the lease's. Threads: the elector's."""
 
     def leader_off(self, name: str) -> None:
         """We do not lead, or no longer."""
@@ -36,12 +36,12 @@ class LeaderElectionMetrics:
         self._slowpath = new.counter("slowpath_total", "Renewals of the lease that had to read it first")
         self._hand_over = Instruments(registry, "handloop", "name").histogram(
             "lease_handover_seconds",
-            "Seconds between the last change of a lease by another holder and our taking it over",
+            "Seconds between the last change of a lease by another holder and our takeover",
             HAND_OVER_BUCKETS,
         )
 
     def leader_off(self, name: str) -> None:
-        """We do not lead, or no longer; the other series exist from now on, at 0."""
+        """We do not lead, or no longer lead. The other series exist from now on, with value 0."""
         self._status.labels(name).set(0)
         self._slowpath.labels(name)
         self._hand_over.labels(name)
@@ -55,5 +55,5 @@ class LeaderElectionMetrics:
         self._slowpath.labels(name).inc()
 
     def handed_over(self, name: str, seconds: float) -> None:
-        """We took the lease over, so long after its last change by another holder."""
+        """We took over the lease, this many seconds after its last change by another holder."""
         self._hand_over.labels(name).observe(seconds)

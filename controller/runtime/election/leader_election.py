@@ -1,11 +1,11 @@
 """
-Leader election: of several processes, the holder of a lease works.
+Leader election: of several processes, only the holder of a lease works.
 
     candidate --acquire--> leader --renew every retry period--> ... --stop--> drain --> release --> end
                                 |--not renewed for the renew deadline, or held by another--> lost --> end
 
-A request that is under way when the lease is lost may still arrive: so every write carries a resource
-version. The other guarantees are those of candidacy.py.
+A request that is in progress when the lease is lost may still arrive, so every write carries a resource
+version. candidacy.py states the other guarantees.
 Follows: client-go tools/leaderelection/leaderelection.go @32ce75a7d, differs:
   * the renew deadline counts from the last renewal; upstream from the next try, a retry period later.
   * a lease that another candidate holds is lost at once, not at the end of the deadline.
@@ -38,7 +38,7 @@ from handloop.seams.seams import REAL_SEAMS, Seams
 log = get_logger("leaderelection")
 
 _SILENT_PERIODS: Final = 3
-"""Retry periods without a renewal after which a watch that brought one is no longer relied on."""
+"""After this many retry periods without a renewal, a watch that brought one is no longer trusted."""
 
 
 class LeadershipLost(Exception):  # noqa: N818 - an event, not a mistake
@@ -52,7 +52,7 @@ class LeadershipLost(Exception):  # noqa: N818 - an event, not a mistake
 
 
 class StopTimeoutError(Exception):
-    """Work did not end in time after a stop: it may still be writing, so its lease is not released."""
+    """Work did not end in time after a stop. It may still write, so its lease is not released."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,11 +60,11 @@ class LeaderCallbacks:
     """
     The functions that an elector calls.
 
-    on_started_leading does the guarded work, on a thread of its own; it must end soon after its event is set.
+    on_started_leading does the guarded work on its own thread; it must end soon after its event is set.
     on_stopped_leading is called at the end of every run, even if the run never led. on_waiting is called
-    after each try in vain and with what a watch brings, on_new_leader with each new holder ("" = none),
-    on_lost as soon as the lease is lost, before anything is stopped. These three run on the elector's thread
-    and must not block.
+    after every failed attempt and with every change from a watch, on_new_leader with each new holder ("" =
+    none), on_lost as soon as the lease is lost, before anything is stopped. These three run on the elector's
+    thread and must not block.
     """
 
     on_started_leading: Callable[[threading.Event], None]
@@ -76,10 +76,10 @@ class LeaderCallbacks:
 
 class GuardedWork:
     """
-    The work that only a leader does: a function on a thread of its own, until stop is set.
+    The work that only a leader does: a function on its own thread, until stop is set.
 
-    State: stop, set to end the work; ended, set once it has ended; _error of the work, written before ended
-    is set.
+    State: stop, set to end the work; ended, set once it has ended; _error, raised by the work, written before
+    ended is set.
     """
 
     def __init__(self, work: Callable[[threading.Event], None]) -> None:
@@ -110,7 +110,7 @@ class LeaderElector:
     Field: config. State: candidacy, which guards itself. Of the elector's thread alone: _reported, the last
     holder that on_new_leader got; _watch_at, before when the lease is not watched; _is_refused, whether it
     could last not be for want of a right.
-    Threads: one runs `run` and renews; `leading` does the guarded work, under whatever name; any asks.
+    Threads: one thread calls `run` and renews; `leading`, or another, does the guarded work; any thread asks.
     """
 
     def __init__(
@@ -124,10 +124,10 @@ class LeaderElector:
         seams: Seams = REAL_SEAMS,
     ) -> None:
         """
-        Prepare; nothing is sent.
+        Prepare. No request is sent.
 
-        Args: work_thread is the name of the thread that does the guarded work. candidacy None = by config.
-        Raises: ValueError for a configuration that makes no sense.
+        Args: work_thread names the thread that does the guarded work. candidacy None = create it from config.
+        Raises: ValueError if the durations in the configuration contradict each other.
         """
         config.validate()
         self.config = config
@@ -142,9 +142,9 @@ class LeaderElector:
 
     def run(self, stop: threading.Event) -> None:
         """
-        Wait until we lead, do the guarded work, and renew until it has ended.
+        Wait until we lead, do the guarded work, and renew until the work has ended.
 
-        Blocks: until stop is set and the guarded work has ended; for one of many leases, after a loss, too.
+        Blocks: until stop is set and the guarded work has ended; for one of many leases, also until a loss.
         Raises: LeadershipLost; the error of the guarded work.
         """
         try:
@@ -153,10 +153,10 @@ class LeaderElector:
         finally:
             self._callbacks.on_stopped_leading()
 
-    # the stages of a run, all on the elector's thread
+    # The stages of a run follow. They are all on the elector's thread.
 
     def _acquire(self, stop: threading.Event) -> bool:
-        """Returns: False when stop was set before we led."""
+        """Returns: False if stop was set before we led."""
         lock = self.config.lock
         tell = self.candidacy.tell
         tell("info", "Attempting to acquire leader lease...", lease=lock.describe(), identity=lock.identity)
@@ -175,16 +175,16 @@ class LeaderElector:
 
     def _wait_for_turn(self, stop: threading.Event) -> None:
         """
-        Return when it is time for another try: the lease seems to be free, or is not watched; or on stop.
+        Return when it is time for another attempt: the lease seems free, or is not watched, or on stop.
 
-        A watch that has brought a renewal and falls silent may have lost its connection: a try looks, and the
-        next watch is another.
+        A watch that has brought a renewal and then falls silent may have lost its connection. An attempt
+        reads the lease, and opens a new watch after that.
         """
         retry, silent_at = self.config.retry_period_seconds, inf
         watch = self._watch()
         try:
             while not stop.is_set():
-                # 0 = the lease has expired already, and another candidate may be about to take it
+                # 0 means that the lease has already expired, and another candidate may be about to take it.
                 wait = min(self.candidacy.statistics().expires_in_seconds or retry, retry / LOOKS_PER_RETRY)
                 self._clock.sleep(wait, watch.came if watch is not None and watch.is_open else stop)
                 if watch is None or not watch.is_open:
@@ -202,7 +202,7 @@ class LeaderElector:
                 self._unwatchable(watch.error)
 
     def _watch(self) -> LeaseWatch | None:
-        """A watch from the version last read; None if there is none, and while a watch would be of no use."""
+        """Return a watch from the version last read; None if there is none, or it would not help."""
         if self._clock.now() < self._watch_at or not self.config.lock.version or self.candidacy.seems_free():
             return None
         try:
@@ -212,7 +212,7 @@ class LeaderElector:
             return None
 
     def _unwatchable(self, error: Exception | None) -> None:
-        """After an error: read the lease for a while, and say so if somebody has to mend it."""
+        """After an error, read the lease for a while, and log it if a user has to fix something."""
         if error is None:
             return
         self._watch_at = self._clock.now() + self.config.lease_duration_seconds
@@ -239,14 +239,14 @@ class LeaderElector:
         try:
             self._renew(stop, work)
             work.stop.set()
-            # no other process may lead before our work has ended
+            # No other process may lead before our work has ended.
             self._renew(work.ended, work)
             work.raise_error()
         finally:
             self.candidacy.stop_leading()
             work.stop.set()
             if self.config.of_many:
-                # the process continues: the next run must not begin the same work beside this
+                # The process continues, and the next run must not start the same work next to this one.
                 work.ended.wait()
 
     def _renew(self, until: threading.Event, work: GuardedWork) -> None:
@@ -260,7 +260,7 @@ class LeaderElector:
             work.raise_error()
 
     def _renew_in_time(self, until: threading.Event) -> bool:
-        """Try every retry period until one succeeds. Returns: False when it is too late, or until is set."""
+        """Try every retry period until one attempt succeeds. Returns: False if too late, or until is set."""
         deadline = self.candidacy.renew_deadline()
         while not until.is_set() and self._clock.now() < deadline:
             if self._try(deadline):

@@ -14,7 +14,7 @@ PURPOSE: Final = "leader-election"
 
 def leader_election_access(name: str, namespace: str = "") -> tuple[Access, ...]:
     """
-    The access to the lease of that name.
+    Return the access to the lease of that name.
 
     Args: namespace is the lease's; "" = the program's own.
     """
@@ -22,7 +22,7 @@ def leader_election_access(name: str, namespace: str = "") -> tuple[Access, ...]
     def access(kind: type[Kind], *verbs: str, names: tuple[str, ...] = ()) -> Access:
         return Access(resource=kind.resource, verbs=verbs, names=names, namespace=namespace, purpose=PURPOSE)
 
-    # a name cannot limit a create, as the object does not exist yet; it can limit a watch, by field selector
+    # A create cannot be limited by name, as no object exists yet. A watch can, by its field selector.
     return (
         access(Lease, "create"),
         access(Lease, "get", "update", "watch", names=(name,)),

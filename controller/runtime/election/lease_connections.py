@@ -1,4 +1,4 @@
-"""Connections only for Leases, so that a busy controller cannot delay a renewal."""
+"""Separate connections for Leases, so that a busy controller cannot delay a renewal."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from handloop.seams.seams import REAL_SEAMS, Seams
 
 
 def leases_over(client: Client) -> ResourceClient[Lease]:
-    """A client for Leases that neither repeats a request nor waits: its user does both, in its own rhythm."""
+    """Return a client for Leases that neither retries nor waits. Its user does both, at its own pace."""
     stopped = threading.Event()
     stopped.set()
     return client.until(stopped).resource(Lease)
 
 
 class LeaseConnections:
-    """A transport of its own, from which clients for Leases are made."""
+    """A separate transport, from which clients for Leases are created."""
 
     def __init__(
         self,
@@ -33,9 +33,9 @@ class LeaseConnections:
         seams: Seams = REAL_SEAMS,
     ) -> None:
         """
-        Prepare; nothing is sent.
+        Prepare. No request is sent.
 
-        Args: user_agent is the name for the server; transport None = connections by config.
+        Args: user_agent is sent to the server; transport None = connections from config.
         """
         self._user_agent = user_agent
         self._metrics = metrics
@@ -47,7 +47,7 @@ class LeaseConnections:
         self._transport = transport
 
     def leases(self, reachability: Reachability) -> ResourceClient[Lease]:
-        """A client over these connections; see leases_over."""
+        """Return a client over these connections; see leases_over."""
         client = Client(
             self._transport,
             metrics=self._metrics,

@@ -1,8 +1,8 @@
 """
 The lock of leader election: one Lease, changed only at the version that was read.
 
-Its LeaseSpec names the leader, since when it leads, and how long it may stay silent. Times stay as
-the server spells them: another machine's clock may be wrong, so nothing computes with them.
+Its LeaseSpec names the leader, when it began to lead, and how long it may stay silent. Times keep the
+server's spelling, and nothing computes with them, because another machine's clock may be wrong.
 Follows: client-go tools/leaderelection/resourcelock/leaselock.go @32ce75a7d, differs: there is one kind of
 lock, so the LeaseSpec is the record.
 """
@@ -24,7 +24,7 @@ from handloop.controller.runtime.events.recorder import EVENT_TYPE_NORMAL, Event
 
 EVENT_REASON: Final = "LeaderElection"
 RENEWED_BY: Final = "handloop.dev/renewed-by"
-"""Names the holder of a Lease that is renewed through another one of its holder's."""
+"""Names the holder of a Lease that is renewed through another Lease of the same holder."""
 
 
 class LeaseNotInitializedError(Exception):
@@ -36,14 +36,14 @@ class LeaseNotInitializedError(Exception):
 
 class LeaseLock:
     """
-    A Lease under one identity.
+    A Lease, used under one identity.
 
-    Its resource version makes every update conditional: if two candidates read the same state, the
-    server lets one win.
+    Its resource version makes every update conditional: if two candidates read the same state, only one
+    update succeeds.
 
-    Fields: name of the Lease; identity, unlike any other candidate's.
-    State: lease, as last read or written; an update that fails leaves it as it was.
-    Threads: the elector's only; watch from any.
+    Fields: name of the Lease; identity, which no other candidate may have.
+    State: lease, as last read or written. A failed update does not change it.
+    Threads: only the elector's; watch from any thread.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class LeaseLock:
         recorder: EventRecorder | None = None,
         labels: FrozenMap = EMPTY_MAP,
     ) -> None:
-        """Args: recorder None = no Events on the lease. labels are those that each write gives it."""
+        """Args: recorder None = no Events on the lease. Every write sets these labels on it."""
         self._leases = leases
         self._namespace = namespace
         self.name = name
@@ -71,17 +71,17 @@ class LeaseLock:
 
     @property
     def version(self) -> str:
-        """The resource version as last read or written, "" before."""
+        """The resource version as last read or written, "" before the first read."""
         return "" if self.lease is None else self.lease.metadata.resource_version
 
     @property
     def renewed_by(self) -> str:
-        """Whose mark the last read or written Lease has, "" = nobody's."""
+        """The identity in the mark of the Lease as last read or written, "" = none."""
         return "" if self.lease is None else self.lease.metadata.annotations.get(RENEWED_BY, "")
 
     def watch(self, resource_version: str, timeout_seconds: int) -> WatchStream[Lease]:
         """
-        Open a watch of only this Lease, of what comes after a version; the server ends it after a time.
+        Watch only this Lease, from a version on. The server ends the watch after some time.
 
         Raises: ClientError.
         """
@@ -97,7 +97,7 @@ class LeaseLock:
         """
         Read the lease.
 
-        Raises: NotFound without a lease, other ClientErrors when it cannot be read.
+        Raises: NotFound without a lease, other ClientErrors if it cannot be read.
         """
         lease = self._leases.within(timeout_seconds).get(self.name, namespace=self._namespace)
         return self.remember(lease)
@@ -106,7 +106,7 @@ class LeaseLock:
         """
         Make the lease.
 
-        Raises: AlreadyExists when another candidate was first, other ClientErrors.
+        Raises: AlreadyExists if another candidate was faster, other ClientErrors.
         """
         metadata = ObjectMeta(name=self.name, namespace=self._namespace, labels=self._labels)
         lease = Lease(metadata=metadata, spec=spec)
@@ -116,7 +116,7 @@ class LeaseLock:
         """
         Replace the state that was last read or written, and the mark.
 
-        Raises: LeaseNotInitializedError; Conflict when it has changed since, other ClientErrors.
+        Raises: LeaseNotInitializedError; Conflict if it has changed since then, other ClientErrors.
         """
         if self.lease is None:
             raise LeaseNotInitializedError
@@ -141,6 +141,6 @@ class LeaseLock:
             self._recorder.event(about, EVENT_TYPE_NORMAL, EVENT_REASON, f"{self.identity} {text}")
 
     def remember(self, lease: Lease) -> LeaseSpec:
-        """Let the next update replace this Lease, which was read by other means. Returns: its spec."""
+        """Let the next update replace this Lease, which was read in another way. Returns: its spec."""
         self.lease = lease
         return lease.spec

@@ -1,11 +1,11 @@
 """
-A watch of one Lease: while another process holds and renews it, a candidate that waits sends nothing.
+Watch one Lease, so that a waiting candidate sends no requests while another process renews it.
 
     elector:      a try in vain --> LeaseWatch --> sleep until the lease is free as last seen --> try
     lease-watch:  open --> read, keep the newest --> open again when the server has ended it as it should
 
-A watch only says when to try: a try reads the lease first. So news that comes late, or from the past, makes a
-candidate wait for longer, and never for less.
+A watch only says when to try, and every attempt reads the lease first. A late or outdated event can therefore
+make a candidate wait longer, but never shorter.
 Decision: A standby watches the lease.
 """
 
@@ -28,16 +28,16 @@ _WATCH_SECONDS: Final = 300.0
 
 class LeaseWatch:
     """
-    The news of a Lease since it was last read.
+    The events of a Lease since it was last read.
 
-    Fields: came, set when there is something to take, and when the watch ends; is_open, whether news would
-    come; error, why the watch has ended by itself, None before.
+    Fields: came, set when there is an event to take, and when the watch ends; is_open, whether more events
+    can come; error, why the watch ended by itself, or None.
     State, under _lock: _newest, the Lease as last sent, None once taken; _stream, the open one; _is_closed.
-    Threads: `lease-watch` reads, and is the only writer; the elector's makes, takes and closes.
+    Threads: `lease-watch` reads, and is the only writer; the elector's creates, takes and closes.
     """
 
     def __init__(self, lease: LeaseLock, seams: Seams) -> None:
-        """Begin. Raises: RuntimeError when no thread can be started."""
+        """Start the watch. Raises: RuntimeError if no thread can be started."""
         self._lease = lease
         self._version = lease.version
         self._random = seams.random
@@ -51,7 +51,7 @@ class LeaseWatch:
         seams.spawn("lease-watch", self._run)
 
     def take(self) -> Lease | None:
-        """The Lease as last sent, None if that was taken before."""
+        """Take the Lease as last sent; None if it was taken before."""
         self.came.clear()
         with self._lock:
             newest, self._newest = self._newest, None

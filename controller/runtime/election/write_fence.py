@@ -1,8 +1,8 @@
 """
-A fence before the transport: a process that does not lead, or has handed its part over, writes nothing.
+A fence before the transport. A process that does not lead, or has handed over its part, writes nothing.
 
 A lost lease stops the workers, but a worker that was suspended, or is in the middle of a sync, would continue
-with its next write. So each write is checked here, before it leaves. A write that is held up behind the fence
+with its next write. So every write is checked here before it is sent. A write that waits behind the fence
 until the lease may be lost is not sent.
 Decision: A lease is kept by a clock, not by co-operation.
 """
@@ -20,15 +20,15 @@ _READS: Final = ("GET", "HEAD")
 _EVENTS: Final = r"/(api/v1|apis/events\.k8s\.io/v1)(/namespaces/[^/]+)?/events(/[^/]+)?"
 _REVIEWS: Final = r"/apis/(authentication|authorization)\.k8s\.io/.*"
 _HARMLESS: Final = re.compile(f"{_EVENTS}|{_REVIEWS}")
-"""A standby may ask for its permissions, and record Events."""
+"""Requests of a standby: it may ask for its permissions, and record Events."""
 
 
 class WriteFence(ForwardingTransport):
     """
-    A transport that passes writes while seconds_to_write is positive; any other raises Cancelled, unsent.
+    A transport that passes writes while seconds_to_write is positive. Otherwise it raises Cancelled.
 
-    Events and reviews always pass, and streams, which are reads. The limit is only for sending:
-    it waits for a slow answer to a write that left in time.
+    Events, access reviews and streams (which are reads) always pass. The limit applies only to sending: the
+    transport waits for a slow answer to a write that was sent in time.
     """
 
     def __init__(

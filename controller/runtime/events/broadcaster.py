@@ -35,10 +35,10 @@ log = get_logger("events")
 
 class EventWriter:
     """
-    Correlates Events and writes the outcome to a sink, one at a time.
+    Correlates Events and writes the results to a sink, one at a time.
 
     Follows: client-go tools/record/event.go (recordToSink).
-    State: delivery, which guards itself. Threads: write() from one.
+    State: delivery, which has its own lock. Threads: one thread calls write().
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class EventWriter:
         self.delivery = EventDelivery(sink, stop, on_written=correlator.update_state, seams=seams)
 
     def write(self, event: Event) -> None:
-        """Write one Event, if the correlator lets it through. Blocks: as EventDelivery.deliver."""
+        """Write one Event, if the correlator passes it. Blocks: as EventDelivery.deliver."""
         correlation = self._correlator.correlate(event)
         if correlation.skip:
             self.delivery.skip()
@@ -63,7 +63,7 @@ class EventWriter:
 
 class EventBroadcaster(EventFanout[Event]):
     """
-    Gives each Event to every watcher: sinks, logs, and functions.
+    Passes every Event to every watcher: sinks, logs, and functions.
 
     State and threads: as EventFanout.
     """
@@ -84,7 +84,7 @@ class EventBroadcaster(EventFanout[Event]):
         return self.start_event_watcher(f"sink-{next(self._sink_numbers)}", writer.write)
 
     def new_recorder(self, component: str, *, host: str = "") -> EventRecorder:
-        """A recorder that reports in the name of a component."""
+        """Return a recorder that reports in the name of a component."""
         source = EventSource(component=component, host=host)
         return PublishingRecorder(self.publish, source, clock=self._clock)
 

@@ -1,5 +1,5 @@
 """
-Which Events become one: aggregate, count, filter, in this order.
+Decide which Events become one: aggregate, count, filter, in this order.
 
     aggregate   the 10th distinct message about the same thing within 600 s, and each one after, becomes
                 "(combined from similar events): ..."
@@ -8,7 +8,7 @@ Which Events become one: aggregate, count, filter, in this order.
                 skipped Events are still counted
 
 Each stage remembers its last 4096 keys. Keys are tuples of strings.
-Threads: none of these classes locks; a correlator belongs to the one thread that records to a sink.
+Threads: none of these classes locks. A correlator belongs to the one thread that records to a sink.
 Follows: client-go tools/record/events_cache.go, differs: an aggregate keeps the reporting controller; when a
 set of messages is full the oldest is dropped, not an arbitrary one.
 """
@@ -33,7 +33,7 @@ EventKey = tuple[str, ...]
 
 
 def _source_and_object(event: Event) -> EventKey:
-    """The source and the object, without the field path."""
+    """Return the source and the object, without the field path."""
     involved = event.involved_object
     return (
         event.source.component,
@@ -47,19 +47,19 @@ def _source_and_object(event: Event) -> EventKey:
 
 
 def event_key(event: Event) -> EventKey:
-    """Events with the same key are the same Event: only the time differs."""
+    """Return the key of an Event. Events with the same key differ only in their time."""
     own = (event.involved_object.field_path, event.type, event.reason, event.message)
     return (*_source_and_object(event), *own)
 
 
 def aggregate_key(event: Event) -> tuple[EventKey, str]:
-    """The group of an Event, by reason and without its message; and its message, distinct in the group."""
+    """Return an Event's group (its reason, without its message) and its message within the group."""
     own = (event.type, event.reason, event.reporting_component, event.reporting_instance)
     return (*_source_and_object(event), *own), event.message
 
 
 def spam_key(event: Event) -> EventKey:
-    """The key of a token bucket: source, object and type, for any reason and message."""
+    """Return the key of a token bucket: source, object and type, for any reason and message."""
     return (*_source_and_object(event), event.type)
 
 
@@ -77,14 +77,14 @@ DEFAULT_OPTIONS: Final = CorrelatorOptions()
 
 
 class _Group(NamedTuple):
-    """messages: distinct ones, oldest first, at most max_events - 1 between calls. last_at: monotonic."""
+    """messages: distinct, oldest first, at most max_events - 1 between calls. last_at: monotonic time."""
 
     messages: dict[str, None]
     last_at: float
 
 
 class EventAggregator:
-    """Replaces many different messages about one thing by one Event that stands for them."""
+    """Replaces many different messages about one object by one Event that stands for them."""
 
     def __init__(self, options: CorrelatorOptions = DEFAULT_OPTIONS, *, clock: Clock = REAL_CLOCK) -> None:
         self._options = options
@@ -93,9 +93,9 @@ class EventAggregator:
 
     def aggregate(self, event: Event) -> tuple[Event, EventKey]:
         """
-        The Event to continue with, and the key to count it under.
+        Return the Event to continue with, and the key to count it under.
 
-        A group that was silent for more than max_interval_seconds starts over.
+        A group starts over after it was silent for more than max_interval_seconds.
         """
         group_key, message = aggregate_key(event)
         messages = self._messages(group_key)
@@ -128,9 +128,9 @@ class EventAggregator:
 
 class EventLogger:
     """
-    Counts: a repeated Event takes the name of the old one and becomes a patch of it.
+    Counts Events: a repeated Event takes the name of the old one and becomes a patch of it.
 
-    State: _seen, the Event that was written, or is about to be, for each key.
+    State: _seen, the Event that was written, or is about to be written, for each key.
     """
 
     def __init__(self, options: CorrelatorOptions = DEFAULT_OPTIONS) -> None:
@@ -147,7 +147,7 @@ class EventLogger:
         return event, patch
 
     def update_state(self, written: Event) -> None:
-        """Take over the server's answer: the object may have got another name or count."""
+        """Store the server's answer: the object may have another name or count now."""
         self._seen[event_key(written)] = written
 
 
@@ -158,7 +158,7 @@ def _continue(event: Event, seen: Event) -> Event:
 
 
 class EventSourceObjectSpamFilter:
-    """Passes a burst of Events about an object, then only a trickle."""
+    """Passes a burst of Events about an object, and then only a few."""
 
     def __init__(self, options: CorrelatorOptions = DEFAULT_OPTIONS, *, clock: Clock = REAL_CLOCK) -> None:
         self._options = options
@@ -166,7 +166,7 @@ class EventSourceObjectSpamFilter:
         self._buckets: LRUCache[EventKey, TokenBucket] = LRUCache(options.cache_size)
 
     def filter(self, event: Event) -> bool:
-        """Whether to skip the Event."""
+        """Return whether to skip the Event."""
         key = spam_key(event)
         bucket: TokenBucket | None = self._buckets.get(key)
         if bucket is None:
@@ -176,7 +176,7 @@ class EventSourceObjectSpamFilter:
 
 
 class Correlation(NamedTuple):
-    """The decision: nothing if skip is set; else patch the Event, or create it if patch is None."""
+    """The decision: do nothing if skip is set; else patch the Event, or create it if patch is None."""
 
     event: Event
     patch: dict[str, Any] | None
@@ -192,7 +192,7 @@ class EventCorrelator:
         self._filter = EventSourceObjectSpamFilter(options, clock=clock)
 
     def correlate(self, event: Event) -> Correlation:
-        """Decide what to do with an Event; it is remembered in any case."""
+        """Decide what to do with an Event. The Event is remembered in any case."""
         aggregate, key = self._aggregator.aggregate(event)
         observed, patch = self._logger.observe(aggregate, key)
         return Correlation(observed, patch, self._filter.filter(observed))

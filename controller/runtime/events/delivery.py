@@ -1,6 +1,6 @@
 """
-The path of Events from a recorder: one stream, and any number of watchers, each of which sees all of it. A
-sink's watcher writes to the API server.
+Pass Events from a recorder as one stream to any number of watchers, each of which sees all of them. The
+watcher of a sink writes to the API server.
 
     EventFanout --offer--> EventWatcher, a thread each --> EventDelivery: create or patch, with patience
 
@@ -36,9 +36,9 @@ QUEUE_LENGTH: Final = 1000
 
 class EventWatcher(Generic[E]):
     """
-    Hands every Event to one function, in the order offered, on a thread of its own.
+    Passes every Event to one function, in the order offered, on its own thread.
 
-    State, under _changed: _queue (at most `length` Events); _closed (never goes back), after which nothing is
+    State, under _changed: _queue (at most `length` Events); _closed (never reset), after which nothing is
     added and the thread ends once the queue is empty.
     Threads: any thread offers; only `events-<name>` calls handle.
     """
@@ -64,7 +64,7 @@ class EventWatcher(Generic[E]):
         """
         Queue an Event without waiting.
 
-        Returns: False when the queue is full or closed: the Event is lost to this watcher.
+        Returns: False if the queue is full or closed: the Event is lost to this watcher.
         """
         with self._changed:
             if self._closed or len(self._queue) >= self._length:
@@ -74,13 +74,13 @@ class EventWatcher(Generic[E]):
             return True
 
     def close(self) -> None:
-        """Refuse further Events; queued Events are still handed over."""
+        """Refuse further Events. Queued Events are still passed on."""
         with self._changed:
             self._closed = True
             self._changed.notify()
 
     def discard(self) -> int:
-        """Drop the queued Events, so that the thread ends after that in hand. Returns: how many all are."""
+        """Drop the queued Events, so that the thread ends after its current one. Returns: how many."""
         with self._changed:
             dropped = len(self._queue)
             self._queue.clear()
@@ -105,7 +105,7 @@ class EventWatcher(Generic[E]):
                 self._handle(event)
 
     def _next(self) -> E | None:
-        """The oldest Event; None once closed and empty. Blocks until then."""
+        """Return the oldest Event, or None once closed and empty. Blocks until then."""
         with self._changed:
             while not self._queue and not self._closed:
                 self._clock.wait(self._changed, None)
@@ -114,12 +114,12 @@ class EventWatcher(Generic[E]):
 
 class EventFanout(Generic[E]):
     """
-    Gives each Event to every watcher that has room for it.
+    Passes every Event to each watcher that has room for it.
 
-    State, under _lock: _watchers; _closed (never goes back). stopping is set by shutdown, and ends
-    the waits of watchers.
+    State, under _lock: _watchers; _closed (never reset). stopping is set by shutdown, and ends the waits of
+    watchers.
     Threads: any; each watcher has its own thread `events-<name>`.
-    Locks: _lock is held while watchers take theirs, so all watchers see one order.
+    Locks: _lock is held while watchers take their locks, so all watchers see the same order.
     """
 
     def __init__(
@@ -140,7 +140,7 @@ class EventFanout(Generic[E]):
         """
         Call handle with every Event from now on.
 
-        Returns: the watcher; close() ends only it. After shutdown() it is closed from the start.
+        Returns: the watcher; its close() ends no other watcher. After shutdown() it is closed from the start.
         """
         watcher = EventWatcher(name, handle, length=self._queue_length, seams=self._seams)
         with self._lock:
@@ -152,9 +152,9 @@ class EventFanout(Generic[E]):
 
     def publish(self, event: E) -> str:
         """
-        Give an Event to every watcher that has room.
+        Pass an Event to every watcher that has room.
 
-        Returns: why a watcher missed it, in words; "" when none did.
+        Returns: why a watcher missed it, in words; "" if none did.
         """
         with self._lock:
             if self._closed:
@@ -166,8 +166,8 @@ class EventFanout(Generic[E]):
         """
         Refuse further Events, try each queued one once, and end the threads. Idempotent.
 
-        Returns: how many Events a thread had left after the time: one in hand, and those that were dropped.
-        Blocks: up to timeout_seconds.
+        Returns: how many Events a thread had left when time ran out: its current one, and those dropped.
+        Blocks: for up to timeout_seconds.
         """
         self.stopping.set()
         with self._lock:
@@ -189,14 +189,14 @@ class EventSink(Protocol):
     """Where Events are written: two verbs of `client.resource(Event)`."""
 
     def create(self, obj: Event, *, namespace: str) -> Event:
-        """Create an Event and return it as the server has it."""
+        """Create an Event and return it as stored by the server."""
 
     def patch(self, name: str, patch: Any, *, namespace: str, patch_type: PatchType) -> Event:
-        """Patch an Event and return it as the server has it."""
+        """Patch an Event and return it as stored by the server."""
 
 
 class SinkStatistics(NamedTuple):
-    """How many Events were written, not worth a write, or given up."""
+    """The numbers of Events that were written, skipped by the correlator, or given up."""
 
     written: int = 0
     skipped: int = 0
@@ -207,7 +207,7 @@ class EventDelivery:
     """
     Writes Events to a sink, one at a time.
 
-    An Event that the server refuses is given up at once. An Event that does not get through is tried 12
+    An Event that the server refuses is given up immediately. If an Event cannot be delivered, it is tried 12
     times, 10 s apart, and delays later ones. Once stop is set each Event is tried once.
     State: _statistics, under _lock. Threads: any.
     """
@@ -230,7 +230,7 @@ class EventDelivery:
         self._statistics = SinkStatistics()
 
     def statistics(self) -> SinkStatistics:
-        """The outcomes so far."""
+        """Return the outcomes so far."""
         with self._lock:
             return self._statistics
 
@@ -240,10 +240,10 @@ class EventDelivery:
 
     def deliver(self, event: Event, patch: dict[str, Any] | None) -> None:
         """
-        Write one Event, with up to 12 tries; never raises for an error of the sink.
+        Write one Event, with up to 12 attempts. It never raises for an error of the sink.
 
         Args: patch changes an Event that was written before; None creates the Event.
-        Blocks: up to about 2 minutes while the sink does not answer, or until stop is set.
+        Blocks: for up to about 2 minutes while the sink does not answer, or until stop is set.
         """
         for tries in range(1, MAX_TRIES_PER_EVENT + 1):
             if self._try_once(event, patch):
@@ -256,18 +256,18 @@ class EventDelivery:
         self._count(abandoned=1)
 
     def _try_once(self, event: Event, patch: dict[str, Any] | None) -> bool:
-        """Returns: whether the Event is settled: written, or refused for good."""
+        """Returns: whether the Event is settled: written, or permanently refused."""
         try:
             written = self._send(event, patch)
         except APIError as error:
-            # the patch found no Event, then the create found one: another replica created it meanwhile
+            # The patch found no Event, then the create found one: another replica created it in between.
             if patch is not None and isinstance(error, AlreadyExists):
                 return False
             self._log_rejection(error, event)
         except (TypeError, ValueError) as error:  # the request could not be built
             self._log_failure("Unable to construct event (will not retry!)", error, event)
         except Cancelled as error:
-            # not sent, by our own decision: its namespace is no longer watched
+            # The Event was not sent by our own decision: its namespace is no longer watched.
             log.debug("Event dropped", v=2, err=str(error), **self._shown(event))
         except BaseException as error:  # noqa: BLE001 - such as an exit in a credentials plugin
             self._log_failure("Unable to write event (may retry after sleeping)", error, event)
@@ -280,7 +280,7 @@ class EventDelivery:
         return True
 
     def _delay(self, tries: int) -> float:
-        """The first delay is a random part, so that many clients do not come back all at once."""
+        """Return the delay. The first one is random, so that many clients do not retry at the same time."""
         return SLEEP_SECONDS * self._random() if tries == 1 else SLEEP_SECONDS
 
     def _send(self, event: Event, patch: dict[str, Any] | None) -> Event:

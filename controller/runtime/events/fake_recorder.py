@@ -1,5 +1,5 @@
 """
-A recorder for tests: keeps reports as lines of text.
+A recorder for tests. It keeps reports as lines of text.
 
 Follows: client-go tools/record/fake.go, differs: never blocks.
 """
@@ -14,9 +14,9 @@ from handloop.seams.locks import new_lock
 
 class FakeRecorder:
     """
-    Implements EventRecorder; each report is one line `<type> <reason> <message>`.
+    Implements EventRecorder. Each report is one line `<type> <reason> <message>`.
 
-    With include_object the line continues with ` involvedObject{kind=...,apiVersion=...}`; annotations follow
+    With include_object the line continues with ` involvedObject{kind=...,apiVersion=...}`. Annotations follow
     as ` map[key:value ...]`.
     State: _events, oldest first, under _lock. Threads: any.
     """
@@ -33,7 +33,7 @@ class FakeRecorder:
             return list(self._events)
 
     def take(self) -> list[str]:
-        """The lines since the last call."""
+        """Return the lines since the last call."""
         with self._lock:
             taken, self._events = self._events, []
             return taken

@@ -1,5 +1,5 @@
 """
-Events: messages for people about an object, seen in `kubectl describe` and `kubectl events`.
+Events: messages for people about an object, shown by `kubectl describe` and `kubectl events`.
 
 Guarantees: recording never blocks and never raises, even if the Event is lost. Behind a recorder is a
 broadcaster, which writes core/v1, where equal messages are counted.
@@ -52,7 +52,7 @@ class EventRecorder(Protocol):
         """
         Report something about an object: a Kind, or an ObjectReference.
 
-        Args: event_type Normal or Warning; reason CamelCase, for programs; message for people.
+        Args: event_type is Normal or Warning; reason is in CamelCase, for programs; message is for people.
         """
 
 
@@ -60,14 +60,14 @@ class PublishingRecorder:
     """
     An EventRecorder that turns reports into Events of core/v1 and publishes them.
 
-    State, under _lock: _last_nanoseconds, rising with every Event, so that no two have one name.
+    State, under _lock: _last_nanoseconds, which increases with every Event, so that names are unique.
     Threads: any.
     """
 
     def __init__(
         self, publish: Callable[[Event], str], source: EventSource, *, clock: Clock = REAL_CLOCK
     ) -> None:
-        """Args: publish hands an Event over and returns why a watcher missed it."""
+        """Args: publish passes an Event on and returns why a watcher missed it."""
         self._publish = publish
         self._source = source
         self._clock = clock
@@ -83,7 +83,7 @@ class PublishingRecorder:
         *,
         annotations: Mapping[str, str] | None = None,
     ) -> None:
-        """Like EventRecorder; a report without an Event is logged."""
+        """Like EventRecorder. A report that results in no Event is logged."""
         reference = reference_to(obj)
         what = {"reason": reason, "message": message}
         if reference is None:
@@ -128,7 +128,7 @@ class PublishingRecorder:
 
 
 def _cut(message: str) -> str:
-    """At most MAX_MESSAGE_BYTES of UTF-8; a character that cannot be encoded becomes "?"."""
+    """Return at most MAX_MESSAGE_BYTES of UTF-8. A character that cannot be encoded becomes "?"."""
     encoded = message.encode("utf-8", "replace")
     if len(encoded) > MAX_MESSAGE_BYTES:
         encoded = encoded[: MAX_MESSAGE_BYTES - 3].decode("utf-8", "ignore").encode() + b"..."
@@ -142,7 +142,7 @@ _DNS_SUBDOMAIN: Final = re.compile(rf"{_LABEL}(\.{_LABEL})*", re.ASCII)
 
 def reference_to(obj: object) -> ObjectReference | None:
     """
-    A reference to an object of a Kind; a reference is returned as it is.
+    Return a reference to an object of a Kind. A reference is returned unchanged.
 
     Returns: None for anything else.
     """
@@ -152,7 +152,7 @@ def reference_to(obj: object) -> ObjectReference | None:
 
 
 def reference_to_kind(obj: Kind) -> ObjectReference:
-    """A reference to an object of a Kind."""
+    """Return a reference to an object of a Kind."""
     return ObjectReference(
         api_version=obj.resource.api_version,
         kind=obj.resource.kind,
@@ -165,9 +165,9 @@ def reference_to_kind(obj: Kind) -> ObjectReference:
 
 def event_name(object_name: str, unix_nanoseconds: int) -> str:
     """
-    `<object name>.<hex of nanoseconds>`, or a UUID of both if that is not a valid name.
+    Return `<object name>.<hex of nanoseconds>`, or a UUID of both if that is not a valid name.
 
-    The UUID is computed, not drawn: a run stays a function of its inputs.
+    The UUID is computed, not random, so that a run depends only on its inputs.
     """
     name = f"{object_name}.{unix_nanoseconds:x}"
     if len(name) <= _MAX_NAME_LENGTH and _DNS_SUBDOMAIN.fullmatch(name):
@@ -185,9 +185,9 @@ class _Identity(msgspec.Struct, frozen=True):
 
 def reference_to_undecodable(resource: Resource, undecodable: Undecodable) -> ObjectReference:
     """
-    A reference to an object that does not fit its type.
+    Return a reference to an object that does not fit its type.
 
-    `kubectl describe` finds Events by UID: the UID is read from the raw object, "" if it is missing there.
+    `kubectl describe` finds Events by UID, so the UID is read from the raw object, "" if it has none.
     """
     try:
         uid = decoder_of(_Identity).decode(undecodable.raw).metadata.uid

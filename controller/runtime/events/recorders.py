@@ -17,9 +17,9 @@ _LOG_VERBOSITY: Final = 3
 
 class Recorders:
     """
-    Hands out recorders at any time; their Events are written from start to shutdown.
+    Returns recorders at any time. Their Events are written from start to shutdown.
 
-    State: _ended is set by shutdown at its end, and ends the waits of requests. Threads: any.
+    State: _ended, set at the end of shutdown; it ends the waits of requests. Threads: any.
     """
 
     def __init__(self, client: Client, *, seams: Seams = REAL_SEAMS) -> None:
@@ -38,10 +38,10 @@ class Recorders:
 
     def shutdown(self, seconds: float = FLUSH_SECONDS) -> int:
         """
-        Write the queued Events, each with one try, and end the threads.
+        Write the queued Events, each with one attempt, and end the threads.
 
         Returns: how many were left when time ran out.
-        Blocks: until then, FLUSH_SECONDS at most.
+        Blocks: until then, for at most FLUSH_SECONDS.
         """
         left = self._broadcaster.shutdown(min(seconds, FLUSH_SECONDS))
         self._ended.set()

@@ -1,1 +1,1 @@
-"""Guards: against a cache that lacks a reconcile's own writes, against fights, against silent mistakes."""
+"""Guards against caches that lack a reconcile's own writes, against fights, and against silent mistakes."""

@@ -1,4 +1,4 @@
-"""Whether a worker may work on a name that it got; a process that has all the work admits every name."""
+"""Decide whether a worker may work on a name. A process that has all the work admits every name."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from handloop.informers.lister import NamespaceNotWatched
 
 Admitted: TypeAlias = Callable[[ObjectName], AbstractContextManager[None]]
 """
-The block in which a worker works on a name. Raises, once entered: NotYetAdmittedError, to be tried again when
-the name is woken, or later; NotAdmittedError, to be dropped.
+The block in which a worker works on a name. Raises, once entered: NotYetAdmittedError, to retry when the name
+is woken, or later; NotAdmittedError, to drop the name.
 """
 
 _ADMITTED: Final = nullcontext()
@@ -24,9 +24,9 @@ class NotAdmittedError(NamespaceNotWatched):
 
 
 class NotYetAdmittedError(WaitError):
-    """The name is ours, and the caches do not have all of it yet."""
+    """The name is ours, but the caches do not have all of its objects yet."""
 
 
 def admit_all(_name: ObjectName) -> AbstractContextManager[None]:
-    """The admission of a process that shares nothing."""
+    """Return the admission of a process that shares nothing."""
     return _ADMITTED

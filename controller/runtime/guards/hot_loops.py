@@ -1,20 +1,20 @@
 """
-Slows down names that are written again and again, and logs once which fields go back and forth.
+Slow down names that are written again and again, and log once which fields go back and forth.
 
-Two controllers that want different values of one field undo each other at full speed, and each write
-succeeds. So does a reconcile that writes a time or a random value, as its own watch event wakes it.
+Two controllers that want different values of one field undo each other at full speed, and every write
+succeeds. A reconcile that writes a time or a random value loops too, because its own watch event wakes it.
 
     50 reconciles of a name write within 10 s --> the next one waits 1 s, then 2 s, 4 s, ... up to 30 s
     after the first wait                      --> one GET of the object: a field that differs is a rival's
     no field does                             --> the fields that differ between two writes of ours
 
-A rival may be slower, as one that answers every two seconds. A write that changes something, and is the last
-one of that object once more, was undone meanwhile. Thirty reconciles within ten minutes with such a write
-make a name hot, too.
+A rival may be slower, for example one that answers every two seconds. If a write changes something but equals
+our last write of that object, that last write was undone. Thirty reconciles with such a write within ten
+minutes also make a name hot.
 
-A status that follows another object's change counts for a tenth, and makes no wait longer: a rollout writes
-it often, and so do two controllers whose statuses answer each other. A name without a write for a minute
-longer than its wait starts over.
+A status that follows another object's change counts as a tenth and does not lengthen the wait: a rollout
+writes it often, and so do two controllers whose statuses answer each other. A name starts over when it has
+had no write for its wait plus a minute.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _MOST_SENT: Final = 20
 _OF_EVERY_WRITE: Final = frozenset({"managedFields", "resourceVersion", "generation"})
 _RIVAL: Final = "another writer undoes it: let one of the two alone write these fields"
 _RESTLESS: Final = (
-    "write what the object asks for: neither the time nor a random value, and nothing into its own spec"
+    "write what the object asks for, not the time or a random value, and leave its own spec alone"
 )
 
 
@@ -59,7 +59,7 @@ class Write(NamedTuple):
     """
     An accepted write: the request, the body of the answer, the object, and its subresource.
 
-    idle = it has changed nothing, and does not count.
+    idle = the write has changed nothing, and does not count.
     """
 
     call: Call
@@ -75,7 +75,7 @@ class Write(NamedTuple):
 
 class _Pace(NamedTuple):
     """
-    How often a name is written: this many tenths of a time since then.
+    How often a name is written: the number of tenths of a write since a point in time.
 
     A hot name has wait_seconds since its last write; last = its writes until the cause is logged.
     """
@@ -87,7 +87,7 @@ class _Pace(NamedTuple):
 
 
 class _Undone(NamedTuple):
-    """So many reconciles since then have sent again what was undone; sent = write -> content that it had."""
+    """How many reconciles since then resent what was undone. sent = write -> the content that it had."""
 
     since: float
     times: int = 0
@@ -96,10 +96,10 @@ class _Undone(NamedTuple):
 
 class HotLoops:
     """
-    How often one controller's names are written.
+    Tracks how often the names of one controller are written.
 
-    State: _paces and _undone, of the last names that were written.
-    Threads: workers, each with the name that it got.
+    State: _paces and _undone, of the names that were written last.
+    Threads: workers, each for the name that it has.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class HotLoops:
         self._undone: NameTable[_Undone] = NameTable()
 
     def wrote(self, name: ObjectName, writes: Sequence[Write], *, follows: bool = False) -> None:
-        """A reconcile has ended that made these writes. Args: follows = a status, by another's change."""
+        """A reconcile that made these writes has ended. Args: follows = a status, by another's change."""
         now = self._clock.now()
         before = self._paces.get(name) or _Pace(now)
         pace = _after(before, now, writes, follows=follows)
@@ -125,7 +125,7 @@ class HotLoops:
         if before.last and pace.wait_seconds:
             earlier = {(write.target, write.call.path): write.answer for write in before.last}
             places = [(write, (write.target, write.call.path)) for write in writes]
-            # among alternating writes, those to the same object show which fields differ
+            # Among alternating writes, those to the same object show which fields differ.
             pairs = [(write, earlier[place]) for write, place in places if place in earlier] or [
                 (write, b"{}") for write in writes
             ]
@@ -139,7 +139,7 @@ class HotLoops:
         self._undone.forget_names(gone)
 
     def seconds_to_wait(self, name: ObjectName) -> float:
-        """For how long to park a name that a worker has got. Blocks: for GETs, while it is hot."""
+        """Return how long to park a name that a worker has. Blocks: for GETs, while the name is hot."""
         pace = self._paces.get(name)
         if pace is None or not pace.wait_seconds:
             return 0.0
@@ -150,20 +150,20 @@ class HotLoops:
         return max(0.0, left)
 
     def _is_undone(self, name: ObjectName, now: float, writes: Sequence[Write]) -> bool:
-        """Whether, with this one, enough reconciles have resent what was undone."""
+        """Return whether, with this reconcile, enough of them have resent what was undone."""
         before = self._undone.get(name) or _Undone(now)
         if now - before.since > SLOW_SECONDS:
             before = before._replace(since=now, times=0)
         sent = {str(write): _content(write) for write in writes if not write.idle}
         times = before.times + (not sent.items().isdisjoint(before.sent.items()))
-        # a fast loop was already hot, and is reported with its own fields
+        # A fast loop was already hot, and is reported with its own fields.
         enough = times >= SLOW_WRITES and now - before.since > HOT_SECONDS
         kept = [*{**before.sent, **sent}.items()][-_MOST_SENT:]
         self._undone.put(name, before._replace(times=0 if enough else times, sent=dict(kept)))
         return enough
 
     def _has_rival(self, name: ObjectName, write: Write) -> bool:
-        """Whether a rival has changed fields that we wrote; logged once."""
+        """Return whether a rival has changed fields that we wrote. Logged once."""
         try:
             live = _decoded(self._client.send(_get_of(write)).body)
         except NotFound:
@@ -177,7 +177,7 @@ class HotLoops:
 
 
 def _after(before: _Pace, now: float, writes: Sequence[Write], *, follows: bool) -> _Pace:
-    """The pace after one more reconcile that wrote."""
+    """Return the pace after one more reconcile that wrote."""
     if now - before.since > (before.wait_seconds + QUIET_SECONDS if before.wait_seconds else HOT_SECONDS):
         before = _Pace(now)
     if before.wait_seconds:
@@ -204,14 +204,14 @@ def _tell(
 
 
 def _get_of(write: Write) -> Call:
-    """The request for the object that was written."""
+    """Return the request for the object that was written."""
     call, name = write.call, write.target.name
     path = call.path.removesuffix(f"/{write.subresource}") if call.name else f"{call.path}/{quote(name)}"
     return call._replace(verb="get", method="GET", path=path, query={}, headers={}, body=None, name=name)
 
 
 def _content(write: Write) -> int:
-    """Of what was sent, as a hash: not of the version that it was sent for."""
+    """Return a hash of what was sent, without the version that it was sent for."""
     sent = _decoded(write.call.body or b"")
     if isinstance(sent, dict) and isinstance(metadata := sent.get("metadata"), dict):
         rest = {key: value for key, value in metadata.items() if key not in _OF_EVERY_WRITE}
@@ -224,17 +224,17 @@ def _manager(write: Write) -> str:
 
 
 def _managers_since(write: Write, live: Any) -> set[str]:
-    """The managers of those fields that we wrote and that have changed since."""
+    """Return the managers of those of our fields that have changed since."""
     before, after = (
         each.get("metadata", {}).get("managedFields") or [] for each in (_decoded(write.answer), live)
     )
     changed = [each for each in (*before, *after) if (each in before) != (each in after)]
-    # a writer may have left its name out
+    # A writer may have left out its name.
     return {each.get("manager", "") for each in changed if each.get("subresource", "") == write.subresource}
 
 
 def _differences(write: Write, other: Any) -> Iterator[str]:
-    """The fields of a write that differ in another state. No values: they may be secrets."""
+    """Return the fields of a write that differ in another state. No values: they may be secrets."""
     stored = _decoded(write.answer)
     if write.call.method == "DELETE" or not other:
         is_back_or_gone = bool(other) == (write.call.method == "DELETE")
@@ -246,7 +246,7 @@ def _differences(write: Write, other: Any) -> Iterator[str]:
 
 
 def _paths(sent: Any, stored: Any, other: Any, path: str = "") -> Iterator[str]:
-    """The paths of values that differ, of the values that were sent."""
+    """Return the paths of the sent values that differ."""
     if isinstance(stored, dict) and isinstance(other, dict):
         for key in sent if isinstance(sent, dict) else stored:
             if path != "metadata" or key not in _OF_EVERY_WRITE:
@@ -260,7 +260,7 @@ def _paths(sent: Any, stored: Any, other: Any, path: str = "") -> Iterator[str]:
 
 
 def _decoded(body: bytes) -> Any:
-    """Its JSON; nothing for a body that is YAML, or empty."""
+    """Return a body as JSON, or nothing if the body is YAML or empty."""
     try:
         return pruning(msgspec.json.decode)(body)
     except msgspec.DecodeError:

@@ -1,9 +1,9 @@
 """
-What one controller remembers of names from one reconcile to the next, and forgets when they leave.
+What one controller remembers about names between reconciles, and forgets when they leave.
 
-With slots, another replica works on them meanwhile. So nothing old counts when they come back: no
-back-off, no floor, no fields that were applied. Whatever a controller keeps by name registers here when it
-is made:
+With slots, another replica may have worked on a name in the meantime. So when the name comes back, nothing
+old counts: no back-off, no floor, no fields that were applied. Every table that a controller keeps by name is
+registered here when it is created:
 
     queue             names that wait, back off, are scheduled, or have failed for good
     own writes        the floors that a cache has to reach, and the paces of names that are written often
@@ -13,8 +13,8 @@ is made:
     pauses            names that an annotation keeps from being reconciled
     refusals, faults  what was reported about a name, and how often it was reconciled in vain
 
-What is compared with the object itself, such as a status by the UID, needs no place here. The caches forget
-on their own.
+A table that is compared with the object itself, such as a status by UID, is not registered here. The caches
+forget on their own.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from typing import Protocol, TypeAlias, TypeVar
 from handloop.informers.keys import ObjectName
 
 Chosen: TypeAlias = Callable[[ObjectName], bool]
-"""Whether a name is one of those that are meant."""
+"""Return whether a name is one of the given names."""
 
 
 class Remembering(Protocol):
@@ -42,15 +42,15 @@ class NameMemory:
     """
     The parts of one controller.
 
-    A controller that is made when its manager runs registers its parts while slots come and go: a part that
-    comes late has nothing yet to forget. Threads: one registers; those of the slots let it forget.
+    A controller that is created while its manager runs registers its parts while slots come and go. A late
+    part has nothing to forget yet. Threads: one registers; the slots' threads call forget.
     """
 
     def __init__(self) -> None:
         self._parts: list[Remembering] = []
 
     def keep(self, part: R) -> R:
-        """Let a part forget with the others. Returns: the part."""
+        """Let a part forget together with the others. Returns: the part."""
         self._parts.append(part)
         return part
 

@@ -1,4 +1,4 @@
-"""The table that every guard keeps of names: those that have to wait, and those that it watches."""
+"""The table in which every guard stores names: those that have to wait, and those that it watches."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class NameTable(Generic[V]):
     """
     A value for each of the last 10,000 names.
 
-    Threads: any. What a worker reads and then writes of the name that it got, no other thread changes.
+    Threads: any. While a worker has a name, no other thread changes its value.
     Locks: _lock is a leaf.
     """
 
@@ -28,7 +28,7 @@ class NameTable(Generic[V]):
         self._values: LRUCache[ObjectName, V] = LRUCache(REMEMBERED)
 
     def get(self, name: ObjectName) -> V | None:
-        """The value of a name, or None."""
+        """Return the value of a name, or None."""
         with self._lock:
             return self._values.get(name)
 
@@ -38,7 +38,7 @@ class NameTable(Generic[V]):
             self._values[name] = value
 
     def pop(self, name: ObjectName) -> V | None:
-        """Take the value of a name out; None without one."""
+        """Remove and return the value of a name; None if there is none."""
         with self._lock:
             return self._values.pop(name, None)
 
@@ -46,7 +46,7 @@ class NameTable(Generic[V]):
         """See NameMemory."""
         with self._lock:
             names = tuple(self._values)
-        # gone may take a lock of its own
+        # Call gone without the lock, because it may take a lock of its own.
         leaving = [name for name in names if gone(name)]
         with self._lock:
             for name in leaving:

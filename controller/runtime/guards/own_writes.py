@@ -4,13 +4,13 @@ The own-write floor: a controller does not act on a cache that lacks its own las
     reconcile --context.client--> accepted write --> floor of the name
     next reconcile of that name: parked until the cache has the written object
 
-Without the floor, a reconcile may come before its predecessor's write has travelled back through the watch.
-It would decide on the state before that write, and create again, or undo. A parked name keeps no worker busy:
-the watch event of the write wakes it. After five seconds the server is asked for one of the objects. While
-the server has another version of it, the cache is behind, and the name waits on. A watch that has died in
-silence is noticed after 75 s, and the new list ends the wait. It ends after 300 s in any case, as client-go's
-expectations do. A server that answers with a version older than our write is believed after 30 s, as a list
-from the past is. An object that neither side has came and went unseen: its owner may be gone, too.
+Without the floor, a reconcile can run before the previous write has come back through the watch. It would
+decide on the state before that write, and create again, or undo it. A parked name keeps no worker busy: the
+watch event of the write wakes it. After five seconds the server is asked for one of the objects. While the
+server has another version of it, the cache is behind, and the name keeps waiting. A watch that has died
+silently is noticed after 75 s, and the new list ends the wait, which ends after 300 s in any case, as
+client-go's expectations do. A server that answers with a version older than our write is believed after 30 s,
+as is such a list. An object that neither side has was deleted unseen; its owner may be gone too.
 Decision: A reconcile waits for our own writes.
 """
 
@@ -40,13 +40,13 @@ from handloop.seams.logs import get_logger
 log = get_logger("ownwrites")
 
 OWN_WRITE_TIMEOUT_SECONDS: Final = 5.0
-"""How long to wait for a cache before the server is asked, and between such questions."""
+"""How long to wait for a cache before the server is asked, and between such requests."""
 LONGEST_WAIT_SECONDS: Final = 300.0
 """How long to wait for a cache that is behind."""
 LOOK_AGAIN_SECONDS: Final = 0.25
-"""How soon to look for an object that is not in the cache, at first: no watch event may come for it."""
+"""How soon to look for an object that is not in the cache, at first: its watch event may never come."""
 KEPT_SECONDS: Final = 600.0
-"""How long floors wait for the next reconcile of their name: for one that is gone, none may come."""
+"""How long floors wait for the next reconcile of their name, which may never come for a deleted object."""
 
 
 class Mirror(Protocol):
@@ -57,20 +57,20 @@ class Mirror(Protocol):
         """The kind of the objects."""
 
     def get_by_key(self, key: str) -> Object | None:
-        """The cached object with that store key."""
+        """Return the cached object with that store key."""
 
     def has_seen(self, namespace: str, resource_version: str) -> bool:
-        """Whether all that happened up to that version in that namespace is in the cache."""
+        """Return whether the cache has all changes in that namespace up to that version."""
 
     def would_hold(self, body: bytes) -> bool:
-        """Whether an object, as the server sent it, belongs in the cache."""
+        """Return whether an object, as the server sent it, belongs in the cache."""
 
 
 class _Floor(NamedTuple):
     """
-    One write: the version that the cache must reach, or the UID that must be gone.
+    One write: the version that the cache must reach, or the UID that must disappear from it.
 
-    outside = the cache does not hold the written object, so it appears only to leave.
+    outside = the cache does not hold the written object, so the object appears only to leave.
     """
 
     resource: str
@@ -95,7 +95,7 @@ class _Details(msgspec.Struct, frozen=True):
 
 
 class _Answer(msgspec.Struct, frozen=True):
-    """The object in a write's answer: metadata of the object itself, or a deletion's Status."""
+    """Return the object in a write's answer: metadata of the object itself, or a deletion's Status."""
 
     metadata: _Metadata = _Metadata()
     details: _Details = _Details()
@@ -108,7 +108,7 @@ class OwnWrites:
     """
     The floors of one controller.
 
-    Resources are spelled `plural.group`: a write through another typed view of a kind counts, too.
+    Resources are spelled `plural.group`, so a write through another typed view of a kind counts too.
     State, under _lock: _floors = name -> the last write of each object that was written on its behalf;
     _parked_at = name -> since when it is parked; _waiting = object -> the names to wake at its next watch
     event; _behind_until = resource -> until when its cache counts as behind without another question, so that
@@ -133,13 +133,13 @@ class OwnWrites:
         clock: Clock = REAL_CLOCK,
     ) -> None:
         """
-        Begin without floors.
+        Start without floors.
 
-        Args: mirrors returns None for a resource without a cache: such a write is not waited for. newest asks
+        Args: mirrors returns None for a resource without a cache; nothing waits for such a write. newest asks
         the server for an object's resource version, "" without one; it raises ClientError. tells = whether
-        watch events of a resource come to observed; else its cache is looked at again and again. vanished is
-        called with a name whose written object neither the cache nor the server has, before its reconcile.
-        timeout_seconds = when the server is asked; 0 turns the waiting off.
+        watch events of a resource are passed to observed; otherwise its cache is checked repeatedly. vanished
+        is called, before the reconcile, with a name whose written object neither the cache nor the server
+        has. timeout_seconds = when the server is asked; 0 turns the waiting off.
         """
         self._mirrors = mirrors
         self._newest = newest
@@ -167,7 +167,7 @@ class OwnWrites:
         """
         Record a write of a client, on behalf of a name.
 
-        Returns: the name of the written object, and whether the cache has it already: nothing changed.
+        Returns: the name of the written object, and whether the cache has it already, unchanged.
         """
         try:
             answer = _decoded(response.body)
@@ -190,24 +190,24 @@ class OwnWrites:
             floors = self._floors.get(name, {})
             before = floors.get((floor.resource, floor.name))
             if before is not None and not floor.resource_version:
-                # a deletion whose answer has no version: the cache must at least have come to our last write
+                # The answer to a deletion can lack a version. The cache must at least have our last write.
                 floor = floor._replace(resource_version=before.resource_version, outside=before.outside)
             floors[floor.resource, floor.name] = floor
-            # stored again: its age counts from now
+            # Store the entry again, so that its age counts from now.
             self._floors[name] = floors
 
     def has_deleted(self, name: ObjectName, obj: Kind) -> bool:
-        """Whether exactly that object was deleted on behalf of a name, and no reconcile has seen that yet."""
+        """Return whether exactly that object was deleted for a name, and no reconcile has seen that yet."""
         with self._lock:
             floor = self._floors.get(name, {}).get((obj.resource.group_resource, object_name(obj)))
         return floor is not None and floor.gone and floor.uid == obj.metadata.uid
 
     def seconds_to_wait(self, name: ObjectName) -> float:
         """
-        For how long to park a name that a worker has got.
+        Return for how long to park a name that a worker has.
 
         Returns: 0 = reconcile now; else the longest wait. A watch event that ends the wait wakes the name.
-        Blocks: for one request when the name has waited for timeout_seconds, and for another one per object
+        Blocks: for one request once the name has waited for timeout_seconds, and for another one per object
         that is the same on the server and in the cache.
         """
         floors = self._watch(name)
@@ -222,14 +222,14 @@ class OwnWrites:
         return left
 
     def observed(self, resource: str, name: ObjectName) -> None:
-        """A watch event of an object has arrived. Any listener calls this, for each watch event."""
+        """A watch event of an object has arrived. Every listener calls this for each of its watch events."""
         with self._lock:
             names = tuple(self._waiting.get((resource, name), ()))
         for waiting in names:
             self._wake(waiting)
 
     def forget_names(self, gone: Callable[[ObjectName], bool]) -> None:
-        """Forget the writes for all names that are gone: no cache is compared with them any more."""
+        """Forget the writes for all names that are gone. No cache is compared with them any more."""
         with self._lock:
             names = tuple(self._floors)
         for name in names:
@@ -239,7 +239,7 @@ class OwnWrites:
                     self._parked_at.pop(name, None)
 
     def _watch(self, name: ObjectName) -> dict[_Target, _Floor]:
-        """From here on, watch events of the written objects wake the name."""
+        """From now on, watch events of the written objects wake the name."""
         with self._lock:
             floors = self._floors.get(name, {})
             for target in floors:
@@ -252,7 +252,7 @@ class OwnWrites:
             return True
         cached = mirror.get_by_key(str(floor.name))
         if cached is None:
-            # not in the cache yet, or no longer; a deleted object may not have been in it yet, either
+            # It is not in the cache yet, or no longer. The cache may never have had a deleted object.
             version = floor.resource_version
             return floor.outside or not version or mirror.has_seen(floor.name.namespace, version)
         if floor.gone:
@@ -261,7 +261,7 @@ class OwnWrites:
         return not is_older(cached.metadata.resource_version, floor.resource_version)
 
     def _will_tell(self, floor: _Floor) -> bool:
-        """Whether a watch event will come: none does for an object that existed only between two lists."""
+        """Return whether a watch event will come. None comes for an object that existed between two lists."""
         mirror = self._mirrors(floor.resource) if self._tells(floor.resource) else None
         return mirror is not None and mirror.get_by_key(str(floor.name)) is not None
 
@@ -271,7 +271,7 @@ class OwnWrites:
             return now - self._parked_at.setdefault(name, now)
 
     def _seconds_left(self, name: ObjectName, unmet: dict[_Target, _Floor], waited: float) -> float:
-        """How much longer to wait. Removes from unmet the objects whose cached version is the server's."""
+        """Return how much longer to wait. Remove objects from unmet whose cached version is the server's."""
         if waited < self._timeout_seconds:
             return self._timeout_seconds - waited
         if waited >= LONGEST_WAIT_SECONDS:
@@ -289,7 +289,7 @@ class OwnWrites:
         return 0.0
 
     def _seconds_behind(self, floor: _Floor, *, believes_past: bool) -> float:
-        """How long that cache counts as behind; 0 when its object is the server's."""
+        """Return how long that cache counts as behind; 0 if its object is the same as the server's."""
         resource, now = floor.resource, self._clock.now()
         with self._lock:
             until = self._behind_until.get(resource, -math.inf)
@@ -298,16 +298,16 @@ class OwnWrites:
         why = self._why_behind(floor, believes_past=believes_past)
         if not why:
             return 0.0
-        # once per lag, not at each check
+        # Log this once per lag, not on every check.
         write = log.debug if now - until < self._timeout_seconds else log.warning
         write("Cache lacks our own write, waiting for it", resource=resource, object=floor.name, why=why)
         with self._lock:
-            # counted from the answer, which may itself have taken that long
+            # Count from the answer, which may itself have taken this long.
             self._behind_until[resource] = self._clock.now() + self._timeout_seconds
         return self._timeout_seconds
 
     def _why_behind(self, floor: _Floor, *, believes_past: bool) -> str:
-        """Without an answer the cache counts as behind: a wait ends, and a second child would stay."""
+        """Without an answer, treat the cache as behind: a wait would end, but a second child would stay."""
         try:
             newest = self._newest(floor.resource, floor.name)
         except Forbidden as error:
@@ -325,11 +325,11 @@ class OwnWrites:
         return cached.metadata.resource_version if cached else ""
 
     def _keep(self, name: ObjectName, floors: dict[_Target, _Floor], unmet: dict[_Target, _Floor]) -> None:
-        """Keep the unmet floors; without any, the wait is over."""
+        """Keep the unmet floors. If there are none, the wait is over."""
         with self._lock:
             self._forget_targets_locked(name, floors.keys() - unmet.keys())
             if unmet:
-                # stored again: its age counts from now
+                # Store the entry again, so that its age counts from now.
                 self._floors[name] = unmet
                 return
             self._floors.pop(name, None)

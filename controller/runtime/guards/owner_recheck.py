@@ -1,13 +1,13 @@
 """
-Asks the server whether an owner is still there, once its children disappear.
+Ask the server whether an owner still exists when its children disappear.
 
     a child is deleted --child_gone--> its owner is a suspect --check, before the next reconcile--> one GET
 
-A watch can be behind by more than a minute. Meanwhile the cache holds owners that are gone: the garbage
-collector deletes each child that is made for such an owner, the deletion wakes the name, and the child is
-made again, at full speed. The builder prevents this for every controller. A controller that is written by
-hand makes an OwnerRecheck, calls child_gone in its handler for deletions and check at the beginning of its
-sync; see handloop.controller.foo.production.
+A watch can be behind by more than a minute. During that time the cache holds owners that are gone: the
+garbage collector deletes every child that is created for such an owner, the deletion wakes the name, and the
+child is created again, at full speed. The builder prevents this for every controller. A controller that is
+written by hand creates an OwnerRecheck, calls child_gone in its handler for deletions, and calls check at the
+beginning of its sync; see handloop.controller.foo.production.
 Follows: kubernetes pkg/controller RecheckDeletionTimestamp, differs: it asks when a child has disappeared.
 """
 
@@ -35,7 +35,7 @@ C = TypeVar("C", bound=Kind)
 
 
 class OwnerGoneError(WaitError):
-    """The owner is gone from the server, or being deleted, and the cache does not know yet."""
+    """The owner is gone from the server, or being deleted, but the cache does not know this yet."""
 
 
 class OwnerRecheck(Generic[T]):
@@ -44,7 +44,7 @@ class OwnerRecheck(Generic[T]):
 
     State: _suspects, the owners to ask about before their next reconcile; under _lock _told, whether the
     missing permission to ask was logged.
-    Threads: listeners call child_gone; workers call check, each with the name that it got.
+    Threads: listeners call child_gone; workers call check, each for the name that it has.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class OwnerRecheck(Generic[T]):
         deleted_by_us: Callable[[ObjectName, Kind], bool] = lambda _owner, _child: False,
         clock: Clock = REAL_CLOCK,
     ) -> None:
-        """Args: cache is that of kind; deleted_by_us(owner, child) = we deleted the child ourselves."""
+        """Args: cache is the cache of kind; deleted_by_us(owner, child) = we deleted the child ourselves."""
         self._resource = kind.resource
         self._client = client.resource(kind)
         self._cache = cache
@@ -68,14 +68,14 @@ class OwnerRecheck(Generic[T]):
         self._told = False
 
     def child_gone(self, child: C | DeletedFinalStateUnknown[C]) -> None:
-        """A child was deleted. Call before the names of its owners are queued."""
+        """A child was deleted. Call this before the names of its owners are queued."""
         state = final_state(child)
         if state is None:
             return
         uids = {reference.uid for reference in state.metadata.owner_references}
         for name in self._owners_of(state):
             owner = self._cache.get_by_key(str(name))
-            # the end of a predecessor's child is no surprise
+            # The deletion of a predecessor's child is expected.
             if owner is not None and owner.metadata.uid in uids and not self._deleted_by_us(name, state):
                 self.suspect(name)
 
@@ -87,10 +87,10 @@ class OwnerRecheck(Generic[T]):
         """
         Return unless the owner with that name is known to be gone.
 
-        Raises: OwnerGoneError; HeldBackError without the right to get owners; ClientError. Retry after each.
-        Blocks: for one request if a child has disappeared, else not at all.
+        Raises: OwnerGoneError; HeldBackError without permission to get owners; ClientError. Retry after each.
+        Blocks: for one request if a child has disappeared, otherwise not at all.
         """
-        # before the request: a child that disappears during it makes the owner a suspect again
+        # Do this before the request: a child that disappears during it makes the owner a suspect again.
         if self._suspects.pop(name) is None:
             return
         try:
@@ -100,7 +100,7 @@ class OwnerRecheck(Generic[T]):
             raise
 
     def forget_names(self, gone: Callable[[ObjectName], bool]) -> None:
-        """Forget the owners that are gone to another replica."""
+        """Forget the owners that another replica has taken over."""
         self._suspects.forget_names(gone)
         self._backoff.forget_names(gone)
 
@@ -114,7 +114,7 @@ class OwnerRecheck(Generic[T]):
             live = None
         except Forbidden as error:
             self._tell(error)
-            # a change of the spec is not a repetition
+            # A change of the spec is not a repetition.
             self._backoff.attempt(name, (cached.metadata.uid, cached.metadata.generation), lambda: True)
             return
         if live is None or live.uid != cached.metadata.uid or live.deletion_timestamp is not None:

@@ -1,8 +1,8 @@
 """
-Mistakes of a reconciler that fail nothing, and that a program can be certain of: a warning for each.
+Warn about mistakes in a reconciler that cause no error, but that a program can detect with certainty.
 
-A reconcile that calls for itself again and again; a Result that was made and not returned; an object whose
-deletion waits for a finalizer of this program; a reconcile that continues with an object that it has let go.
+They are: a reconcile that keeps triggering itself; a Result that was not returned; an object whose deletion
+waits for this program's finalizer; a reconcile that goes on with an object that it has released.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ HELD_SECONDS = 600.0
 
 class QuietFaults:
     """
-    Looks at the ends of one controller's reconciles.
+    Checks how the reconciles of one controller end.
 
     State: _idle = name -> since when, and how often, it was reconciled without a write.
-    Threads: workers, each with the name that it got.
+    Threads: workers, each for the name that it has.
     """
 
     def __init__(self, controller: str, clock: Clock = REAL_CLOCK) -> None:
@@ -37,7 +37,7 @@ class QuietFaults:
         self.forget_names = self._idle.forget_names
 
     def reconciled(self, name: ObjectName, causes: Sequence[str], *, wrote: bool) -> None:
-        """A reconcile has ended. Ten a second without a write are a loop, whatever leads to them."""
+        """A reconcile has ended. Ten a second without a write are a loop, whatever triggers them."""
         now = self._clock.now()
         since, count = self._idle.get(name) or (now, 0)
         if wrote or now - since > BUSY_SECONDS:
@@ -54,7 +54,7 @@ class QuietFaults:
             )
 
     def ended(self, name: ObjectName, made: Sequence[Result], returned: object) -> None:
-        """A reconcile has returned. Args: made = the Results that it has made."""
+        """A reconcile has returned. Args: made = the Results that it has created."""
         lost = [each for each in made if each.requeue_after] if returned is None else []
         if lost:
             self._log.warning(
@@ -75,7 +75,7 @@ class QuietFaults:
 
     def kept(self, obj: Kind | None) -> None:
         """
-        An object was reconciled; None = it is gone.
+        An object was reconciled; None = the object is gone.
 
         Our finalizers are those in the domain of its kind's group.
         """

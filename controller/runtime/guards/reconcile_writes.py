@@ -1,10 +1,10 @@
 """
-The writes of one controller's reconciles: waited for, logged in one line a reconcile, slowed down in loops.
+The writes of one controller's reconciles: waited for, logged in one line, and slowed down in loops.
 
     worker: to_wait(name) --> reconcile --accepted(name, ...), for each write--> ended(name)
 
 The builder uses it for every controller. A controller that is written by hand calls check, and writes through
-telling(client), whose writes count for the name that their thread checked last; see
+telling(client). Those writes count for the name that their thread checked last; see
 handloop.controller.foo.production.
 Decision: Writes report themselves.
 """
@@ -54,14 +54,14 @@ class CacheBehindError(HeldBackError):
 
 class ReconcileWrites:
     """
-    The writes of the reconciles that are under way.
+    The writes of the reconciles that are in progress.
 
     Fields: own_writes.
     State: _works_on, the name that each thread works on; under _lock _of = name -> the first writes of its
     reconcile, and the number of all; _statuses = name -> kind and new version of each status of that name
     that its reconcile wrote; _freed = name -> the kind of its object, of which its reconcile has removed the
     last finalizer.
-    Threads: workers, each with the name that it got.
+    Threads: workers, each for the name that it has.
     """
 
     def __init__(self, own_writes: OwnWrites, hot_loops: HotLoops) -> None:
@@ -74,7 +74,7 @@ class ReconcileWrites:
         self._freed: dict[ObjectName, str] = {}
 
     def to_wait(self, name: ObjectName) -> tuple[float, str]:
-        """For how long to park a name that a worker has got, and why; as HotLoops, and then OwnWrites."""
+        """Return for how long to park a name that a worker has, and why; as HotLoops, then OwnWrites."""
         self._works_on.set(name)
         if (seconds := self._hot_loops.seconds_to_wait(name)) > 0:
             return seconds, HOT
@@ -82,9 +82,9 @@ class ReconcileWrites:
 
     def check(self, name: ObjectName) -> None:
         """
-        Return unless a name that a worker has got has to wait.
+        Return unless a name that a worker has must wait.
 
-        Raises: HeldBackError, for as long; CacheBehindError.
+        Raises: HeldBackError, with the time to wait; CacheBehindError.
         """
         self._works_on.set(name)
         if (seconds := self._hot_loops.seconds_to_wait(name)) > 0:
@@ -98,7 +98,7 @@ class ReconcileWrites:
         self._hot_loops.forget_names(gone)
 
     def telling(self, client: Client) -> Client:
-        """The same client; its writes count for the name that the writing thread works on."""
+        """Return the same client. Its writes count for the name that the writing thread works on."""
         return client.telling(self._accepted_here)
 
     def _accepted_here(self, call: Call, response: Response) -> None:
@@ -123,21 +123,21 @@ class ReconcileWrites:
             writes.append(Write(call, response.body, target, call.subresource, done, idle))
 
     def status_versions(self, name: ObjectName, kind: str) -> frozenset[str]:
-        """The versions that an object has got by the writes of its own status in the reconcile under way."""
+        """Return the versions that writes of an object's own status gave it in the current reconcile."""
         with self._lock:
             return frozenset(version for of, version in self._statuses.get(name, ()) if of == kind)
 
     def has_freed(self, name: ObjectName, error: NotFound) -> bool:
-        """Whether the reconcile under way has itself released the object that the server does not find."""
+        """Return whether this reconcile has itself released the object that the server does not find."""
         with self._lock:
             kind = self._freed.get(name)
         return (error.kind, error.namespace, error.name) == (kind, *name)
 
     def ended(self, name: ObjectName, *, follows: bool) -> str:
         """
-        The reconcile of a name has ended.
+        Return the reconcile of a name has ended.
 
-        Args: follows = another object's change led to it.
+        Args: follows = a change of another object triggered it.
         Returns: its writes, for the log; "" = none.
         """
         with self._lock:
@@ -154,7 +154,7 @@ class ReconcileWrites:
 
 
 class NameWrites(NamedTuple):
-    """The writes of the reconcile of one name, for its Context."""
+    """Return the writes of the reconcile of one name, for its Context."""
 
     writes: ReconcileWrites
     name: ObjectName
@@ -164,7 +164,7 @@ class NameWrites(NamedTuple):
         self.writes.accepted(self.name, call, response)
 
     def wrote(self, obj: Kind) -> None:
-        """Record a write of another client, by the server's answer."""
+        """Record a write of another client, from the server's answer."""
         self.writes.own_writes.note(self.name, obj, gone=False)
 
     def deleted(self, obj: Kind) -> None:
@@ -199,7 +199,7 @@ def reconcile_writes(
     timeout_seconds: float = OWN_WRITE_TIMEOUT_SECONDS,
     clock: Clock = REAL_CLOCK,
 ) -> ReconcileWrites:
-    """The ReconcileWrites of a controller; the arguments are those of OwnWrites."""
+    """Return the ReconcileWrites of a controller. The arguments are those of OwnWrites."""
     own_writes = OwnWrites(
         mirrors,
         newest=partial(_newest, client, mirrors),
@@ -215,7 +215,7 @@ def reconcile_writes(
 
 def _newest(client: Client, mirrors: Callable[[str], Mirror | None], resource: str, name: ObjectName) -> str:
     """
-    The resource version of an object on the server; "" without one that the cache would hold.
+    Return the resource version of an object on the server; "" without one that the cache would hold.
 
     Raises: ClientError.
     """

@@ -1,1 +1,1 @@
-"""What a manager runs, and how a process is told to end."""
+"""The parts that a manager runs, and the signals that tell a process to end."""

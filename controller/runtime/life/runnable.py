@@ -23,23 +23,23 @@ class Runnable(Protocol):
     """
     Something with a life of its own.
 
-    Six more members are optional. `needs_leader_election`: run it only while we lead; True when it is
-    missing. `shards_by`: it works on the slots that the process holds, if they are split by one of these, and
-    so runs in each replica; () when it is missing. `workers_check`: a health check for its threads, as in
-    serving/health.py; `ready_check`: one that makes the process unready, and not dead. `ends_first`: at a
-    stop the runnables without it continue until it has ended, as its work may use them; False when it is
+    Six more members are optional. `needs_leader_election`: run only while we lead; True if missing.
+    `shards_by`: the runnable works on the slots that the process holds, if they are split by one of these,
+    and therefore runs in every replica; () if missing. `workers_check`: a health check for its threads, as in
+    serving/health.py. `ready_check`: a check that makes the process unready, but not dead. `ends_first`: at a
+    stop, runnables without it continue until this one has ended, because its work may use them; False if
     missing. `explain`: why something happens to a name, as Controller.explain.
     """
 
     @property
     def name(self) -> str:
-        """For logs and thread names; unique in its manager."""
+        """The name for logs and threads; unique in its manager."""
 
     def run(self, stop: threading.Event) -> None:
         """
         Work until stop is set.
 
-        Raises: any error, which ends the whole process; StopTimeoutError when something is left behind.
+        Raises: any error, which ends the whole process; StopTimeoutError if work is left behind.
         """
 
 
@@ -51,7 +51,7 @@ class WorkersBusyError(StopTimeoutError):
 
 
 def needs_leader_election(runnable: Runnable) -> bool:
-    """Whether the runnable may only run while we lead."""
+    """Return whether the runnable may only run while we lead."""
     return bool(getattr(runnable, "needs_leader_election", True))
 
 
@@ -63,7 +63,7 @@ class RunnableGroup:
     """
     Runnables that start and stop together, each on a thread `run-<name>`.
 
-    State, under _lock: _threads by name; _first, the names of those that end first.
+    State, under _lock: _threads by name; _first, the names of the runnables that end first.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class RunnableGroup:
         self._first = {each.name for each in runnables if getattr(each, "ends_first", False)}
 
     def start(self, stop: threading.Event, stop_rest: threading.Event) -> None:
-        """Start all, once: those that end first and the rest have separate stops."""
+        """Start all runnables, once. Those that end first and the others have separate stops."""
         with self._lock:
             for runnable in self._runnables:
                 its_stop = stop if runnable.name in self._first else stop_rest
@@ -92,10 +92,10 @@ class RunnableGroup:
 
     def join(self, seconds: float = math.inf, *, first: bool = False) -> list[str]:
         """
-        Wait until all have ended, or those that end first, together at most so long; infinity = as long as it
-        takes.
+        Wait until all runnables have ended, or those that end first: for this long at most, all of them
+        together, where infinity sets no limit.
 
-        Returns: the names of those that have not.
+        Returns: the names of those that have not ended.
         """
         with self._lock:
             threads = {name: its for name, its in self._threads.items() if name in self._first or not first}

@@ -1,12 +1,12 @@
 """
-The first SIGINT or SIGTERM asks for a graceful stop, the second ends the process at once. SIGUSR1 raises the
-log level.
+The first SIGINT or SIGTERM asks for a graceful stop, and the second one ends the process immediately. SIGUSR1
+raises the log level.
 
-A Python signal handler runs in the main thread, between two of its instructions: not while that thread blocks
-in `stop.wait()`, and perhaps under a lock that the reaction needs. So the interpreter only writes the number
-into a pipe (`signal.set_wakeup_fd`), and the thread `signals` reacts. It leaves all messages to the thread
-`signal-reports`: a halted terminal, or a log without a reader, blocks its writer, and the next signal must
-count anyway.
+A Python signal handler runs in the main thread, between two of its instructions. It does not run while that
+thread blocks in `stop.wait()`, and it can run while the thread holds a lock that the reaction needs. So the
+interpreter only writes the number into a pipe (`signal.set_wakeup_fd`), and the thread `signals` reacts. It
+leaves all messages to the thread `signal-reports`, because a halted terminal, or a log without a reader,
+blocks its writer, and the next signal must still be handled.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _READ_BYTES: Final = 64
 
 class SignalHandler:
     """
-    Handles signals while its `with` block runs, in the main thread; then restores the earlier handlers.
+    Handles signals while its `with` block runs in the main thread, and then restores the earlier handlers.
 
     Follows: sample-controller pkg/signals.
     State: _asked, whether a stop was asked for; of the thread `signals`.
@@ -47,9 +47,9 @@ class SignalHandler:
         """
         Prepare.
 
-        Args: on_stop gets the name of the first signal, after stop is set; on_usr1 runs for each SIGUSR1,
-        None = that signal is left as it was.
-        Both run on the thread `signal-reports`, and may block.
+        Args: on_stop gets the name of the first signal, after stop is set. on_usr1 runs for every
+        SIGUSR1; None = leave that signal alone. Both run on the thread `signal-reports`, and may
+        block.
         """
         self._stop = stop
         self._on_stop = on_stop
@@ -101,4 +101,4 @@ class SignalHandler:
 
 
 def _left_to_the_thread(_number: int, _frame: FrameType | None) -> None:
-    """Does nothing: without a Python handler for the signal, the interpreter would not write to the pipe."""
+    """Do nothing. Without a Python handler for the signal, the interpreter would not write to the pipe."""

@@ -1,10 +1,10 @@
 """
 The metrics of a controller: its reconciles as controller_runtime_*, its queue as workqueue_*, and handloop_*.
 
-The first two have controller-runtime's names, labels and buckets, so that its dashboards and alerts work
-unchanged. The third are our own, about reads after writes and the causes of reconciles.
+The first two have controller-runtime's names, labels and buckets, so its dashboards and alerts work
+unchanged. The third are our own: they report reads after writes, and the causes of reconciles.
 Follows: controller-runtime pkg/internal/controller/metrics and pkg/metrics/workqueue.go, differs: the depths
-of a priority queue are read at each scrape, not counted along.
+of a priority queue are read on every scrape, not counted as items come and go.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ReconcileResult = Literal["success", "error", "requeue", "requeue_after"]
 
 
 class ReconcileMetrics:
-    """Makes the controller_runtime_* instruments of each controller. Threads: any."""
+    """Creates the controller_runtime_* instruments of each controller. Threads: any."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         new = Instruments(registry, "controller_runtime", "controller")
@@ -55,7 +55,7 @@ class ReconcileMetrics:
         self._active = new.gauge("active_workers", "Number of currently used workers per controller")
 
     def for_controller(self, name: str, max_concurrent: int) -> ControllerMetrics:
-        """The instruments of a controller; all their series exist at once, at 0."""
+        """Return the instruments of a controller. All their series exist from now on, at 0."""
         self._max_concurrent.labels(name).set(max_concurrent)
         return ControllerMetrics(
             total={result: self._total.labels(name, result) for result in get_args(ReconcileResult)},
@@ -72,9 +72,9 @@ class ControllerMetrics(NamedTuple):
     """
     The controller_runtime_* instruments of one controller. Threads: any.
 
-    errors counts reconciles that failed; terminal those of them that failed for good, until the object
-    changes; panics those that raised an unexpected error, a bug. timeouts counts deadlines that passed while
-    a reconcile ran. active is the number of workers that have an item.
+    errors counts reconciles that failed. terminal counts those that failed permanently, until the object
+    changes; panics those that raised an unexpected error, which is a bug. timeouts counts reconciles whose
+    deadline passed while they ran. active is the number of workers that have an item.
     """
 
     total: dict[ReconcileResult, Counter]
@@ -86,7 +86,7 @@ class ControllerMetrics(NamedTuple):
     active: Gauge
 
     def observe(self, result: ReconcileResult, seconds: float) -> None:
-        """A reconcile ended; an error counts in errors, too."""
+        """A reconcile ended. An error is also counted in errors."""
         self.total[result].inc()
         self.time.observe(seconds, TRACING.exemplar() if TRACING.on else None)
 
@@ -109,7 +109,7 @@ class OwnWriteMetrics:
             "hot_loops_total", "Names that were written all the time, and slowed down"
         )
         self._causes = new.counter(
-            "reconcile_causes_total", "What led to reconciles, by kind of cause", "cause"
+            "reconcile_causes_total", "What triggered reconciles, by kind of cause", "cause"
         )
         self._dropped = new.counter(
             "dropped_events_total", "Watch events that predicates dropped, by kind of cause", "cause"
@@ -117,11 +117,11 @@ class OwnWriteMetrics:
         self._paused = new.gauge("paused_objects", "Objects that an annotation keeps from being reconciled")
 
     def show_paused(self, name: str, count: Callable[[], float]) -> None:
-        """Show how many objects of a controller are paused. Args: count is asked at each scrape."""
+        """Show how many objects of a controller are paused. Args: count is called on every scrape."""
         self._paused.labels(name).set_function(count)
 
     def for_controller(self, name: str) -> ControllerOwnWrites:
-        """The instruments of a controller, at 0."""
+        """Return the instruments of a controller, at 0."""
         self._paused.labels(name)
         return ControllerOwnWrites(
             name=name,
@@ -138,7 +138,7 @@ class ControllerOwnWrites(NamedTuple):
     """
     The handloop_* instruments of one controller. Threads: any.
 
-    timeouts counts waits that ended while the cache was still behind: the reconcile went on anyway.
+    timeouts counts waits that ended while the cache was still behind, so that the reconcile ran anyway.
     """
 
     name: str
@@ -156,20 +156,20 @@ class ControllerOwnWrites(NamedTuple):
 
     def caused_by(self, cause: str) -> None:
         """
-        Something led to a reconcile.
+        A cause has triggered a reconcile.
 
         Args: cause is a kind of cause without an object's name, such as `Deployment updated` or `requeue`.
         """
         self.causes.labels(self.name, cause).inc()
 
     def dropped(self, cause: str) -> None:
-        """Predicates kept a watch event from leading to a reconcile. Args: cause as caused_by."""
+        """Predicates dropped a watch event, so it triggered no reconcile. Args: cause as in caused_by."""
         self.drops.labels(self.name, cause).inc()
 
 
 class WorkqueueMetricsProvider:
     """
-    Makes the seven workqueue_* instruments of each queue.
+    Creates the seven workqueue_* instruments of each queue.
 
     Implements handloop.workqueue.queue_metrics.MetricsProvider.
     """
@@ -198,7 +198,7 @@ class WorkqueueMetricsProvider:
         self._retries = new.counter("retries_total", "Total number of retries handled by workqueue")
 
     def for_queue(self, name: str) -> QueueInstruments:
-        """The instruments of a queue, at 0."""
+        """Return the instruments of a queue, at 0."""
         return QueueInstruments(
             depth=self._depth.of(name),
             adds=self._adds.labels(name, name),
@@ -210,7 +210,7 @@ class WorkqueueMetricsProvider:
         )
 
     def show_depths(self, name: str, depths: Depths) -> None:
-        """Show the depths of a priority queue by priority, instead of one for the whole queue."""
+        """Show the depth of a priority queue for each priority, instead of one depth for the whole queue."""
         self._depth.show(name, depths)
 
 
@@ -219,16 +219,16 @@ MAX_PRIORITIES: Final = 2 + 25
 EXCEEDED: Final = "exceeded_cardinality_limit"
 
 Depths = Callable[[], Mapping[int, int]]
-"""How many items of a queue wait, per priority."""
+"""Return how many items of a queue wait, per priority."""
 
 
 class QueueDepth(Collector):
     """
-    The gauge `workqueue_depth`: how many items wait, per queue, and per priority of a priority queue.
+    The gauge `workqueue_depth`: how many items wait in a queue, or per priority of a priority queue.
 
     State, under _lock: _counted, items of the plain queues by name; _asked, name -> the depths of a priority
-    queue; _priorities, name -> the priorities seen so far, at most MAX_PRIORITIES: they stay, at 0.
-    Threads: workers count, with their queue's lock held; the metrics server collects.
+    queue; _priorities, name -> the priorities seen so far, at most MAX_PRIORITIES: they are kept, at 0.
+    Threads: workers count, holding their queue's lock; the metrics server collects.
     """
 
     def __init__(self) -> None:
@@ -238,12 +238,12 @@ class QueueDepth(Collector):
         self._priorities: dict[str, dict[int, None]] = {}
 
     def of(self, name: str) -> PlainDepth:
-        """The instrument of a plain queue."""
+        """Return the instrument of a plain queue."""
         self.count(name, 0)
         return PlainDepth(self, name)
 
     def count(self, name: str, change: int) -> None:
-        """So many more items wait in a plain queue."""
+        """Count that this many more items wait in a plain queue."""
         with self._lock:
             self._counted[name] = self._counted.get(name, 0) + change
 
@@ -254,11 +254,11 @@ class QueueDepth(Collector):
             self._priorities[name] = {DEFAULT_PRIORITY: None, LOW_PRIORITY: None}
 
     def describe(self) -> Iterable[GaugeMetricFamily]:
-        """The family without samples."""
+        """Return the family without samples."""
         return [_family()]
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
-        """The depths. Locks: those of the priority queues, one after the other."""
+        """Return the depths. Locks: takes those of the priority queues, one after the other."""
         with self._lock:
             plain = {name: depth for name, depth in self._counted.items() if name not in self._asked}
             asked = dict(self._asked)
@@ -271,7 +271,7 @@ class QueueDepth(Collector):
         return [family]
 
     def _by_label(self, name: str, depths: Mapping[int, int]) -> dict[str, int]:
-        """One value per priority; priorities beyond the limit add up under one label."""
+        """Return one value per priority. Priorities beyond the limit are added up under one label."""
         with self._lock:
             known = self._priorities[name]
             for priority in depths:

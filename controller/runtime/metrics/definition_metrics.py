@@ -1,4 +1,4 @@
-"""handloop_definition_misfits: whether what a server serves fits the types of a program."""
+"""handloop_definition_misfits: whether the definitions on a server fit the types of a program."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class DefinitionMetrics:
         )
 
     def found(self, kind: str, misfits: int | None) -> None:
-        """What a look came to, None = it is not known."""
+        """Report the result of a check, None = unknown."""
         if misfits is None:
             self._new.forget(kind)
         else:

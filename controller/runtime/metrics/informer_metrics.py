@@ -1,8 +1,8 @@
 """
-informer_*: the metrics of informers, and how large and how far behind their caches are.
+informer_*: the metrics of informers, and how large their caches are and how far they lag.
 
-An open watch keeps a cache as fresh as the server is quick, however long nothing happens. A cache lags only
-while no watch can be opened: by the time since the server was last heard of.
+While a watch is open, the cache is as fresh as the server is quick, however long nothing happens. A cache
+lags only while no watch can be opened, by the time since the server was last heard from.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _encode: Final = msgspec.json.Encoder(enc_hook=encode_hook).encode
 
 class InformerMetricsProvider:
     """
-    Makes the informer_* instruments of each informer.
+    Creates the informer_* instruments of each informer.
 
     Implements handloop.informers.informer_metrics.MetricsProvider.
     """
@@ -62,7 +62,7 @@ class InformerMetricsProvider:
         self._panics = new.counter("handler_panics_total", "Handler calls that raised")
 
     def for_informer(self, name: str) -> InformerMetrics:
-        """The instruments of an informer, at 0: a counter that begins at 1 has no rate."""
+        """Return the instruments of an informer, at 0: a counter that starts at 1 has no rate."""
         return InformerMetrics(
             objects=self._objects.labels(name),
             queued_items=self._queued.labels(name),
@@ -84,9 +84,9 @@ class InformerMetricsProvider:
 
 class CacheState(Collector):
     """
-    The gauges informer_lag_seconds, _cached_bytes and _unindexed_objects, computed at each scrape.
+    The gauges informer_lag_seconds, _cached_bytes and _unindexed_objects, computed on every scrape.
 
-    Threads: the metrics server's. Locks: that of each store, for a copy of its list.
+    Threads: the metrics server's. Locks: each store's lock, while its list is copied.
     """
 
     def __init__(self, informers: Callable[[], Iterable[SharedIndexInformer[Any]]], clock: Clock) -> None:
@@ -94,7 +94,7 @@ class CacheState(Collector):
         self._clock = clock
 
     def describe(self) -> Iterable[GaugeMetricFamily]:
-        """The families without samples."""
+        """Return the families without samples."""
         return _families()
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
@@ -109,9 +109,9 @@ class CacheState(Collector):
 
 def lag_seconds(statistics: InformerStatistics, now: float) -> float:
     """
-    Seconds by which a cache may be behind; 0 while its watch is open, or before its first list.
+    Return the seconds by which a cache may be behind; 0 while its watch is open, or before its first list.
 
-    Args: now as Clock.now() counts.
+    Args: now is a time of Clock.now().
     """
     reflector = statistics.reflector
     if reflector is None or reflector.last_event_at is None:
@@ -122,7 +122,7 @@ def lag_seconds(statistics: InformerStatistics, now: float) -> float:
 
 
 def estimated_bytes(objects: Sequence[Any]) -> float:
-    """The size of objects as JSON, as far as their types keep them: a sample's mean, times their number."""
+    """Estimate the size of objects as JSON, of the fields that their types keep, from a sample's mean."""
     if not objects:
         return 0.0
     sample = objects[:: max(len(objects) // SAMPLE, 1)][:SAMPLE]

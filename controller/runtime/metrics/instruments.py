@@ -1,4 +1,4 @@
-"""Prometheus instruments of one family; and the bounds of histograms, as controller-runtime has them."""
+"""Prometheus instruments of one family, and the buckets of histograms, as in controller-runtime."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ B_SMALL: Final = (
 
 class Instruments:
     """
-    Makes instruments in a registry: names with one prefix, the common labels first.
+    Creates instruments in a registry. Their names share a prefix, and the common labels come first.
 
-    State: _made, all that were made, by one thread; forget may be called from any.
+    State: _made, all that were created, by one thread; forget may be called from any thread.
     """
 
     def __init__(self, registry: CollectorRegistry, prefix: str, *labels: str) -> None:
@@ -34,23 +34,23 @@ class Instruments:
         self._made: list[tuple[Counter | Gauge | Histogram, tuple[str, ...]]] = []
 
     def counter(self, name: str, text: str, *more: str) -> Counter:
-        """A counter."""
+        """Return a counter."""
         return self._keep(
             Counter(self._full(name), text, (*self._labels, *more), registry=self._registry), more
         )
 
     def gauge(self, name: str, text: str) -> Gauge:
-        """A gauge."""
+        """Return a gauge."""
         return self._keep(Gauge(self._full(name), text, self._labels, registry=self._registry))
 
     def histogram(self, name: str, text: str, buckets: tuple[float, ...], *more: str) -> Histogram:
-        """A histogram with these bounds."""
+        """Return a histogram with these bounds."""
         labels = (*self._labels, *more)
         made = Histogram(self._full(name), text, labels, buckets=buckets, registry=self._registry)
         return self._keep(made, more)
 
     def forget(self, *values: str) -> None:
-        """Take away what all instruments have counted under these values of the common labels."""
+        """Delete what all instruments have counted under these values of the common labels."""
         for instrument, labels in self._made:
             samples = [sample.labels for family in instrument.collect() for sample in family.samples]
             for found in {tuple(sample[label] for label in labels) for sample in samples}:

@@ -1,7 +1,7 @@
 """
 The `/metrics` page, and the process's own series.
 
-docs/metrics.md lists every series of a program; docs/extensions/metrics.py names the modules that make them.
+docs/metrics.md lists every series of a program; docs/extensions/metrics.py names their modules.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ log = get_logger("metrics")
 
 _OPEN_METRICS: Final = "application/openmetrics-text"
 _WHOLE_BOUND: Final = re.compile(rb'(?<=[{,])le="(\d+)\.0"')
-"""prometheus_client writes le="1.0", the Go client le="1", which queries name."""
+"""prometheus_client writes le="1.0", but the Go client writes le="1", and queries name that."""
 
 
 class _Registry(CollectorRegistry):
-    """Leaves out, and logs, an author's collector that raises. State: _collectors, by single operations."""
+    """Skips and logs an author's collector that raises. State: _collectors, by single operations."""
 
     def __init__(self) -> None:
         self._collectors: dict[Collector, None] = {}
@@ -61,7 +61,7 @@ class _Registry(CollectorRegistry):
 
 
 def new_registry() -> CollectorRegistry:
-    """A registry with the process's own series: process_*, python_info, python_gc_*."""
+    """Return a registry with the process's own series: process_*, python_info, python_gc_*."""
     disable_created_metrics()  # type: ignore[no-untyped-call]
     registry = _Registry()
     ProcessCollector(registry=registry)
@@ -72,9 +72,9 @@ def new_registry() -> CollectorRegistry:
 
 def metrics_page(registry: CollectorRegistry) -> Page:
     """
-    `/metrics` in Prometheus' text format; in OpenMetrics' format for those who ask for it, while we trace.
+    Return `/metrics` in Prometheus' text format, or on request in OpenMetrics' format while we trace.
 
-    Only that format has exemplars. It writes le="1.0", so only those get it who gain by it.
+    Only OpenMetrics has exemplars. It also writes le="1.0", so it is served only where exemplars exist.
     """
 
     def page(query: Mapping[str, list[str]]) -> tuple[int, str, bytes]:

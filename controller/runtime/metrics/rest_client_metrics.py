@@ -1,4 +1,4 @@
-"""rest_client_* as controller-runtime names and labels them: its dashboards and alerts work unchanged."""
+"""rest_client_* with controller-runtime's names and labels, so its dashboards and alerts work unchanged."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ I = TypeVar("I", Counter, Histogram)  # noqa: E741 - an instrument
 
 @lru_cache(maxsize=256)
 def _series(instrument: I, *labels: str) -> I:
-    """One series. Cached, as an instrument takes longer to find it than the series takes to count."""
+    """Return one series. Cached, because finding a series in its instrument takes longer than counting."""
     return instrument.labels(*labels)
 
 

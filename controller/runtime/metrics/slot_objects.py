@@ -1,4 +1,4 @@
-"""handloop_shard_objects: how many objects this replica holds of each of its slots."""
+"""handloop_shard_objects: how many objects this replica holds in each of its slots."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from handloop.informers.shared_informer import SharedIndexInformer
 
 class SlotObjects(Collector):
     """
-    Counts the cached objects by slot at each scrape: 0.3 us each, by UID up to 3 us.
+    Counts the cached objects by slot on every scrape: 0.3 us each, or up to 3 us by UID.
 
-    Threads: any. Locks: that of each store, for a copy of its list.
+    Threads: any. Locks: each store's lock, while its list is copied.
     """
 
     def __init__(self, held: HeldSlots, informers: Callable[[], Iterable[SharedIndexInformer[Any]]]) -> None:
-        """Args: informers returns all informers of the process; unsharded ones do not count."""
+        """Args: informers returns all informers of the process. Unsharded informers do not count."""
         self._held = held
         self._informers = informers
 
     def counts(self) -> Mapping[int, int]:
-        """The number of objects of each slot that is held."""
+        """Return the number of objects in each slot that is held."""
         found = Counter[int | None]()
         for informer in self._informers():
             if isinstance(restriction := informer.restriction, SlotRestriction):
@@ -37,11 +37,11 @@ class SlotObjects(Collector):
         return {slot: found[slot] for slot in sorted(self._held.slots)}
 
     def describe(self) -> Iterable[GaugeMetricFamily]:
-        """The family without samples."""
+        """Return the family without samples."""
         return [_family()]
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
-        """A sample of each slot."""
+        """Return a sample of each slot."""
         family = _family()
         for slot, count in self.counts().items():
             family.add_metric((str(slot),), count)

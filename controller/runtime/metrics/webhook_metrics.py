@@ -11,7 +11,7 @@ _BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 
 
 class WebhookMetrics:
-    """Counts like controller-runtime, by the path of the webhook."""
+    """Counts requests by the path of the webhook, like controller-runtime."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         """Raises: ValueError for a registry that has them."""

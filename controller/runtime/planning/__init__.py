@@ -1,1 +1,1 @@
-"""What a run would write: reconciles whose writes are dry, and the fields that they would change."""
+"""What a run would write: reconciles with dry writes, and the fields that these would change."""

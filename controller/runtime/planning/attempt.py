@@ -1,7 +1,7 @@
 """
 One reconcile of a plan: what it would write, and where its plan ends.
 
-It ends before the first step with an answer that a run would change: nothing that was written exists.
+It ends before the first step whose answer would differ in a run, because none of the written objects exist.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from handloop.controller.runtime.planning.field_changes import FieldChange
 _ACTS: Final = frozenset(
     {"socket.connect", "sqlite3.connect", "subprocess.Popen", "os.system", "os.posix_spawn"}
 )
-"""Events of Python's audit. A library in C may connect without one."""
+"""Audit events of Python that end a plan. A library in C may connect without one."""
 
 MORE: Final = "more"
 PAUSED: Final = "paused"
@@ -30,11 +30,11 @@ CANNOT_BE_DRY: Final = "cannot be dry"
 
 
 class PlanEnds(BaseException):
-    """Ends a reconcile. No Exception, as authors catch these and continue."""
+    """Ends a reconcile. This is not an Exception, because authors catch those and continue."""
 
 
 class PlannedWrite(msgspec.Struct, frozen=True, rename="camel"):
-    """One write; restarts_for = what of a pod's template it changes, () = no pods restart."""
+    """One write. restarts_for = what it changes in a pod's template, () = no pods restart."""
 
     verb: str
     api_version: str
@@ -53,17 +53,17 @@ class PlannedWrite(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def place(self) -> tuple[str, ...]:
-        """What the write is sorted by, besides its owner."""
+        """Return the sort key of the write, after its owner."""
         return self.api_version, self.kind, self.namespace, self.name, self.subresource
 
 
 class Attempt:
     """
-    A reconcile under way.
+    A reconcile that is in progress.
 
-    Fields: owner, as `MyApp default/a`; made, what it would have created, by path; deleted, the paths of what
-    it would have deleted; seen, the path and body of the last whole object that was read; ended, one of the
-    words above and why, ("", "") before the end.
+    Fields: owner, as `MyApp default/a`; made, the objects that it would have created, by path; deleted, the
+    paths of those that it would have deleted; seen, the path and body of the last whole object that was read;
+    ended, one of the words above and the reason, ("", "") before the end.
     State: _writes, each with the path of its object. Threads: the worker's.
     """
 
@@ -84,7 +84,7 @@ class Attempt:
         return tuple(write for _, write in self._writes)
 
     def of(self, path: str) -> tuple[PlannedWrite, ...]:
-        """The same, to one object."""
+        """Return the same, to one object."""
         return tuple(write for at, write in self._writes if at == path)
 
     def note(self, path: str, write: PlannedWrite) -> None:
@@ -92,14 +92,14 @@ class Attempt:
         self._writes.append((path, write))
 
     def end(self, what: str, why: str) -> PlanEnds:
-        """End it, unless it has ended before. Returns: what to raise."""
+        """End the reconcile, unless it has ended before. Returns: the error to raise."""
         if not self.ended[0]:
             self.ended = what, why
         return PlanEnds(why)
 
     @contextmanager
     def asking(self) -> Iterator[None]:
-        """While the API server is asked, which may need a connection, or a program that logs in."""
+        """Allow calls of the API server, which may need a connection or a program that logs in."""
         self._asks = True
         try:
             yield
@@ -107,23 +107,23 @@ class Attempt:
             self._asks = False
 
     def look_at(self, event: str, arguments: tuple[Any, ...]) -> None:
-        """An audit event of the thread. Raises: PlanEnds for an act outside of the cluster."""
+        """Handle an audit event of the thread. Raises: PlanEnds for an act outside the cluster."""
         if not (self._asks or self.acts_outside):
             where = arguments[1] if event == "socket.connect" else arguments[0]
             raise self.end(OUTSIDE, f"the reconcile acts outside of the cluster: {event} {where!r}")
 
 
 ATTEMPT: Final[ContextVar[Attempt | None]] = ContextVar("ATTEMPT", default=None)
-"""The reconcile of this thread, if it is one of a plan."""
+"""Return the reconcile of this thread, if it belongs to a plan."""
 
 
 @cache
 def guard_against_acts() -> None:
     """
-    From here on refuse reconciles of plans to connect to anything but the API server, or to start a program.
+    From now on, forbid reconciles of plans to connect to anything but the API server, or to start programs.
 
-    It cannot be undone, and concerns nothing but these. What a reconcile does in threads of its own, or on
-    connections that were there before, is not seen.
+    This cannot be undone, and it affects only those reconciles. It does not see what a reconcile does in
+    threads of its own, or on connections that were already open.
     """
 
     def look(event: str, arguments: tuple[Any, ...]) -> None:

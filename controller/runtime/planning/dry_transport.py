@@ -1,10 +1,10 @@
 """
-A transport that makes every write dry, and notes what it would change.
+A transport that makes every write dry, and records what the write would change.
 
     reconcile --write--> with dryRun=All --> answer, and GET of the object --> what differs, for the Attempt
 
-The server does all it would do, admission included, and stores nothing. Nothing that is not a dry write
-leaves: Events are answered here, and what cannot be dry is refused. Reviews and tokens are reads.
+The server does everything that it would do, admission included, but stores nothing. Only dry writes are sent:
+Events are answered here, and writes that cannot be dry are refused. Reviews and tokens count as reads.
 Decision: A plan is a run whose writes are dry.
 """
 
@@ -54,7 +54,7 @@ _ACTING: Final = frozenset({"exec", "attach", "portforward", "proxy"})
 _NO_DRY_RUN: Final = re.compile(
     r'admission webhook \\?"([^"\\]+)\\?" (?:does not support dry run|denied the request: [^"]*\bdry[- ]?run)'
 )
-"""The server refuses for a webhook with side effects; or a webhook does, as it does not know better."""
+"""The server refuses because a webhook has side effects, or a webhook refuses dry runs by mistake."""
 _MERGE: Final = "application/merge-patch+json"
 _STRATEGIC: Final = "application/strategic-merge-patch+json"
 _CREATED, _NOT_FOUND, _CONFLICT, _FAILED = 201, 404, 409, 400
@@ -78,10 +78,10 @@ class _Place(NamedTuple):
 
 class DryTransport(ForwardingTransport):
     """
-    See the head of this file. Writes of no reconcile are dry, too.
+    See the module's docstring. Writes that belong to no reconcile are dry as well.
 
-    State: beside, those, which only grows; _dry = group and version -> whether its server can be dry. Two
-    threads may ask for the same.
+    State: beside, those writes, which only grows; _dry = group and version -> whether its server can be dry.
+    Two threads may ask for the same one.
     """
 
     def __init__(self, transport: Transport, clock: Clock = REAL_CLOCK) -> None:
@@ -98,7 +98,7 @@ class DryTransport(ForwardingTransport):
 
     def request(self, method: str, path: str, **options: Any) -> Response:
         """
-        See Transport. A reconcile that reads what it would have created gets that.
+        See Transport. A reconcile that reads an object that it would have created gets that object.
 
         Raises: Cancelled for a write that cannot be dry; PlanEnds.
         """
@@ -143,10 +143,10 @@ class DryTransport(ForwardingTransport):
 
     def _before(self, attempt: Attempt, place: _Place, made: dict[str, Any]) -> dict[str, Any]:
         """
-        The object as the server has it, with managedFields; {} without the right to read it.
+        Return the object on the server, with managedFields; {} without permission to read it.
 
-        An applier has just read it, to see which fields are ours. A dry answer has the version of what
-        it was made of.
+        An applier has just read it, to see which fields are ours. A dry answer has the version of the object
+        that it was made from.
         """
         path, body = attempt.seen
         if path == place.path and _version(found := _decoded(body)) == _version(made):
@@ -172,9 +172,9 @@ class DryTransport(ForwardingTransport):
 
     def _can_be_dry(self, group: str, version: str) -> bool:
         """
-        A server of its own behind the API server may publish dryRun, and write anyway.
+        Return whether dry runs are safe: an aggregated server may publish dryRun, but write all the same.
 
-        The API server names itself in what it publishes of definitions.
+        The API server itself is recognized by its name in the definitions that it publishes.
         """
         if is_built_in(group):
             return True
@@ -184,20 +184,20 @@ class DryTransport(ForwardingTransport):
                 self._dry[group, version] = answer.status < _FAILED and _OF_DEFINITIONS in answer.body
                 if answer.status != _NOT_FOUND:
                     break
-                # a new definition is published a moment after it is served
+                # A new definition is published a moment after it is served.
                 self._clock.sleep(_PAUSE_SECONDS, threading.Event())
         return self._dry[group, version]
 
     def _send(self, method: str, path: str, options: dict[str, Any]) -> Response:
         body = options.get("body")
         if method == "DELETE" and body:
-            # a server reads a deletion's options only from the body, if there is one
+            # A server reads the options of a deletion only from the body, if there is one.
             body = msgspec.json.encode({**msgspec.json.decode(body), "dryRun": ["All"]})
         query = {**(options.get("query") or {}), "dryRun": "All"}
         return super().request(method, path, **{**options, "query": query, "body": body})
 
     def _unless_made(self, attempt: Attempt, path: str, answer: Response) -> Response:
-        """Raises: PlanEnds for what only a dry create left missing, such as a namespace."""
+        """Raises: PlanEnds if something is missing only because its create was dry, such as a namespace."""
         if answer.status == _NOT_FOUND:
             for made, obj in attempt.made.items():
                 if f"{path}/".startswith(f"{made}/"):
@@ -207,7 +207,7 @@ class DryTransport(ForwardingTransport):
     def _look_at_refusal(
         self, attempt: Attempt, method: str, place: _Place, answer: Response, options: dict[str, Any]
     ) -> None:
-        """Raises: PlanEnds where a run would have had another answer."""
+        """Raises: PlanEnds if a run would have received another answer."""
         if webhook := _NO_DRY_RUN.search(answer.body.decode(errors="replace")):
             raise attempt.end(WEBHOOK, webhook[1])
         self._unless_made(attempt, place.path, answer)
@@ -220,7 +220,7 @@ class DryTransport(ForwardingTransport):
         self, attempt: Attempt, method: str, place: _Place, options: dict[str, Any]
     ) -> Response:
         """
-        A change of what was created: a creation of both together.
+        Merge a change into the object that was created earlier: together they are one creation.
 
         Raises: PlanEnds for a change that only a server can make.
         """
@@ -270,10 +270,10 @@ class DryTransport(ForwardingTransport):
         elif verb == "delete":
             attempt.deleted.add(place.path)
         elif before.get("kind") == made.get("kind"):
-            # an earlier dry write of this reconcile has not changed what the server has
+            # An earlier dry write of this reconcile has not changed the server's object.
             told = [each[:3] for write in attempt.of(place.path) for each in write.fields]
             ours = (options.get("query") or {}).get("fieldManager", "")
-            # another client may have written between the two
+            # Another client may have written between the two requests.
             only = {} if _version(made) in ("", _version(before)) else sent
             changed = changed_fields(before, made, ours=ours, only=only)
             fields = tuple(each for each in changed if each[:3] not in told)
@@ -297,7 +297,7 @@ class DryTransport(ForwardingTransport):
 
 
 def merged(before: Any, patch: Any) -> Any:
-    """What a merge patch makes of a value. Follows: RFC 7386."""
+    """Return the result of a merge patch on a value. Follows: RFC 7386."""
     if not isinstance(patch, dict):
         return patch
     there = before if isinstance(before, dict) else {}
@@ -306,7 +306,7 @@ def merged(before: Any, patch: Any) -> Any:
 
 
 def _merges_maps_alone(patch: Any) -> bool:
-    """Whether a strategic merge patch means the same as a merge patch: no list, and no directive."""
+    """Return whether a strategic merge patch equals a merge patch: it has no list, and no directive."""
     if isinstance(patch, dict):
         return all(not key.startswith("$") and _merges_maps_alone(value) for key, value in patch.items())
     return not isinstance(patch, list)
@@ -318,7 +318,7 @@ def _words(obj: dict[str, Any]) -> str:
 
 
 def _decoded(body: bytes | None) -> dict[str, Any]:
-    """An object in JSON; {} for anything else."""
+    """Return an object in JSON; {} for anything else."""
     try:
         found = msgspec.json.decode(body or b"{}")
     except msgspec.DecodeError:

@@ -1,9 +1,9 @@
 """
-The fields that a write changes: what the server has, against what its dry answer has.
+The fields that a write changes: the server's object compared with the server's dry answer.
 
-Both are the server's own words, so defaults, pruned fields, spellings of quantities and what a webhook sets
-make no difference. Of an object that is created only the fields that were sent are shown: the server makes
-up others again at each try.
+Both come from the server, so defaults, pruned fields, spellings of quantities and changes by webhooks make no
+difference. For an object that is created, only the fields that were sent are shown, because the server
+generates others anew on every attempt.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ Way: TypeAlias = tuple[Any, ...]
 """The steps to a value: a field's name, an index, or a Keyed."""
 
 TIME: Final = "<time>"
-"""In place of a point in time: it is another one at the next try."""
+"""Shown in place of a point in time, which differs on every attempt."""
 HIDDEN: Final = "***"
 _BEFORE, _AFTER = "*** (before)", "*** (after)"  # as kubectl diff
 _RANDOM: Final = frozenset({"uid", "creationTimestamp"})
 SERVERS: Final = frozenset({"managedFields", "resourceVersion", "generation", "selfLink"}) | _RANDOM
 """The metadata that the server writes."""
 _KEYS: Final = ("name", "type", "key", "mountPath", "containerPort", "port", "ip", "topologyKey", "uid")
-"""What may tell the elements of a list apart: the first that all have, each another."""
+"""Keys of list elements: the first one that all elements have, with different values, identifies them."""
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
 _PLAIN: Final = re.compile(r"[\w-]+")
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
@@ -42,7 +42,7 @@ NOTHING: Final[Mapping[str, Any]] = {}
 
 
 class Keyed(NamedTuple):
-    """A step to the element of a list by one of its fields."""
+    """A step to the element of a list that has this value in one of its fields."""
 
     key: str
     value: Any
@@ -52,8 +52,8 @@ class FieldChange(NamedTuple):
     """
     One field; old or new None = it is absent.
 
-    manager had written the old one, "" = we, or nobody; restarts is a word for what of a pod's template it
-    is, such as image, "" = pods do not restart.
+    manager wrote the old value, "" = we did, or nobody. restarts names the part of a pod's template that
+    changes, such as image, "" = pods do not restart.
     """
 
     path: str
@@ -67,9 +67,9 @@ def changed_fields(
     before: Mapping[str, Any], after: Mapping[str, Any], *, ours: str = "", only: Mapping[str, Any] = NOTHING
 ) -> Iterator[FieldChange]:
     """
-    What differs between an object on the server and its planned state.
+    Return what differs between an object on the server and its planned state.
 
-    Args: ours is the manager that writes; only = at the places of what was sent, nothing = everywhere.
+    Args: ours is the manager that writes; only = compare only where values were sent, nothing = everywhere.
     """
     kind = f"{after.get('apiVersion')} {after.get('kind')}"
     template = _TEMPLATES.get(kind)
@@ -84,7 +84,7 @@ def changed_fields(
 
 
 def created_fields(sent: Mapping[str, Any], made: Mapping[str, Any]) -> Iterator[FieldChange]:
-    """What a new object has of what was sent, in the server's words."""
+    """Return the sent fields of a new object, as the server spells them."""
     kind = f"{made.get('apiVersion')} {made.get('kind')}"
     for way, _, new in _differences({}, _own(_part(sent, made)) if sent else _own(made)):
         if (shown := _shown(kind, way, None, new)) is not None:
@@ -92,18 +92,18 @@ def created_fields(sent: Mapping[str, Any], made: Mapping[str, Any]) -> Iterator
 
 
 def has_templates(api_version: str, kind: str) -> bool:
-    """Whether a change of an object of a kind may restart pods."""
+    """Return whether a change of an object of a kind can restart pods."""
     return f"{api_version} {kind}" in _TEMPLATES
 
 
 def _own(obj: Mapping[str, Any]) -> dict[str, Any]:
-    """Without the names of its type, and what the server writes."""
+    """Return the object without the names of its type and without the server's own fields."""
     metadata = {key: value for key, value in (obj.get("metadata") or {}).items() if key not in SERVERS}
     return {**{key: obj[key] for key in obj if key not in ("apiVersion", "kind")}, "metadata": metadata}
 
 
 def _part(sent: Any, made: Any) -> Any:
-    """The part of an object at the places of what was sent; of a list with other elements all."""
+    """Return the parts of an object that were sent. If a list has other elements, return all of it."""
     if isinstance(sent, dict) and isinstance(made, dict):
         return {key: _part(value, made[key]) for key, value in sent.items() if key in made}
     if isinstance(sent, list) and isinstance(made, list) and len(sent) == len(made):
@@ -112,7 +112,7 @@ def _part(sent: Any, made: Any) -> Any:
 
 
 def _differences(old: Any, new: Any, way: Way = ()) -> Iterator[tuple[Way, Any, Any]]:
-    """The outermost values that are not maps or lists, or are empty, and differ."""
+    """Yield the outermost values that differ and are not maps or lists, or are empty."""
     if isinstance(old, dict) and isinstance(new, dict):
         for key in sorted(old.keys() | new.keys()):
             yield from _beside(old.get(key), new.get(key), (*way, key))
@@ -123,7 +123,7 @@ def _differences(old: Any, new: Any, way: Way = ()) -> Iterator[tuple[Way, Any, 
 
 
 def _beside(old: Any, new: Any, way: Way) -> Iterator[tuple[Way, Any, Any]]:
-    """The same, where one of the two may not be there: of what comes or goes each value is shown."""
+    """Like that, but one of the two may be missing: then each value of the other is shown."""
     if old is None and isinstance(new, dict | list) and new:
         old = type(new)()
     elif new is None and isinstance(old, dict | list) and old:
@@ -155,7 +155,7 @@ def _tells_apart(key: str, elements: Sequence[Any]) -> bool:
 
 
 def spelled(way: Way) -> str:
-    """A path as it is printed: `spec.template.spec.containers[name=web].image`."""
+    """Return a path as it is printed: `spec.template.spec.containers[name=web].image`."""
     return "".join(map(_step, way)).removeprefix(".")
 
 
@@ -168,14 +168,14 @@ def _step(step: Any) -> str:
 
 
 def _shown(kind: str, way: Way, old: Any, new: Any) -> tuple[Any, Any] | None:
-    """The values as they may be shown: no secrets, no times; None = not at all."""
+    """Return the values as they may be shown: no secrets, no times; None = do not show them."""
     is_told = way[:1] in (("data",), ("stringData",)) or way[-1:] == (_LAST_APPLIED,)
     if kind == "v1 Secret" and is_told:
         if old is None or new is None:
             return (None if old is None else HIDDEN), (None if new is None else HIDDEN)
         return _BEFORE, _AFTER
     pair = _timeless(old), _timeless(new)
-    # if a condition changes, its time adds nothing
+    # If a condition changes, its time adds no information.
     return None if way[:1] == ("status",) and TIME in pair and {*pair} <= {TIME, None} else pair
 
 
@@ -184,7 +184,7 @@ def _timeless(value: Any) -> Any:
 
 
 def _reason(way: Way) -> str:
-    """What changes in a pod's template, in a word: image, env, labels."""
+    """Return what changes in a pod's template, in a word: image, env, labels."""
     names = [step for step in way if isinstance(step, str)]
     if names[:1] == ["spec"] and len(names) > 1:
         del names[0]
@@ -195,7 +195,7 @@ def _reason(way: Way) -> str:
 
 
 def _managers(managed: Sequence[Mapping[str, Any]], way: Way) -> Iterator[str]:
-    """Who has written a field, as the server knows it."""
+    """Return who has written a field, as far as the server knows."""
     for entry in managed:
         if _owns(entry.get("fieldsV1") or {}, way):
             yield str(entry.get("manager", ""))
@@ -204,7 +204,7 @@ def _managers(managed: Sequence[Mapping[str, Any]], way: Way) -> Iterator[str]:
 def _owns(owned: Mapping[str, Any], way: Way) -> bool:
     for step in way:
         if not owned:
-            return True  # what is replaced as a whole is named as a whole
+            return True  # a value that is replaced as a whole is named as a whole
         below = _below(owned, step)
         if below is None:
             return False

@@ -1,10 +1,10 @@
 """
-A plan: each name that a start would reconcile is reconciled once, dry.
+A plan: every name that a start would reconcile is reconciled once, dry.
 
     PlanningManager.run --> caches --> Planner: prepare, reconcile_once for each name --> Plan
 
-Two steps beyond its Attempt are not shown, and are told as "and then more": what follows a wait or a
-requeue, and what follows pods that are not ready yet.
+Two kinds of later steps are not shown, but reported as "and then more": those after a wait or a requeue, and
+those after pods that are not ready yet.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ NOT_READY: Final = "its pods are not ready yet"
 
 @runtime_checkable
 class Plannable(Protocol):
-    """A runnable that reconciles: a Controller. sources are outside of the cluster."""
+    """A runnable that reconciles: a Controller. sources are outside the cluster."""
 
     name: str
     kind: str
@@ -65,10 +65,10 @@ class Plannable(Protocol):
 
 class Unshown(msgspec.Struct, frozen=True, order=True):
     """
-    A name that fails, or of which the plan does not show all; name "" = all of a controller.
+    A name that fails, or that the plan does not show completely; name "" = all names of a controller.
 
     what is "failed", "paused", "more", "webhook", "outside", "cannot be dry", "caches" or "not run"; why is
-    in words, of a webhook its name.
+    the reason in words, or the name of a webhook.
     """
 
     controller: str
@@ -81,10 +81,10 @@ class Unshown(msgspec.Struct, frozen=True, order=True):
 
 class Plan:
     """
-    What a run would write.
+    The writes that a run would send.
 
-    State, under _lock: _writes, encoded, each with what it is sorted by; _unshown. owned, set at the end = of
-    each kind with pods how many objects of it the caches have that are a reconciled object's.
+    State, under _lock: _writes, encoded, each with its sort key; _unshown. owned, set at the end = how many
+    objects of each kind with pods are in the caches and belong to a reconciled object.
     Threads: workers add; main reads at the end.
     """
 
@@ -95,7 +95,7 @@ class Plan:
         self.owned: dict[str, int] = {}
 
     def add(self, writes: Sequence[PlannedWrite], *unshown: Unshown) -> None:
-        """A reconcile has ended. Its writes are kept encoded: that is a tenth of the memory."""
+        """A reconcile has ended. Its writes are kept encoded, which takes a tenth of the memory."""
         kept = [
             ((each.owner, *each.place, number), msgspec.json.encode(each))
             for number, each in enumerate(writes)
@@ -118,14 +118,14 @@ class Plan:
 
 class Planner:
     """
-    The one runnable of a PlanningManager. Implements handloop.controller.runtime.life.runnable.Runnable.
+    The only runnable of a PlanningManager. Implements handloop.controller.runtime.life.runnable.Runnable.
 
-    Threads: `run-plan`, and `plan-<i>` for reconciles, no two with one name of a controller.
+    Threads: `run-plan`, and `plan-<i>` for reconciles, of which no two have the same name of a controller.
     """
 
     name = "plan"
     ends_first = True
-    """So the stop that it sets is that of run."""
+    """True, so that the stop that it sets is the stop of run."""
 
     def __init__(self, manager: PlanningManager, *, only: ObjectName | None, with_outside: bool) -> None:
         self.plan = Plan()
@@ -138,7 +138,7 @@ class Planner:
         """Plan for all controllers, one after another, and set stop."""
         guard_against_acts()
         try:
-            # a first list may be older than what was written just before
+            # A first list can be older than what was written just before.
             self._manager.catch_up(stop)
             for controller in self.controllers:
                 self._plan_for(controller, stop)
@@ -221,9 +221,9 @@ def _starts_pods(write: PlannedWrite) -> bool:
 
 class PlanningManager(Manager):
     """
-    A Manager whose run makes a plan: nothing but Planner runs, and all writes are dry.
+    A Manager whose run makes a plan: only Planner runs, and all writes are dry.
 
-    Runnables that do not reconcile are not run: what they would write is not planned.
+    Runnables that do not reconcile are not run, so the plan lacks what they would write.
     """
 
     def __init__(
@@ -258,7 +258,7 @@ class PlanningManager(Manager):
 
     def make(self, stop: threading.Event) -> Plan:
         """
-        Run, once. Returns: the plan, of a part after a stop.
+        Run once. Returns: the plan, which is incomplete after a stop.
 
         Raises, blocks: as run, until all names are reconciled.
         """

@@ -1,8 +1,8 @@
 """
-The access that a controller needs to the API server: one declaration behind its roles and a program's checks.
+The access to the API server that a controller needs: one declaration for its roles and a program's checks.
 
-Declare only verbs that are used. For this repository's controllers a test compares them with the requests of
-a whole run.
+Declare only verbs that are used. For the controllers of this repository, a test compares the declarations
+with the requests of a whole run.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ class Access:
     """Limits it to some objects; () = all."""
 
     namespace: str | None = None
-    """None = where the controllers watch, "" = the program's own namespace, else that one, watched or not."""
+    """None = where the controllers watch, "" = the program's own namespace, else this one, watched or not."""
 
     purpose: str = ""
-    """Such as `leader-election`: separates it from the controllers' access."""
+    """A word such as `leader-election`, which separates it from the controllers' access."""
 
     optional: bool = False
-    """The program does without it: roles have it, and nothing looks whether it is allowed."""
+    """The program can run without it: roles include it, but nothing checks whether it is allowed."""
 
     by_name: bool = False
     """
-    Only some objects are read, whose names an admin may know: a role with their names is enough, so
-    nothing looks whether all are allowed.
+    Only some objects are read, and an admin may know their names. A role with these names is enough, so
+    nothing checks whether all objects are allowed.
     """
 
     @property
@@ -55,28 +55,28 @@ class Access:
 
 def owner_access(resource: Resource) -> Access:
     """
-    The right to set blockOwnerDeletion in references to owners of a kind: update of its finalizers.
+    Return the right to set blockOwnerDeletion in references to owners of a kind: update of its finalizers.
 
-    It is not a request. The admission plugin OwnerReferencesPermissionEnforcement, which OpenShift runs,
-    looks for it when an object is written with such a reference.
+    No request uses it. The admission plugin OwnerReferencesPermissionEnforcement, which OpenShift runs,
+    checks it when an object with such a reference is written.
     """
     return Access(resource=resource, subresource="finalizers", verbs=("update",))
 
 
 _NAMESPACES: Final = Resource("", "v1", "namespaces", "Namespace", namespaced=False, singular="namespace")
 FOLLOWING_NAMESPACES: Final = Access(resource=_NAMESPACES, verbs=("list", "watch"))
-"""What a program needs whose namespaces are those with a label."""
+"""Return what a program needs if a label selects its namespaces."""
 PAUSING_NAMESPACES: Final = Access(resource=_NAMESPACES, verbs=("list", "watch"), optional=True)
-"""With what a controller learns that a namespace is paused."""
+"""The access with which a controller learns that a namespace is paused."""
 LISTING_NAMESPACES: Final = Access(resource=_NAMESPACES, verbs=("list",))
-"""What a program needs that shares namespaces with others. Without it, its watches tell it of them."""
+"""What a program needs if it shares namespaces with others. Without it, it learns them from watches."""
 
 
 def merged(access: Iterable[Access]) -> tuple[Access, ...]:
     """
-    The union of declarations: each verb on a resource once, in the order of first mention.
+    Return the union of declarations: each verb on a resource once, in the order of first mention.
 
-    A verb on some objects, or one that the program does without, is left out where it is declared for all.
+    A verb on some objects, or an optional verb, is left out if it is also declared for all objects.
     """
     found: dict[Access, set[str]] = {}
     for entry in access:

@@ -1,4 +1,4 @@
-"""RBAC roles that allow the declared access, and no more."""
+"""RBAC roles that allow the declared access, and nothing else."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ def grouped(
     access: Iterable[Access], *, namespaces: Sequence[str] = (), name: str = ROLE_NAME
 ) -> dict[RolePlace, list[Access]]:
     """
-    Declarations by the role they belong to.
+    Group declarations by the role that they belong to.
 
-    Without namespaces that is a ClusterRole; with them a Role in each, and a ClusterRole for cluster-scoped
-    kinds only. Access with a purpose comes after, in roles called `NAME-PURPOSE`.
+    Without namespaces the role is a ClusterRole. With namespaces it is a Role in each, and a ClusterRole only
+    for cluster-scoped kinds. Access with a purpose follows, in roles called `NAME-PURPOSE`.
 
-    Raises: TypeError for a str, whose letters would be taken for namespaces.
+    Raises: TypeError for a str, because its letters would be taken for namespaces.
     """
     if isinstance(namespaces, str):
         raise TypeError(f"namespaces is a sequence of names, such as ({namespaces!r},), and not a str")
     places: dict[RolePlace, list[Access]] = {}
-    # a role has no optional verbs: one rule lists them with the required ones
+    # A role has no optional verbs, so one rule lists them with the required ones.
     granted = merged(replace(entry, by_name=False, optional=False) for entry in access)
     for entry in sorted(granted, key=lambda entry: (entry.purpose, entry.resource.namespaced)):
         full_name = f"{name}-{entry.purpose}" if entry.purpose else name
@@ -48,15 +48,15 @@ def grouped(
 def roles(
     access: Iterable[Access], *, namespaces: Sequence[str] = (), name: str = ROLE_NAME
 ) -> list[dict[str, Any]]:
-    """The least roles for declarations: `grouped`, as manifests."""
+    """Return the least roles for declarations: `grouped`, as manifests."""
     return list(_manifests(grouped(access, namespaces=namespaces, name=name)))
 
 
 def user_roles(kind: type[Kind], *, name: str = ROLE_NAME) -> list[dict[str, Any]]:
     """
-    Roles for people: to read the objects of a kind, and to edit them.
+    Return roles for people: one to read the objects of a kind, and one to edit them.
 
-    They join the cluster's own roles view, edit and admin, so that whoever has one of these also has ours.
+    They are aggregated into the cluster's roles view, edit and admin, so whoever has those also has ours.
     """
     resource = kind.resource
     read = [resource.plural, *([f"{resource.plural}/status"] if has_status_subresource(kind) else [])]

@@ -16,7 +16,7 @@ _VERBS: Final = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": 
 
 
 def what_to_declare(kind: str, *verbs: str, subresource: str = "") -> str:
-    """The line of the set-up that makes a role allow these verbs."""
+    """Return the line of the set-up that makes a role allow these verbs."""
     of = f', subresource="{subresource}"' if subresource else ""
     also = ' (an apply needs "create", too)' if verbs == ("patch",) and not of else ""
     named = ", ".join(f'"{verb}"' for verb in verbs)
@@ -25,9 +25,9 @@ def what_to_declare(kind: str, *verbs: str, subresource: str = "") -> str:
 
 class UndeclaredWrites:
     """
-    Warns of them, once for each verb on a resource.
+    Warns about undeclared writes, once for each verb on a resource.
 
-    State: _known, the rule resources and verbs that were looked at, under _lock. Threads: workers.
+    State: _known, the checked pairs of rule resource and verb, under _lock. Threads: workers.
     """
 
     def __init__(self, controller: str, access: Callable[[], Iterable[Access]]) -> None:

@@ -1,1 +1,1 @@
-"""One controller: its workers, what a reconcile gets, and its reports."""
+"""One controller: its workers, the arguments of a reconcile, and its reports."""

@@ -64,7 +64,7 @@ class Listers(Caches, Protocol):
     """The caches: a ControllerCaches, or a Manager."""
 
     def referred(self, kind: type[K], name: ObjectName, *, owner: ObjectName) -> K | None:
-        """The object of that name that owner refers to; None without one."""
+        """Return the object of that name that owner refers to, or None."""
 
 
 class TrackedWrites(Protocol):
@@ -74,7 +74,7 @@ class TrackedWrites(Protocol):
         """The server accepted a write of the context's client: an OnWrite."""
 
     def wrote(self, obj: Kind) -> None:
-        """The server accepted a write of another client. Args: obj is its answer."""
+        """The server accepted a write of another client. Args: obj is the server's answer."""
 
     def deleted(self, obj: Kind) -> None:
         """The server accepted a deletion by another client. Args: obj as last known."""
@@ -85,11 +85,11 @@ class Context:
     The second argument of a reconcile, after the object or the name.
 
     Write through client. It records each accepted create, update, patch, apply and delete, so the next
-    reconcile of the name does not act on a cache that lacks these writes. For a foreign client call wrote
-    with the server's answer to each write, and deleted with each object, as it was known, whose deletion the
-    server accepted.
+    reconcile of the name does not act on a cache that lacks these writes. If you write with another client,
+    call wrote with the server's answer to each write, and call deleted with the last known state of each
+    object whose deletion the server accepted.
 
-    A unit test makes a Context of the parts that its reconciler uses. Threads: the worker's.
+    A unit test builds a Context from the parts that its reconciler uses. Threads: the worker's.
     """
 
     controller: str
@@ -102,7 +102,7 @@ class Context:
     """In every log line of this reconcile."""
 
     causes: tuple[str, ...]
-    """They led to it, merged, such as ("MyApp default/a updated", "requeue after 30s")."""
+    """The merged causes of this reconcile, such as ("MyApp default/a updated", "requeue after 30s")."""
 
     deadline: Deadline
     """Co-operative: the reconcile asks it between steps."""
@@ -111,7 +111,7 @@ class Context:
     """Bound to controller, object and id."""
 
     dry_run: bool
-    """Whether it is a plan's: nothing is written, and nothing outside of the cluster may be done."""
+    """Whether this is a plan's reconcile: it writes nothing, and may change nothing outside the cluster."""
 
     def __init__(
         self,
@@ -134,10 +134,10 @@ class Context:
         clock: Clock = REAL_CLOCK,
     ) -> None:
         """
-        Args: applied has the fields that the controller applied earlier, and statuses what became of its
-        writes of statuses, None = nothing is known; writes records each write that the server accepted;
-        child_labels are those of children; told hears of each Warning Event.
-        A test's clock may be a FakeClock.
+        Args: applied has the fields that the controller applied earlier. statuses has the results of its
+        status writes, None = none are known. writes records each write that the server accepted.
+        child_labels are the labels of children. told is called for each Warning Event. A test's clock may be
+        a FakeClock.
         """
         self.controller = controller
         self.name = name
@@ -160,7 +160,7 @@ class Context:
         return f"<Context of {self.controller}, id {self.id or '-'}, causes {', '.join(self.causes) or '-'}>"
 
     def now(self) -> datetime:
-        """The time of the controller's clock, in UTC. A test moves it: `Context(clock=FakeClock())`."""
+        """Return the time of the controller's clock, in UTC. For a test: `Context(clock=FakeClock())`."""
         return datetime.fromtimestamp(self._clock.time(), UTC)
 
     @cached_property
@@ -189,9 +189,9 @@ class Context:
 
     def event(self, obj: Kind, reason: str, message: str, event_type: str = EVENT_TYPE_NORMAL) -> None:
         """
-        Tell people about an object, in `kubectl describe`: recorder.event. Never raises, never blocks.
+        Tell people about an object, in `kubectl describe`: recorder.event. Never raises or blocks.
 
-        Args: reason CamelCase, for programs; event_type Normal or Warning.
+        Args: reason is in CamelCase, for programs; event_type is Normal or Warning.
         """
         self.recorder.event(obj, event_type, reason, message)
         if self._told is not None and event_type == EVENT_TYPE_WARNING:
@@ -199,24 +199,24 @@ class Context:
 
     def lister_for(self, kind: type[K], *, labels: Labels = "", fields: str = "") -> Lister[K]:
         """
-        The cached objects of a kind: those that the controller watches, else all; or those of a selection.
+        Return the cached objects of a kind: those that the controller watches, else all, or a selection.
 
-        A name missing in a selection's cache may exist, with other labels or fields.
-        Raises: SeveralSelections if the controller watches several, and none is named; MetadataOnly if it
-        watches no more than that; as Manager.lister_for.
+        An object that is missing in a selection's cache may exist, with other labels or fields.
+        Raises: SeveralSelections if the controller watches several and the call names none; MetadataOnly if
+        it watches only metadata; as Manager.lister_for.
         """
         selection: dict[str, Any] = {"labels": labels, "fields": fields} if labels or fields else {}
         return self._caches().lister_for(kind, **selection)
 
     def referred(self, kind: type[K], name: ObjectName | str) -> K | None:
         """
-        An object that the reconciled one refers to, from its cache; None without one, and for the name "".
+        Return an object that the reconciled one refers to, from its cache; None without one, or for "".
 
         Args: a str is a name in the namespace of the reconciled object.
         Raises: LookupError for a kind without ControllerBuilder.refers_to; NotReferredError for a name that
-        its function does not return; TerminalError for one that it does not allow; WaitError while we may not
-        read it, or its list fails otherwise.
-        Blocks: a moment at first, until its first list has arrived.
+        its function does not return; TerminalError for a name that it does not allow; WaitError while we may
+        not read the object, or its list fails for another reason.
+        Blocks: briefly on the first call, until the object's first list has arrived.
         """
         listers = self._caches()
         if self.name is NO_NAME:
@@ -228,20 +228,20 @@ class Context:
 
     def apply(self, obj: K, *, owner: Kind | None = None) -> K:
         """
-        Create an object, or correct the fields of it that differ. Fields that were applied earlier and are no
-        longer in obj are removed. If nothing differs, nothing is sent, except for one read of
-        each object that an earlier process applied, or that another client has changed. What the cache does
-        not hold whole is read from the server.
+        Create an object, or correct those of its fields that differ. Fields that were applied earlier and are
+        no longer in obj are removed. If nothing differs, no request is sent, except one read of each object
+        that an earlier process applied, or that another client has changed. An object that the cache does not
+        hold completely is read from the server.
 
         The parts: with_controller(obj, owner), lister_for, is_controlled_by, is_applied, AppliedFields, and
-        the function apply with the controller's name as field manager, which takes fields over from others.
+        the function apply with the controller's name as field manager, taking over fields of others.
 
-        Args: owner controls the object; an object of that name which it does not control is left alone, and
-        a Warning Event of owner reports it. The server checks that, too, by a precondition. None = no owner:
-        any object of that name is ours.
-        Returns: the object as the cache or the answer has it; while owner is being deleted nothing is
+        Args: owner controls the object. An existing object of that name that owner does not control is left
+        alone, and a Warning Event of owner reports it; a precondition makes the server check this too. None =
+        no owner: any object of that name counts as ours.
+        Returns: the object from the cache or from the answer. While owner is being deleted, nothing is
         written.
-        Raises: WaitError while the object is being deleted, or belongs to an earlier object of the owner's
+        Raises: WaitError while the object is being deleted, or belongs to an earlier object with the owner's
         name; NameTakenError; OwnerError; TypeError for string_data; as ResourceClient.patch and
         Manager.lister_for.
         """
@@ -254,12 +254,12 @@ class Context:
 
     def prune(self, kind: type[K], *, keep: Iterable[Kind], owner: Kind) -> tuple[K, ...]:
         """
-        Delete the children of owner that are not wanted any more, by their owner's UID; declare `delete`.
+        Delete the children of owner that are no longer wanted, by their owner's UID; declare `delete`.
 
         The parts: the lists of all caches of the kind, is_controlled_by, and delete of client.resource(kind),
         in the background, with the UID and version in the cache. Reads all cached objects in the namespace.
 
-        Args: keep = the wanted ones, by name, as apply takes or returns them.
+        Args: keep = the wanted children, by name, as apply takes or returns them.
         Returns: the deleted objects, as the cache has them; none while owner is being deleted.
         Raises: Conflict for a child that has changed; as ResourceClient.delete and Manager.lister_for.
         """
@@ -267,19 +267,19 @@ class Context:
 
     def update_status(self, obj: K, status: APIStruct, *, observed: bool = True) -> K:
         """
-        Write what differs in an object's status; an equal status costs no request.
+        Write the differences in an object's status. If the status is equal, no request is sent.
 
-        A field observed_generation is filled in: obj's generation is the one that the status is about, unless
-        observed is False.
-        Fields that the type does not have stay: they are those of a newer definition. A field that the server
-        does not store, as its definition is older, is reported once (E18), and is no reason for a write.
-        The parts: evolve(obj, "status", status), StatusWrites, and a merge patch by client.resource for the
-        version of obj, with the controller's name as field manager.
+        A field observed_generation is set to the generation of obj, which the status is about, unless
+        observed is False. Fields that the type does not have are kept: they belong to a newer
+        definition. A field that the server does not store, because its definition is older, is reported
+        once (E18) and does not cause a write. The parts: evolve(obj, "status", status), StatusWrites,
+        and a merge patch by client.resource for the version of obj, with the controller's name as field
+        manager.
 
         Returns: the stored object, or obj. Raises: TypeError for a status of another type, or of a kind
-        without its subresource; Conflict when the object has changed since it was read; NotFound when it is
-        gone; ReconcileError when the server keeps no status of this kind, which is a NotFound for
-        ResourceClient; as ResourceClient.patch.
+        without its subresource; Conflict if the object has changed since it was read; NotFound if it is gone;
+        ReconcileError if the server keeps no status of this kind (a NotFound for ResourceClient); as
+        ResourceClient.patch.
         """
         if not has_status_subresource(type(obj)):
             kind = type(obj).__name__
@@ -293,10 +293,10 @@ class Context:
 
     def set_conditions(self, obj: Reporting, *conditions: Condition) -> Conditions:
         """
-        An object's conditions with these added, or replaced by type: set_condition, now.
+        Return an object's conditions with these added, or replaced by type: set_condition, now.
 
-        A condition without an observed_generation is of the object's generation: `kubectl wait` takes one of
-        an earlier generation for out of date.
+        A condition without an observed_generation gets the generation of the object, because `kubectl wait`
+        ignores a condition of an earlier generation.
         """
         changed, generation = obj.status.conditions, obj.metadata.generation
         for condition in conditions:

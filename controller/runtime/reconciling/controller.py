@@ -1,13 +1,13 @@
 """
-A controller: sources of watch events feed a queue, workers take names from it and call a reconciler.
+A controller: sources of watch events feed a queue; workers take names from it and call a reconciler.
 
     sources --add(name, cause)--> ReconcileQueue --> workers --> Reconciler.reconcile(name, context)
                                        ^                 |
                                        '-- later, retry, parked
 
 Follows: controller-runtime pkg/internal/controller @v0.25, differs: reconciles wait for our own writes; a
-resync does not retry a name that failed for good; a delayed reconcile that an earlier one has made needless
-is left out; a process whose caches do not fill logs which kind, and why.
+resync does not retry a name that failed permanently; a delayed reconcile is skipped if an earlier one made it
+needless; a process whose caches do not fill logs which kind, and why.
 """
 
 from __future__ import annotations
@@ -76,14 +76,14 @@ CACHE_SYNC_TIMEOUT_SECONDS: Final = 120.0
 _WORKER_PERIOD_SECONDS: Final = 1.0
 UNKNOWN_OUTCOME_SECONDS: Final = 1.0
 """
-How long after a write without an answer the retry comes, if no watch event comes first.
+How long after an unanswered write the retry comes, if no watch event comes first.
 
-There is no floor of such a write: a retry at once would find a cache without it, and create a second object
-where the server makes the names.
+Such a write has no floor. An immediate retry would not find its object in the cache, and would create a
+second one if the server generates the names.
 """
 BLOCKED_SECONDS: Final = 60.0
 STUCK_SECONDS: Final = 300.0
-"""How long after its deadline a reconcile that has not ended counts as stuck: slow requests take less."""
+"""A reconcile counts as stuck this long after its deadline, because slow requests take less time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,37 +94,37 @@ class ControllerOptions:
     """Workers, each with a name of its own."""
 
     rate_limiter: RateLimiter[ObjectName] | None = None
-    """Of retries; None = per name 5 ms doubling up to 1000 s."""
+    """The back-off of retries; None = per name, 5 ms doubling up to 1000 s."""
 
     max_retries: int | None = None
-    """After this many in a row a name waits for a change, as after a TerminalError; None = no limit."""
+    """After this many failures in a row a name waits for a change, like TerminalError; None = no limit."""
 
     reconcile_timeout_seconds: float | None = None
     """Positive; None = no deadline. A reconcile that is STUCK_SECONDS late fails the liveness check."""
 
     blocked_after_seconds: float | None = BLOCKED_SECONDS
     """
-    A reconcile that outlasts its deadline, or this without one, is logged while it runs; None = it is
-    not.
+    A reconcile that runs beyond its deadline, or this long without a deadline, is logged while it runs; None
+    = never.
     """
 
     cache_sync_timeout_seconds: float = CACHE_SYNC_TIMEOUT_SECONDS
-    """How long a start waits for the caches; may be infinite."""
+    """How long a start waits for the caches. It may be infinite."""
 
     own_write_timeout_seconds: float = OWN_WRITE_TIMEOUT_SECONDS
-    """A cache that lacks our own writes for so long is compared with the server; 0 = do not wait for them."""
+    """When a cache still lacks our writes after this time, ask the server; 0 = do not wait for them."""
 
     pauses_deletion: bool = False
-    """Whether a pause also keeps the finalizers of objects that are being deleted."""
+    """Whether a pause also delays the finalizers of objects that are being deleted."""
 
     plannable: bool = False
-    """Whether the reconciles act outside of the cluster, but not while Context.dry_run: a plan calls them."""
+    """Whether reconciles act outside the cluster, but not while Context.dry_run: then plans call them."""
 
     shutdown_timeout_seconds: float = 30.0
     """How long a stop waits for the reconciles in flight."""
 
     needs_leader_election: bool = True
-    """Whether it works only while this process leads."""
+    """Whether the controller works only while this process leads."""
 
     def __post_init__(self) -> None:
         if self.max_concurrent_reconciles < 1:
@@ -150,7 +150,7 @@ class Watch(Protocol):
         """Feed the queue from now on, beginning with the objects in the cache."""
 
     def troubles(self) -> list[str]:
-        """Why the first list is not complete and handed over yet; empty once it is."""
+        """Return why the first list is not complete and delivered yet; empty once it is."""
 
 
 class ReconcileStatistics(NamedTuple):
@@ -167,12 +167,12 @@ class Controller:
     """
     Implements handloop.controller.runtime.life.runnable.Runnable.
 
-    Fields: name; kind, that of the objects; queue; decisions, its record by name; explainer, set before run;
-    sources, the names of those outside of the cluster, and plannable, as the option, for a plan; shards_by
-    and ends_first, as in Runnable.
+    Fields: name; kind, of the reconciled objects; queue; decisions, its record by name; explainer, set before
+    run; sources, the names of those outside the cluster, and plannable, the option, for a plan; shards_by and
+    ends_first, as in Runnable.
     State, under _lock: _counts; _watches, which only grow; _started, set by run. run starts the watches that
     it finds; watch() starts a watch that is added later.
-    Threads: `<name>-worker-<i>`, no two with one name from the queue; listeners add to the queue.
+    Threads: `<name>-worker-<i>`, never two for one name of the queue; listeners add to the queue.
     """
 
     shards_by = ("namespace", "uid")
@@ -199,9 +199,9 @@ class Controller:
         seams: Seams = REAL_SEAMS,
     ) -> None:
         """
-        Args: kind is that of the objects; new_context is Context, with the parts that all reconciles of the
-        controller share. admitted is entered for each reconcile, and raises as Admitted. decisions record
-        how reconciles end, and why they wait. annotations are those of an object, as the cache has it.
+        Args: kind is the kind of the objects; new_context is Context, with the parts that all reconciles of
+        the controller share. admitted is entered for each reconcile, and raises as Admitted. decisions record
+        how reconciles end, and why they wait. annotations returns those of an object in the cache.
         """
         self.name = name
         self.needs_leader_election = options.needs_leader_election
@@ -239,7 +239,7 @@ class Controller:
         return f"<Controller {self.name}: {state}, {queue.queued} queued, {queue.in_flight} in flight>"
 
     def watch(self, watch: Watch) -> None:
-        """Add a source of watch events; while the controller runs, it starts at once."""
+        """Add a source of watch events. If the controller is running, the source starts immediately."""
         with self._lock:
             self._watches.append(watch)
             started = self._started
@@ -247,7 +247,7 @@ class Controller:
             watch.start()
 
     def enqueue(self, name: ObjectName, cause: str) -> None:
-        """Reconcile a name for another reason than a watch event, such as news from outside the cluster."""
+        """Reconcile a name for a reason other than a watch event, such as news from outside the cluster."""
         self.queue.add(name, Cause(cause))
 
     def reconcile_again(self, cause: str) -> None:
@@ -256,29 +256,29 @@ class Controller:
             self.enqueue(name, cause)
 
     def has_work(self, name: ObjectName) -> bool:
-        """Whether a name is in work, or waits for it: not only by a requeue_after."""
+        """Return whether a name is in work or waits for it, not counting a requeue_after."""
         return self._watchman.find(name) is not None or self.queue.has_work(name)
 
     def running(self, name: ObjectName) -> tuple[float, str] | None:
-        """For how long the reconcile of a name has run, and where its code is; None without one."""
+        """Return how long a name's reconcile has run, and where its code is; None without one."""
         found = self._watchman.find(name)
         return None if found is None else (self._clock.now() - found.began_at, where_is(found.thread_id)[1])
 
     def troubles(self) -> list[str]:
-        """Why the caches are not filled; empty once they are."""
+        """Return why the caches are not filled; empty once they are."""
         return [text for watch in self._watches for text in watch.troubles()]
 
     def explain(self, name: ObjectName) -> Explanation | None:
-        """Why something happens to a name, or nothing does; None before the controller is put together."""
+        """Explain why something happens to a name, or nothing does; None before it is complete."""
         return None if self.explainer is None else self.explainer.explain(name)
 
     def statistics(self) -> ReconcileStatistics:
-        """A snapshot."""
+        """Return a snapshot."""
         with self._lock:
             return self._counts
 
     def workers_check(self) -> str | None:
-        """A health check: no worker has died, or is stuck in a reconcile."""
+        """A health check: all workers are alive, and none is stuck in a reconcile."""
         counts = self.statistics()
         if self._stop.is_set():
             return None
@@ -294,8 +294,8 @@ class Controller:
         Wait for the caches, work until stop is set, and let the reconciles in flight end.
 
         Raises: RuntimeError for a controller that was started before; CacheSyncTimeoutError; WorkersBusyError
-        when reconciles are still under way then.
-        Blocks: until stop is set, and then at most shutdown_timeout_seconds.
+        if reconciles are still running at the end.
+        Blocks: until stop is set, and then for at most shutdown_timeout_seconds.
         """
         watches = self._take_watches()
         self._stop = self._watchman.stop = stop
@@ -314,9 +314,9 @@ class Controller:
 
     def prepare(self, stop: threading.Event) -> list[ObjectName]:
         """
-        Begin a plan, in place of run: no worker starts.
+        Begin a plan, in place of run. No worker starts.
 
-        Returns: the names that a run would reconcile at first, sorted; none after a stop.
+        Returns: the names that a run would reconcile first, sorted; none after a stop.
         Raises: as run. Blocks: until the caches are filled.
         """
         for watch in self._take_watches():
@@ -325,10 +325,10 @@ class Controller:
 
     def reconcile_once(self, name: ObjectName) -> float | None:
         """
-        Reconcile a name for a plan: nothing is repeated or remembered, and it waits for no write.
+        Reconcile a name for a plan: it repeats and remembers nothing, and does not wait for writes.
 
-        Returns: after how many seconds it would be reconciled again, 0 = after a change; None = it is paused.
-        Raises: whatever the reconcile does.
+        Returns: the seconds until it would be reconciled again, 0 = after a change; None = it is paused.
+        Raises: whatever the reconcile raises.
         """
         before = READER.set("reconcile")
         try:
@@ -340,7 +340,7 @@ class Controller:
             READER.reset(before)
 
     def _take_watches(self) -> tuple[Watch, ...]:
-        """The watches that run starts; later ones start by themselves."""
+        """Return the watches that run starts; later ones start by themselves."""
         with self._lock:
             if self._started:
                 raise RuntimeError(f"controller {self.name} was started before: add it to one manager, once")
@@ -376,7 +376,7 @@ class Controller:
     # worker threads
 
     def _run_worker(self, stop: threading.Event) -> None:
-        """Take and process names until stop is set; names that are still queued then stay there."""
+        """Take and process names until stop is set. Names that are still queued then stay in the queue."""
         before = READER.set("reconcile")
         running = True
         try:
@@ -415,7 +415,7 @@ class Controller:
         except NotYetAdmittedError as opening:
             self._park(name, taken, opening.retry_seconds, "the caches do not have all of its slot yet")
         except NotAdmittedError:
-            # not drop: later causes stay, as the object may have arrived by now
+            # Do not drop it: later causes stay, because the object may have arrived in the meantime.
             self.queue.settle(name)
 
     def _work_on_ours(self, name: ObjectName, taken: Taken) -> None:
@@ -465,7 +465,7 @@ class Controller:
                 result = _checked(returned)
         except WaitError as wait:
             what = WAITS
-            # first: printing an author's error may fail, and the name must not be lost then
+            # Do this first: printing an author's error can fail, and the name must not be lost in that case.
             self._settled(name, context, Result(requeue_after=wait.retry_seconds), began_at, why="wait")
             text = in_words(wait)
             self._reports.waits(context, wait)
@@ -498,9 +498,9 @@ class Controller:
             id=identity,
             causes=tuple(str(cause) for cause in causes),
             deadline=Deadline(self._options.reconcile_timeout_seconds, stop=self._stop, clock=self._clock),
-            # bound when it is first used
+            # The logger is bound when it is first used.
             log=get_logger(self.name, controller=self.name, object=name, reconcileID=identity),
-            # a dry write never reaches a cache
+            # A dry write never reaches a cache.
             writes=None if dry_run else NameWrites(self._writes, name),
             told=None if dry_run else partial(self.decisions.note, name, TOLD),
             dry_run=dry_run,
@@ -522,7 +522,7 @@ class Controller:
         """Returns: whether only a change leads to another try."""
         terminal, unexpected = self._is_final(name, error), not is_expected(error)
         own = self._writes.status_versions(name, self.kind)
-        # the name first: an error below must not lose the name
+        # Handle the name first, so that an error below does not lose it.
         if terminal:
             self.queue.give_up(name, own=own)
             self._metrics.terminal.inc()
@@ -539,7 +539,7 @@ class Controller:
         return terminal
 
     def _is_final(self, name: ObjectName, error: BaseException) -> bool:
-        """Whether another try cannot help, or has failed often enough."""
+        """Return whether another try cannot help, or the name has failed often enough."""
         limit = self._options.max_retries
         tried = limit is not None and self.queue.num_requeues(name) >= limit
         return tried or isinstance(error, TerminalError)
@@ -551,7 +551,7 @@ class Controller:
 
 
 def _least_wait_seconds(error: BaseException) -> float:
-    """How long a retry waits at least, even if the back-off is shorter."""
+    """Return the minimum wait of a retry, even if the back-off is shorter."""
     if isinstance(error, ReconcileError):
         return error.retry_seconds
     if isinstance(error, TransportError) and error.outcome_unknown:

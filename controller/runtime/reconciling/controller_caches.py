@@ -1,4 +1,4 @@
-"""The caches as one controller sees them: of a kind what its watches hold, else the manager's cache."""
+"""The caches as one controller sees them: its own watches of a kind, else the manager's cache."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class SharedCaches(Protocol):
     """The caches of the process: a Manager."""
 
     def lister_for(self, kind: type[K], *, labels: Labels = "", fields: str = "") -> Lister[K]:
-        """The cached objects of a selection; see Manager.lister_for."""
+        """Return the cached objects of a selection; see Manager.lister_for."""
 
     def informer_of(self, group_resource: str) -> MultiNamespaceInformer[Any] | None:
-        """The cache of all objects of a kind; see Manager.informer_of."""
+        """Return the cache of all objects of a kind; see Manager.informer_of."""
 
 
 class ControllerCaches:
@@ -40,7 +40,7 @@ class ControllerCaches:
 
     def lister_for(self, kind: type[K], *, labels: Labels = "", fields: str = "") -> Lister[K]:
         """
-        The cached objects of a kind: those that the controller watches, or those of the given selection.
+        Return the cached objects of a kind: those that the controller watches, or those of a selection.
 
         Raises: SeveralSelections; MetadataOnly; as Manager.lister_for.
         """
@@ -56,7 +56,7 @@ class ControllerCaches:
         return (whole or own)[0]
 
     def listers_of(self, kind: type[K]) -> Sequence[Lister[Any]]:
-        """All caches of a kind that the controller watches, else that of the manager."""
+        """Return all caches of a kind that the controller watches, else the manager's cache."""
         watched: Sequence[Lister[Any]] = self._watched.get(kind.resource.group_resource, ())
         return watched or [self._shared.lister_for(kind)]
 
@@ -65,13 +65,13 @@ class ControllerCaches:
         self._referred[referred.kind] = referred
 
     def keep_cached(self) -> None:
-        """End the watches for objects to which no cached object refers any more."""
+        """End the watches for objects that no cached object refers to any more."""
         for referred in self._referred.values():
             referred.keep_cached()
 
     def referred(self, kind: type[K], name: ObjectName, *, owner: ObjectName) -> K | None:
         """
-        The object of that name that owner refers to; None without one.
+        Return the object of that name that owner refers to, or None.
 
         Raises: LookupError for a kind without refers_to; as ReferredObjects.get. Blocks: as that.
         """
@@ -81,7 +81,7 @@ class ControllerCaches:
         return found.get(owner, name)
 
     def mirror(self, group_resource: str) -> Mirror | None:
-        """The cache that answers the controller's reads of a kind; None without a cache."""
+        """Return the cache that answers the controller's reads of a kind; None without a cache."""
         own = self._watched.get(group_resource)
         if own is None:
             named = [each for each in self._referred.values() if _is_of(each.kind, group_resource)]
@@ -89,7 +89,7 @@ class ControllerCaches:
         return own[0] if len(own) == 1 else _Several(own)
 
     def watches(self, group_resource: str) -> bool:
-        """Whether watch events of a kind reach the controller."""
+        """Return whether watch events of a kind reach the controller."""
         return group_resource in self._watched or any(_is_of(kind, group_resource) for kind in self._referred)
 
 
@@ -98,14 +98,14 @@ def _is_of(kind: type[Kind], group_resource: str) -> bool:
 
 
 class _Several:
-    """Several selections of a kind as one. An object may be in each of them, in different versions."""
+    """Several selections of a kind, as one. An object may be in each of them, in different versions."""
 
     def __init__(self, parts: Sequence[MultiNamespaceInformer[Any]]) -> None:
         self.kind = parts[0].kind
         self._parts = parts
 
     def get_by_key(self, key: str) -> Kind | None:
-        """The oldest version, so that no part is behind."""
+        """Return the oldest version, so that no part is behind."""
         oldest: Kind | None = None
         for found in filter(None, (part.get_by_key(key) for part in self._parts)):
             version = found.metadata.resource_version
@@ -114,9 +114,9 @@ class _Several:
         return oldest
 
     def has_seen(self, namespace: str, resource_version: str) -> bool:
-        """Whether each part has."""
+        """Return whether each part has."""
         return all(part.has_seen(namespace, resource_version) for part in self._parts)
 
     def would_hold(self, body: bytes) -> bool:
-        """Whether one of the parts would."""
+        """Return whether one of the parts would."""
         return any(part.would_hold(body) for part in self._parts)

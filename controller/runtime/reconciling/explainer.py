@@ -1,4 +1,4 @@
-"""What one controller knows about a name, gathered to answer why."""
+"""What one controller knows about a name, collected to explain what happens to it."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ _ILL: Final = {
     "Reconciling": "True",
     "Stalled": "True",
 }
-"""The conditions that say why an object is not done, as kstatus and the API conventions have them."""
+"""The conditions that say why an object is not done, as in kstatus and the API conventions."""
 
 
 class Explanation(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """
-    What a controller says about a name.
+    The explanation of one controller for a name.
 
-    Fields: says, the newest first; known = it has the object, or has decided something about it; near = names
-    that are known and much like one that is not.
+    Fields: says, sentences, newest first; known = it has the object, or has decided something about it; near
+    = known names that are similar to an unknown one.
     """
 
     controller: str
@@ -47,11 +47,11 @@ class Explanation(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
 
 class Why(msgspec.Struct, frozen=True, kw_only=True):
     """
-    The answer of a process.
+    The explanation of a whole process.
 
     Fields: process is its identity, "" without Leases; elsewhere = why another process works on the name,
-    whose identity is holder, both "" if we do; explanations are those of its controllers that know the name,
-    or of all if none does.
+    with the identity holder, both "" if we do; explanations are those of its controllers that know the name,
+    or of all controllers if none does.
     """
 
     process: str
@@ -61,7 +61,7 @@ class Why(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Explainer:
-    """Asks the parts of a controller. Threads: any; each part is asked separately, so others may change."""
+    """Asks the parts of a controller. Threads: any. Each part is asked separately, so others can change."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class Explainer:
         poke: str,
         clock: Clock,
     ) -> None:
-        """Args: as the fields of Now; informer is that of the reconciled kind."""
+        """Args: as the fields of Now; informer is the informer of the reconciled kind."""
         self._controller = controller
         self._informer = informer
         self._decisions = decisions
@@ -88,7 +88,7 @@ class Explainer:
         self._clock = clock
 
     def explain(self, name: ObjectName) -> Explanation:
-        """What is known of a name. Never waits for a cache."""
+        """Return what is known about a name. Never waits for a cache."""
         kind = self._informer.kind.resource
         if kind.namespaced != bool(name.namespace):
             return self._unknown(name, f"a {kind.kind} has {'a' if kind.namespaced else 'no'} namespace")
@@ -133,7 +133,7 @@ class Explainer:
 
 
 def _not_well(obj: Any) -> Iterator[str]:
-    """What the conditions of an object say that is not well; nothing for a kind without any."""
+    """Return the conditions of an object that report a problem; nothing for a kind without conditions."""
     for each in getattr(getattr(obj, "status", None), "conditions", ()):
         if each.status == _ILL.get(each.type):
             yield f"{each.type}={each.status} ({each.reason}){f': {each.message}' if each.message else ''}"

@@ -1,10 +1,10 @@
 """
-Why something happens to a name, or nothing does, in sentences: the newest first.
+Explain in sentences why something happens to a name, or why nothing does, newest first.
 
     how it stands now (queue, worker, pause, cache)     --> the first sentences
     what was decided lately (sources/decisions.py)      --> one sentence each
 
-Pure: the caller gathers both.
+The functions are pure: the caller collects both.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ _HOUR: Final = 3600
 _MOST: Final = 3
 _ROUNDED: Final = 0.001
 _COMPARED: Final = 2_000
-"""How many names are compared letter by letter: a millisecond takes twenty."""
+"""How many names are compared letter by letter. Twenty take one millisecond."""
 
 
 class Now(NamedTuple):
     """
     The state of a name in a controller.
 
-    Fields: queue, as it stands there; running = for how long a reconcile has run, and where its code is, None
-    = there is none; paused = by what, "" = by nothing; misfit = the object exists and does not fit its type;
-    troubles = why the caches are not filled; known = whether the cache has the object; deleting = it
-    has a deletion timestamp; poke = the annotation that wakes it; status = what the conditions of the object
-    say that is not well.
+    Fields: queue, its state there; running = how long a reconcile has run, and where its code is, None = none
+    runs; paused = by what, "" = not paused; misfit = the object exists but does not fit its type; troubles =
+    why the caches are not filled; known = the cache has the object; deleting = the object has a deletion
+    timestamp; poke = the annotation that wakes it; status = the problems that the conditions of the object
+    report.
     """
 
     queue: Standing
@@ -57,7 +57,7 @@ class Now(NamedTuple):
 
 
 def explained(now: Now, decisions: Sequence[Decision], at: float) -> tuple[str, ...]:
-    """The sentences. Args: at = the time, as the decisions count it; these are in their order."""
+    """Return the sentences. Args: at = the time, on the clock of the decisions, which are in order."""
     return (*_present(now, decisions), *(_told(each, at) for each in reversed(decisions)))
 
 
@@ -181,7 +181,7 @@ def _seconds(seconds: float) -> str:
 
 
 def near(name: str, names: Iterable[str]) -> tuple[str, ...]:
-    """Up to three names similar to an unknown one: the same name elsewhere, or a similar one nearby."""
+    """Return up to three names like an unknown one: the same elsewhere, or similar ones nearby."""
     from difflib import get_close_matches  # noqa: PLC0415 - for those who mistype
 
     namespace, _, last = name.rpartition("/")

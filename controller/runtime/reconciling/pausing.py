@@ -1,9 +1,9 @@
 """
 Objects that are left alone: an annotation on the object, or on its namespace, stops their reconciles.
 
-A reconcile that is under way continues; the next one does nothing but write the condition Paused, where the
-status has conditions. Whatever comes meanwhile is dropped: the reconcile after the pause sees the current
-state. The annotation is read from the cache, so the pause begins with its watch event.
+A reconcile that is in progress continues. The next one only writes the condition Paused, if the status has
+conditions. Everything that arrives during the pause is dropped, because the reconcile after it sees the
+current state. The annotation is read from the cache, so the pause begins with its watch event.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class Pausing:
     """
     Calls a reconcile, unless its object is paused. Implements Reconciler[ObjectName].
 
-    State, under _lock: _held = the names that are paused -> why, as their last reconcile saw it. _odd = the
-    values that pause nothing, as they were told.
-    Threads: workers, each with the name that it got; the metrics server counts.
+    State, under _lock: _held = the paused names -> why, as of their last reconcile. _odd = the values that
+    pause nothing, as they were reported.
+    Threads: workers, each for the name that it has; the metrics server counts.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Pausing:
         return LEFT_ALONE
 
     def _why(self, name: ObjectName, seen: Any, context: Context) -> str:
-        """Why an object is paused; "" = it is not, or there is none."""
+        """Return why an object is paused; "" = it is not paused, or does not exist."""
         if seen is None or (is_being_deleted(seen) and not self._deletions):
             return ""
         key = self._commands.paused
@@ -101,12 +101,12 @@ class Pausing:
             )
 
     def why(self, name: ObjectName) -> str:
-        """Why the last reconcile of a name left it alone; "" = it did not."""
+        """Return why the last reconcile of a name left it alone; "" = it did not."""
         with self._lock:
             return self._held.get(name, "")
 
     def count(self) -> int:
-        """How many objects are paused. A predicate may have dropped the last event of one that is gone."""
+        """Return how many objects are paused. The deletion of one may have been dropped by a predicate."""
         self.forget_names(lambda name: self._cached(name) is None)
         with self._lock:
             return len(self._held)

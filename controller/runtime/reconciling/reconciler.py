@@ -28,13 +28,13 @@ _OF_THE_GARBAGE_COLLECTOR: Final = frozenset({"foregroundDeletion", "orphan"})
 
 
 class Reconciler(Protocol[S_contra]):
-    """Makes the cluster match one object's spec; Reconciler[Foo] gets a Foo, [ObjectName] a name."""
+    """Makes the cluster match one object's spec. Reconciler[Foo] gets a Foo, [ObjectName] a name."""
 
     def reconcile(self, subject: S_contra, context: Context, /) -> Result | None:
         """
-        Compare the wanted state with the present one, and write the difference.
+        Compare the wanted state with the current state, and write the difference.
 
-        Never runs twice at once for one object.
+        It never runs twice at the same time for one object.
         Returns: None counts as DONE.
         Raises: anything, to be called again with back-off; TerminalError to wait for a change.
         """
@@ -48,8 +48,8 @@ class ByObject(Generic[K]):
     """
     Calls a reconcile with the cached object of a name. Implements Reconciler[ObjectName].
 
-    It is not called for an object that is not in the cache, nor for one whose deletion waits for the garbage
-    collector only: its children go first, and must not be made again. It is called for every other object
+    It is not called if the object is not in the cache, or if its deletion waits only for the garbage
+    collector: its children are deleted first, and must not be recreated. It is called for every other object
     that is being deleted: check is_being_deleted(obj), and remove a finalizer of the controller there.
     """
 
@@ -67,11 +67,11 @@ class ByObject(Generic[K]):
 
 class ByName:
     """
-    Calls a reconcile with a name, also that of an object that is gone. Implements Reconciler[ObjectName].
+    Calls a reconcile with a name, even if its object is gone. Implements Reconciler[ObjectName].
 
-    An object that does not fit its type is not in the cache, as if it were gone, and the reconcile is not
-    called: it would clean up after an object that still exists. The name comes back when the object fits
-    again, and every MISFIT_SECONDS: the end of such an object leads to no watch event.
+    An object that does not fit its type is missing from the cache, as if it were gone. The reconcile is not
+    called, because it would clean up after an object that still exists. The name comes back when the object
+    fits again, and every MISFIT_SECONDS, because the end of such an object causes no watch event.
     """
 
     def __init__(
@@ -94,9 +94,9 @@ def _is_left_to_the_garbage_collector(obj: Kind) -> bool:
 
 def function_of(reconciler: Reconciler[S] | ReconcileFunc[S], subject: str) -> ReconcileFunc[S]:
     """
-    The function to call with a subject and a context.
+    Return the function to call with a subject and a context.
 
-    Args: subject names the first argument, for errors.
+    Args: subject is the name of the first argument, for errors.
     Raises: TypeError for a class, for a coroutine or generator function, which would do nothing, and for
     something that cannot be called with two arguments.
     """

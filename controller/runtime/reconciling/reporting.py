@@ -1,7 +1,7 @@
 """
-How syncs and reconciles end, in the log: a lost race is not an error, and a bug comes with its stack.
+Log how syncs and reconciles end: a lost race is not an error, and a bug is logged with its stack.
 
-SyncReporter serves a controller that is written by hand, ReconcileReporter the runtime's controllers.
+SyncReporter is for a controller that is written by hand, ReconcileReporter for the runtime's controllers.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ _DENIED: Final = re.compile(r'cannot (\w+) resource "[^"/]+(?:/([^"]+))?"')
 
 
 def is_expected(error: BaseException) -> bool:
-    """Whether an error is one that clusters cause, or was raised on purpose; otherwise it is a bug."""
+    """Return whether an error is caused by clusters or raised on purpose. Any other error is a bug."""
     return isinstance(error, ClientError | ReconcileError)
 
 
 def shown(error: BaseException) -> str:
-    """An error in words; that of a bug with its class."""
+    """Return an error in words, with its class if it is a bug."""
     return in_words(error, str if is_expected(error) else repr)
 
 
 def _bug(error: BaseException) -> dict[str, Any]:
-    """The traceback of a bug, which the log shows once per place."""
+    """Return the traceback of a bug, which is logged once per place in the code."""
     return {} if is_expected(error) else {"exc_info": error}
 
 
 def _fix(error: BaseException) -> dict[str, str]:
-    """What to declare after a 403 from the server's roles; nothing after any other 403, such as a quota's."""
+    """Return what to declare after a 403 from the server's roles; nothing after a quota's 403."""
     denied = _DENIED.search(error.status.message) if isinstance(error, Forbidden) and error.kind else None
     if denied is None:
         return {}
@@ -55,7 +55,7 @@ def _fix(error: BaseException) -> dict[str, str]:
 
 
 def where_is(thread_id: int) -> tuple[traceback.StackSummary, str]:
-    """The stack of a thread, and its last place in words."""
+    """Return the stack of a thread, and its last place in words."""
     frame = sys._current_frames().get(thread_id)  # noqa: SLF001 - documented
     stack = traceback.extract_stack(frame)
     last = stack[-1] if frame is not None and stack else None
@@ -63,7 +63,7 @@ def where_is(thread_id: int) -> tuple[traceback.StackSummary, str]:
 
 
 class Outcomes(NamedTuple):
-    """Syncs that settled and syncs that failed; unexpected failures are among the failed."""
+    """Syncs that settled and syncs that failed. Unexpected failures are among the failed ones."""
 
     synced: int = 0
     failed: int = 0
@@ -74,7 +74,7 @@ class SyncReporter:
     """
     Counts, measures and logs every sync.
 
-    State, under _lock: _counts; _began_at, when each sync that is under way began. Threads: any.
+    State, under _lock: _counts; _began_at, when each current sync began. Threads: any.
     """
 
     def __init__(
@@ -95,12 +95,12 @@ class SyncReporter:
         self._began_at: dict[ObjectName, float] = {}
 
     def statistics(self) -> Outcomes:
-        """A snapshot."""
+        """Return a snapshot."""
         with self._lock:
             return self._counts
 
     def began(self, name: ObjectName) -> None:
-        """A sync is about to run; never two at once for one name."""
+        """A sync is about to run. There are never two at once for one name."""
         with self._lock:
             self._began_at[name] = self._clock.now()
         if self._metrics is not None:
@@ -161,7 +161,7 @@ class SyncReporter:
 
 
 class ReconcileReporter:
-    """The log of reconciles: every line with the id and, where they matter, the causes. Threads: any."""
+    """The log of reconciles. Every line has the id and, where they matter, the causes. Threads: any."""
 
     def begins(self, context: Context) -> None:
         """A worker starts a reconcile."""
@@ -180,7 +180,7 @@ class ReconcileReporter:
         """
         The reconcile raised.
 
-        Args: failures in a row so far; final = there will be no other try until something changes.
+        Args: failures in a row so far; final = no retry follows until something changes.
         """
         terminal = final or isinstance(error, TerminalError)
         is_lost = not terminal and _is_lost_race(error, failures)
@@ -196,24 +196,24 @@ class ReconcileReporter:
         )
 
     def blocks(self, context: Context, seconds: float, thread_id: int) -> None:
-        """The reconcile runs for longer than it may; log where its thread is now."""
+        """The reconcile has run for too long. Log where its thread is now."""
         stack, where = where_is(thread_id)
         context.log.warning("Reconcile blocks", seconds=round(seconds, 3), at=where, once=True)
         context.log.debug("Where the reconcile blocks", v=4, stack="".join(traceback.format_list(stack)))
 
     def timed_out(self, context: Context, seconds: float) -> None:
-        """The reconcile took longer than it may, with any result."""
+        """The reconcile took longer than it may, whatever its result."""
         context.log.warning("Reconcile took longer than its deadline", seconds=round(seconds, 3))
 
 
 def _is_lost_race(error: BaseException, failures: int) -> bool:
     """
-    An object that is not found was deleted a moment ago, unless it is not found again.
+    Return whether the object was deleted a moment ago; it is an error if it is not found again.
 
-    Nothing can be created in a namespace that is being deleted; soon its objects are gone, too.
+    Nothing can be created in a namespace that is being deleted. Its objects will soon be gone as well.
     """
     if isinstance(error, Forbidden):
         return any(cause.reason == _NAMESPACE_TERMINATING for cause in error.status.details.causes)
-    # NotReferredError: the object may have been changed during the reconcile
+    # NotReferredError means that the object may have changed during the reconcile.
     is_late = isinstance(error, NotFound | NotReferredError) and failures <= 1
     return is_late or isinstance(error, _LOST_RACES)

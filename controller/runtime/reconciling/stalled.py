@@ -1,7 +1,7 @@
 """
 The condition Stalled: the reconcile ended with a TerminalError, so nothing happens until something changes.
 
-kstatus, and with it `helm --wait` and Flux, calls such an object Failed. While it is tried again,
+kstatus, which `helm --wait` and Flux use, calls such an object Failed. While the object is retried,
 Reconciling takes the place of Stalled; while it is paused, Paused does.
 """
 
@@ -29,12 +29,12 @@ RECONCILING: Final = "Reconciling"
 PAUSED: Final = "Paused"
 TERMINAL_ERROR: Final = "TerminalError"
 _REASONS: Final = {STALLED: TERMINAL_ERROR, RECONCILING: "Retrying", PAUSED: "Annotated"}
-"""The reasons of our conditions; those with another one are the author's."""
+"""The reasons of our conditions. A condition with another reason is the author's."""
 _LONGEST: Final = 32_768
 
 
 def can_stall(kind: type[Kind]) -> bool:
-    """Whether the status of a kind has conditions, and belongs to its controller, unlike a partial view's."""
+    """Return whether a kind's status has conditions and is its controller's, unlike a partial view's."""
     status = fields_of(kind).get("status")
     if status is None or not has_status_subresource(kind) or kind.partial or is_built_in(kind.resource.group):
         return False
@@ -54,18 +54,18 @@ class Stalling:
         *,
         is_last: Callable[[ObjectName], bool] = lambda _name: False,
     ) -> None:
-        """Args: is_last tells whether an error of the reconcile that is under way leads to no further try."""
+        """Args: is_last returns whether an error of the current reconcile leads to no further try."""
         self._cached = cached
         self._reconcile = reconcile
         self._is_last = is_last
 
     def reconcile(self, name: ObjectName, context: Context) -> Result | None:
         """
-        An object that was stalled and is tried again, or waits, is reconciling: kstatus takes it for neither
-        failed nor done.
+        An object that was stalled, and now is retried or waits, is Reconciling, so that kstatus considers it
+        neither failed nor done.
 
         Raises: errors of the reconcile; ClientError of the write after a TerminalError or a success, so that
-        it is tried again.
+        the write is retried.
         """
         seen = self._cached(name)
         try:
@@ -86,16 +86,16 @@ class Stalling:
 
 
 _Say = tuple[str, str] | None
-"""The type of our condition and its text; None = there is none."""
+"""Return the type of our condition and its text; None = no condition."""
 
 
 def tell_condition(seen: Any, context: Context, say: _Say) -> bool:
     """
-    Write our condition, or its absence, if that differs from the object before the reconcile.
+    Write or remove our condition, if that differs from the object before the reconcile.
 
-    The reconcile may have written, so the live object decides. One of another generation has not been
-    reconciled yet: its watch event brings the next reconcile.
-    Returns: whether it differs.
+    The reconcile may have written, so the live object decides. If its generation is another one, it has not
+    been reconciled yet, and its watch event brings the next reconcile.
+    Returns: whether the condition differs.
     """
     if seen is None or seen.status is None:
         return False
@@ -108,13 +108,13 @@ def tell_condition(seen: Any, context: Context, say: _Say) -> bool:
         live = context.client.resource(type(seen)).get(there.name, namespace=there.namespace)
         if (live.metadata.uid, live.metadata.generation) == (there.uid, there.generation):
             status = replace(live.status, conditions=told(live, context, say))
-            # a pause has looked at no spec: the generation that was observed last stays
+            # A paused reconcile has not read the spec, so the last observed generation stays.
             context.update_status(live, status, observed=say is None or is_about_spec)
     return True
 
 
 def is_stalled(obj: Any) -> bool:
-    """Whether the object has our condition."""
+    """Return whether the object has our condition."""
     return _has(obj, STALLED)
 
 
@@ -129,9 +129,9 @@ def _is_ours(condition: Condition) -> bool:
 
 def told(obj: Any, context: Context, say: _Say) -> Conditions:
     """
-    The conditions of an object with ours, which has one of three types; the author's own stay.
+    Return the object's conditions with ours, which has one of three types. The author's conditions stay.
 
-    It comes first: kstatus uses the first of Stalled and Reconciling.
+    Ours comes first, because kstatus uses the first of Stalled and Reconciling.
     """
     before: Conditions = obj.status.conditions
     others = tuple(each for each in before if not _is_ours(each))

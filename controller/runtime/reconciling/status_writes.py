@@ -1,9 +1,9 @@
 """
-Writes of a status: a merge patch of what differs, and the server's reaction.
+Write a status as a merge patch of the differences, and handle the server's answer.
 
-A PUT of our type would delete the fields that a newer definition has besides ours. A definition that is older
-lacks fields of ours: the server drops them, so the object differs from what is wanted forever. Such fields
-are reported, and are no reason for a write.
+A PUT of our type would delete the extra fields of a newer definition. An older definition lacks some of our
+fields: the server drops them, so the object would differ from the wanted one forever. Such fields are
+reported, and do not cause a write.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ log = get_logger("controller")
 K = TypeVar("K", bound=Kind)
 
 TRY_AGAIN_SECONDS: Final = 600.0
-"""How long a field that the server dropped is no reason for a write; then one object tries it again."""
+"""The time for which a dropped field causes no write. After that, one object tries it again."""
 
 _REMEMBERED: Final = 50_000
 
@@ -44,7 +44,7 @@ def status_of(obj: Kind) -> dict[str, Any]:
 
 
 def with_status(obj: K, status: APIStruct) -> K:
-    """The object with that status; a field observed_generation is filled in. Raises: TypeError."""
+    """Return the object with that status, and its observed_generation set. Raises: TypeError."""
     changed = evolve(obj, "status", status)
     if hasattr(status, "observed_generation"):
         changed = evolve(changed, "status.observed_generation", obj.metadata.generation)
@@ -52,13 +52,13 @@ def with_status(obj: K, status: APIStruct) -> K:
 
 
 def for_this_version(obj: Kind, **changes: Any) -> dict[str, Any]:
-    """A merge patch that holds only for the version of obj; for any other the server answers Conflict."""
+    """Return a merge patch for the version of obj only. For another version the server answers Conflict."""
     there = {"uid": obj.metadata.uid, "resourceVersion": obj.metadata.resource_version}
     return {"metadata": {name: value for name, value in there.items() if value}, **changes}
 
 
 def merge_patch(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
-    """The patch from one to the other: maps are merged, a removed key is null, all else is replaced."""
+    """Return the patch from one to the other: maps are merged, removed keys are null, others replaced."""
     patch: dict[str, Any] = dict.fromkeys(before.keys() - after.keys())
     for key, value in after.items():
         old = before.get(key)
@@ -74,7 +74,7 @@ class StatusWrites:
     The results of one controller's status writes.
 
     State, under _lock, a leaf: _dropped = kind and path of each field that the server drops -> when to try it
-    again; _last = UID -> the last status that was wanted, and what the server made of it, as hashes.
+    again; _last = UID -> the last wanted status, and what the server stored of it, as hashes.
     Threads: workers.
     """
 
@@ -100,9 +100,9 @@ class StatusWrites:
 
     def is_due(self, obj: Kind, patch: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
         """
-        Whether a patch would change anything, as far as is known.
+        Return whether a patch would change anything, as far as is known.
 
-        Args: obj as the cache has it; wanted is the whole status.
+        Args: obj comes from the cache; wanted is the whole status.
         """
         resource, now = obj.resource.group_resource, self._clock.now()
         made = _hash(wanted), _hash(status_of(obj))
@@ -117,9 +117,9 @@ class StatusWrites:
         self, obj: Kind, patch: Mapping[str, Any], wanted: Mapping[str, Any], stored: Kind, answer: bytes
     ) -> None:
         """
-        The server has accepted a patch. Logs fields that it dropped, each once.
+        The server has accepted a patch. Log each field that it dropped, once.
 
-        Args: answer = stored as the server sent it: our type gives absent fields its defaults.
+        Args: answer = stored, but as the server sent it, because our type fills absent fields with defaults.
         """
         resource, now = obj.resource.group_resource, self._clock.now()
         there = msgspec.json.decode(answer).get("status")
@@ -130,7 +130,7 @@ class StatusWrites:
                 field = resource, path
                 if value is None or _has(there, path):
                     if self._dropped.pop(field, None) is not None:
-                        # the definition was repaired: the results of other objects no longer count
+                        # The definition was repaired, so the results of other objects no longer count.
                         self._last.clear()
                     continue
                 news += [] if field in self._dropped else [path]
@@ -167,7 +167,7 @@ def _patched(obj: K, patch: Mapping[str, Any], client: Client, manager: str) -> 
 
 
 def _has_status(resource: Resource, client: Client) -> bool:
-    """Whether the server serves it; True if the server does not answer that."""
+    """Return whether the server serves it; True if the server does not answer that."""
     try:
         served = client.discovery().resources(resource.group, resource.version)
     except ClientError:

@@ -16,11 +16,11 @@ from handloop.seams.tracing import TRACING, SpanContext, Wait, Work, annotated
 
 def work_of(context: Context, kind: str, taken: Taken, annotations: Mapping[str, str], *, now: float) -> Work:
     """
-    A reconcile that begins now, as the clock counts.
+    Return the span of a reconcile that begins now, by the clock.
 
-    It continues with a trace that a watch event has just brought, if that is the only one. All others are
-    links: those of several events, that of the reconcile before, and the one that the object has since
-    long ago. So every trace ends, even in an endless loop of reconciles.
+    It continues the trace that a watch event has just brought, if there is only one. All other traces become
+    links: those of several events, of the previous reconcile, and of the object's older annotation. So every
+    trace ends, even if reconciles run in an endless loop.
     """
     brought = dict.fromkeys(each.trace for each in taken.causes if each.trace and each.verb)
     parent = next(iter(brought)) if len(brought) == 1 else None
@@ -44,7 +44,7 @@ def work_of(context: Context, kind: str, taken: Taken, annotations: Mapping[str,
 
 
 def outcome_of(line: Decision) -> tuple[dict[str, str | int], str]:
-    """What a span gets at its end: attributes, and why it failed."""
+    """Set what a span gets at its end: attributes, and why it failed."""
     failed = line.text if line.what in (FAILED, GAVE_UP) else ""
     facts = {"changes": line.changes, "error": failed, "waitsFor": "" if failed else line.text}
     return {"result": line.what, **{key: text for key, text in facts.items() if text}}, failed
@@ -54,9 +54,9 @@ def sync_span(
     controller: str, kind: str, name: ObjectName, decisions: Decisions
 ) -> AbstractContextManager[None]:
     """
-    A span around a sync of a controller that is written by hand; none while nothing is traced.
+    Open a span around a sync of a controller that is written by hand. Without tracing there is none.
 
-    Its queue knows no causes and no waits. How the sync ended is the last line that it left in decisions.
+    Its queue knows no causes and no waits. The last line in decisions says how the sync ended.
     """
     return _sync_span(controller, kind, name, decisions) if TRACING.on else nullcontext()
 

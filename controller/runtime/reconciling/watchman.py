@@ -1,5 +1,5 @@
 """
-The reconciles of a controller that are under way, and the thread that reports those that block.
+The running reconciles of a controller, and the thread that reports reconciles that block.
 
 Decision: a thread for each controller that works, none for an idle one. It sleeps until the oldest reconcile
 has reached the limit, so a busy controller wakes it once a limit, however many reconciles it does.
@@ -20,7 +20,7 @@ from handloop.seams.threads import Joinable, outliving
 
 
 class Running(NamedTuple):
-    """A reconcile under way: its name, context and beginning, and the thread that runs it."""
+    """A running reconcile: its name, context and beginning, and the thread that runs it."""
 
     name: ObjectName
     context: Context
@@ -32,11 +32,11 @@ class Watchman:
     """
     Knows which reconciles run, and reports each that runs too long, once.
 
-    Fields: limit_seconds, how long a reconcile may run before it is reported, None = forever; stop, with
-    which the thread ends.
-    State, under _lock: _running, by name; _told, the ids of those that were reported; _thread, None = none is
-    needed.
-    Threads: workers begin and end reconciles; `<name>-watchman`, as _thread; any thread asks.
+    Fields: limit_seconds, how long a reconcile may run before it is reported, None = forever; stop, which
+    ends the thread.
+    State, under _lock: _running, by name; _told, the ids of the reported reconciles; _thread, None = not
+    needed now.
+    Threads: workers begin and end reconciles; `<name>-watchman`, in _thread; any thread asks.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Watchman:
         blocks: Callable[[Running, float], None],
         seams: Seams,
     ) -> None:
-        """Args: name is the controller's; blocks reports a reconcile, and for how long it has run."""
+        """Args: name is the controller's; blocks reports a reconcile, and how long it has run."""
         self.limit_seconds = limit_seconds
         self.stop = threading.Event()
         self._name = name
@@ -59,7 +59,7 @@ class Watchman:
         self._thread: Joinable | None = None
 
     def begins(self, running: Running) -> None:
-        """A reconcile begins. Raises: RuntimeError where there is no room for a thread."""
+        """A reconcile begins. Raises: RuntimeError if there is no room for a thread."""
         with self._lock:
             self._running[running.name] = running
             if self._thread is None and self.limit_seconds is not None:
@@ -71,17 +71,17 @@ class Watchman:
             self._told.discard(self._running.pop(name).context.id)
 
     def names(self) -> list[ObjectName]:
-        """The names that are being reconciled."""
+        """Return the names that are being reconciled."""
         with self._lock:
             return list(self._running)
 
     def find(self, name: ObjectName) -> Running | None:
-        """The reconcile of a name, if it runs."""
+        """Return the reconcile of a name, if it runs."""
         with self._lock:
             return self._running.get(name)
 
     def late(self, limit_seconds: float) -> list[tuple[Running, float]]:
-        """The reconciles that have run longer than the limit, and for how long."""
+        """Return the reconciles that have run longer than the limit, and for how long."""
         now = self._clock.now()
         with self._lock:
             running = [(each, now - each.began_at) for each in self._running.values()]

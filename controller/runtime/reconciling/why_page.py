@@ -1,8 +1,8 @@
 """
 The page `/why?name=NAMESPACE/NAME`: why something happens to a name, or nothing does; `&o=json` for programs.
 
-It holds texts of errors and names of objects. So it is served only to those whom `--metrics-auth` lets read
-it, or on loopback; see PageServer.
+The page contains texts of errors and names of objects. It is therefore served only on loopback, or to clients
+that `--metrics-auth` lets read it; see PageServer.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ class Explaining(Protocol):
     """A manager."""
 
     def why(self, name: ObjectName, controller: str) -> Why:
-        """What its controllers know of a name. Args: controller "" = all."""
+        """What its controllers know about a name. Args: controller "" = all."""
 
 
 def why_page(manager: Explaining) -> Page:
-    """The page of a manager."""
+    """Return the page of a manager."""
 
     def page(query: Mapping[str, Sequence[str]]) -> tuple[int, str, bytes]:
         asked = query.get("name", [""])[0]
@@ -46,7 +46,7 @@ def why_page(manager: Explaining) -> Page:
 
 
 def lines(why: Why) -> list[str]:
-    """The answer for people: the newest first."""
+    """Return the answer for people: the newest first."""
     found = [why.elsewhere] if why.elsewhere else []
     for each in why.explanations:
         found.append(f"{each.controller}: {each.kind} {each.name}")
@@ -57,5 +57,5 @@ def lines(why: Why) -> list[str]:
 
 
 def _shown(text: str) -> str:
-    """In one line: an error may hold anybody's text."""
+    """Put a text on one line, because an error may contain anybody's text."""
     return text if text.isprintable() else repr(text)[1:-1]

@@ -13,7 +13,7 @@ LOOPBACK_NAMES: Final = ("127.0.0.1", "localhost", "[::1]")
 
 @dataclass(frozen=True, slots=True)
 class BindAddress:
-    """`host:port` to listen on. An empty host means every interface, port 0 a free port."""
+    """`host:port` to listen on. An empty host means every interface, and port 0 means a free port."""
 
     host: str
     port: int
@@ -24,32 +24,32 @@ class BindAddress:
 
     @property
     def shown(self) -> str:
-        """The same, with a word on a missing host."""
+        """The address in words; a missing host is spelled out."""
         return f"{self} (all interfaces)" if self.host in ("", "0.0.0.0", "::") else str(self)  # noqa: S104 - compared
 
     def served_names(self) -> Collection[str] | None:
         """
-        The hosts that requests may name, None = any.
+        Return the hosts that requests may name, None = any.
 
-        On loopback a web page could point a name of its own here. Elsewhere the names are unknown: a kubelet
-        uses the pod's address, Prometheus that or a Service.
+        On loopback, a web page could make a name of its own point here. On other addresses the names are
+        unknown: a kubelet uses the pod's address, and Prometheus uses that address or a Service.
         """
         return (*LOOPBACK_NAMES, self.host) if is_loopback(self.host) else None
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address, or the name localhost, is this machine alone."""
+    """Return whether an address, or the name localhost, belongs to this machine alone."""
     try:
         address = ip_address(host.partition("%")[0])
     except ValueError:
         return host == "localhost"
-    # an IPv6 socket shows 127.0.0.1 like this; before Python 3.13 that is not loopback
+    # An IPv6 socket shows 127.0.0.1 like this. Before Python 3.13 it does not count as loopback.
     return (getattr(address, "ipv4_mapped", None) or address).is_loopback
 
 
 def parse_bind_address(text: str) -> BindAddress | None:
     """
-    `:8080`, `127.0.0.1:8080`, `[::1]:8080`; `0` turns the server off and gives None.
+    Parse `:8080`, `127.0.0.1:8080` or `[::1]:8080`. `0` turns the server off and returns None.
 
     Raises: ValueError.
     """

@@ -1,7 +1,7 @@
 """
-The certificate of a server, read again after it has been replaced.
+The certificate of a server, which is read again after it has been replaced.
 
-Follows: controller-runtime pkg/certwatcher, differs: looks at each connection, not every ten seconds.
+Follows: controller-runtime pkg/certwatcher, differs: looks on each connection, not every ten seconds.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class CertificateWatcher:
     """
     `tls.crt` and `tls.key` in a folder, as a Secret is mounted.
 
-    A new pair that does not load is counted and logged, and the one before stays.
+    If a new pair does not load, this is counted and logged, and the previous pair stays in use.
 
     State, under _lock: _context; _signature of the files it was made from; _looked_at. Threads: any.
     """
@@ -54,7 +54,7 @@ class CertificateWatcher:
         """
         Read the pair.
 
-        Raises: OSError, ssl.SSLError when it does not load.
+        Raises: OSError or ssl.SSLError if the pair does not load.
         """
         self._certificate, self._key = folder / CERTIFICATE, folder / KEY
         self._clock = clock
@@ -65,7 +65,7 @@ class CertificateWatcher:
         self._context = self._load()
 
     def context(self) -> ssl.SSLContext:
-        """The context for a new connection."""
+        """Return the context for a new connection."""
         with self._lock:
             now = self._clock.now()
             if now - self._looked_at >= LOOK_SECONDS:
@@ -78,7 +78,7 @@ class CertificateWatcher:
             signature = self._sign()
             if signature == self._signature:
                 return
-            # first: a broken pair is not read again for every connection
+            # Set this first, so that a broken pair is not read again for every connection.
             self._signature = signature or self._signature
             self._context = self._load()
         except OSError as error:  # ssl.SSLError is one
@@ -88,7 +88,7 @@ class CertificateWatcher:
             log.info("Updated current TLS certificate", path=str(self._certificate))
 
     def _sign(self) -> _Signature | None:
-        """A signature that changes when either file is replaced; None, which is read, if one is missing."""
+        """Return a signature that changes if either file is replaced; if one is missing, None: then read."""
         try:
             first, second = self._certificate.stat(), self._key.stat()
         except OSError:
@@ -107,7 +107,7 @@ def certificate_in(
     folder: str, metrics: CertificateMetrics, clock: Clock, *, address: str, purpose: str
 ) -> Callable[[], ssl.SSLContext]:
     """
-    The context of each new connection, by the pair in a folder.
+    Return the context of each new connection, from the pair in a folder.
 
     Raises: NoCertificateError for a pair that does not load.
     """

@@ -11,12 +11,12 @@ from handloop.seams.locks import new_condition
 
 class ConnectionLimit:
     """
-    Admits every new connection; of too many it cuts off the one that has been silent for longest.
+    Admits every new connection. If there are too many, it cuts off the one silent for longest.
 
-    So a client that holds connections open blocks no probe or scrape, and cuts off no active client.
+    A client that holds connections open therefore blocks no probe or scrape, and cuts off no active client.
 
-    State, under _lock: _open, silent for longest first; _at_work counts those that are being answered.
-    Threads: the server's admits and waits, those of the connections do the rest.
+    State, under _lock: _open, silent for longest first; _at_work counts the connections being answered.
+    Threads: the server's thread admits and waits; the connections' threads do the rest.
     """
 
     def __init__(self, most: int) -> None:
@@ -33,12 +33,12 @@ class ConnectionLimit:
             if oldest is not None:
                 del self._open[oldest]
         if oldest is not None:
-            # its thread wakes up, reads the end, and closes it, without a TLS close
+            # The connection's thread wakes up, reads end-of-file, and closes it without a TLS close.
             with suppress(OSError):
                 socket.socket.shutdown(oldest, socket.SHUT_RDWR)
 
     def heard(self, connection: socket.socket) -> None:
-        """A request begins; nothing happens to one that was cut off."""
+        """A request begins. Do nothing if the connection was cut off."""
         with self._lock:
             if connection in self._open:
                 del self._open[connection]
@@ -57,7 +57,7 @@ class ConnectionLimit:
                 self._lock.notify_all()
 
     def leave(self, connection: socket.socket) -> None:
-        """A connection is done, whether or not it was cut off."""
+        """A connection has ended, whether or not it was cut off."""
         with self._lock:
             self._open.pop(connection, None)
             self._lock.notify_all()
@@ -68,6 +68,6 @@ class ConnectionLimit:
             self._lock.wait_for(lambda: not self._open, seconds)
 
     def wait_until_idle(self, seconds: float) -> None:
-        """Block until nothing is being answered, or the time is over."""
+        """Block until no request is being answered, or the time is over."""
         with self._lock:
             self._lock.wait_for(lambda: not self._at_work, seconds)

@@ -18,14 +18,14 @@ class Well(NamedTuple):
 
 
 Check = Callable[[], str | Well | None]
-"""A health check. Returns: None or Well when well, else the reason in words."""
+"""A health check. Returns: None or Well if healthy, else the reason in words."""
 
 
 def health_page(checks: Mapping[str, Check]) -> Page:
     """
-    Kubernetes' answer: `ok`, or 500 and a line per check; `?verbose` lists, `?exclude=NAME` skips one.
+    Answer as Kubernetes does: `ok`, or 500 with a line per check; `?verbose` lists, `?exclude=NAME` skips.
 
-    With the name of a check below its path, the page answers for that one.
+    If the path ends in the name of a check, the page answers for that check only.
     """
 
     def page(query: Mapping[str, list[str]]) -> tuple[int, str, bytes]:
@@ -53,7 +53,7 @@ def _single(checks: Mapping[str, Check], name: str) -> tuple[int, str, bytes]:
 
 
 def _result(name: str, check: Check) -> str | Well | None:
-    """The result of a check; an error counts as a bad result."""
+    """Return the result of a check. An error counts as a bad result."""
     try:
         return check()
     except BaseException as error:
@@ -72,5 +72,5 @@ def _line(name: str, result: str | Well | None) -> str:
 
 
 def _shown(text: str) -> str:
-    """In one line, as that of another check would look alike: the holder of a Lease is anybody's text."""
+    """Put a text on one line, or it could imitate another check: anybody can write a Lease's holder."""
     return text if text.isprintable() else repr(text)[1:-1]

@@ -1,7 +1,7 @@
 """
-Certificates with their keys, made here.
+Create certificates with their keys.
 
-The `cryptography` package makes them, and is imported only for that. It belongs to the extra `tls`.
+The `cryptography` package creates them, and is imported only for that. It belongs to the extra `tls`.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final, NamedTuple, TypeAlias
 
 Certificate: TypeAlias = Any
-"""That of cryptography.x509, which is imported only where it is used."""
+"""The Certificate of cryptography.x509, which is imported only where it is used."""
 SKEW: Final = timedelta(hours=25)
-"""The clock of another machine may be off by a day, either way."""
+"""The clock of another machine may be wrong by a day, in either direction."""
 
 
 class KeyPair(NamedTuple):
@@ -27,10 +27,10 @@ class KeyPair(NamedTuple):
     key: bytes
 
     def context(self) -> ssl.SSLContext:
-        """The context of a server. Raises: OSError, ssl.SSLError among them."""
+        """Return the context of a server. Raises: OSError, including ssl.SSLError."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
-        # the library loads key pairs only from files; the folder is private, and deleted on return
+        # The library loads key pairs only from files. The folder is private, and deleted on return.
         with TemporaryDirectory(prefix="handloop-") as folder:
             file = Path(folder, "pem")
             file.touch(mode=0o600)
@@ -49,9 +49,9 @@ def new_pair(
     skew: timedelta = SKEW,
 ) -> KeyPair:
     """
-    A new pair: of a server at hosts, or without hosts of an authority.
+    Create a new pair: for a server at hosts, or for an authority if there are no hosts.
 
-    Args: now in seconds since the Unix epoch; issuer None = it signs itself.
+    Args: now in seconds since the Unix epoch; issuer None = the certificate signs itself.
     Raises: ImportError without the cryptography package; ValueError for an issuer that does not load.
     Blocks: for some milliseconds.
     """
@@ -83,7 +83,7 @@ def new_pair(
 
 
 def _for_use(builder: Any, hosts: Sequence[str]) -> Any:
-    """A builder with what the certificate is for."""
+    """Return a builder with what the certificate is for."""
     from cryptography import x509  # noqa: PLC0415
     from cryptography.x509.oid import ExtendedKeyUsageOID  # noqa: PLC0415
 
@@ -116,7 +116,7 @@ def _host(host: str) -> Any:
 
 def certificates_in(pem: bytes) -> list[Certificate]:
     """
-    The certificates of a text, in its order; those that do not load are left out.
+    Return the certificates in a text, in order. Certificates that do not load are left out.
 
     Raises: ImportError.
     """

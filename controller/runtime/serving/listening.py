@@ -1,4 +1,4 @@
-"""Why the process cannot listen on an address, and which other process does."""
+"""Find out why the process cannot listen on an address, and which other process does."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class ListenError(OSError):
 
 
 class NoCertificateError(ListenError):
-    """The certificate for TLS does not load, or cannot be made."""
+    """The certificate for TLS does not load, or cannot be created."""
 
 
 class PortInUseError(ListenError):
-    """The address is taken; owner names the other process, "" = not known."""
+    """The address is in use. owner names the other process, "" = not known."""
 
     def __init__(self, address: str, purpose: str, owner: str = "") -> None:
         super().__init__(address, purpose, "address already in use")
@@ -33,11 +33,11 @@ class PortInUseError(ListenError):
 
 
 def listen_error(error: OSError, host: str, port: int, purpose: str) -> ListenError:
-    """The error to raise when listening on `host:port` fails with error."""
+    """Return the error to raise when listening on `host:port` fails with error."""
     address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     if error.errno in _IN_USE:
         return PortInUseError(address, purpose, port_owner(port))
-    # asyncio puts the whole message into strerror
+    # asyncio puts the whole message into strerror.
     words = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror or str(error)
     return ListenError(address, purpose, words.lower())
 
@@ -46,7 +46,7 @@ _LISTEN: Final = "0A"
 
 
 def port_owner(port: int) -> str:
-    """`pid 812 (kubectl)` of the process that listens on a TCP port; "" where /proc does not show it."""
+    """Return `pid 812 (kubectl)`, the process that listens on a TCP port; "" if /proc does not show it."""
     try:
         inodes = _listening_inodes(port)
         return _process_of(inodes) if inodes else ""

@@ -1,5 +1,5 @@
 """
-Access to `/metrics`: the API server names the owner of a token, and decides what its bearer may do.
+Access to `/metrics`: the API server names the owner of a token, and decides what that owner may do.
 
 Follows: controller-runtime pkg/metrics/filters (WithAuthenticationAndAuthorization).
 """
@@ -36,13 +36,13 @@ _Question = tuple[_Fingerprint, str]
 
 class MetricsAuth:
     """
-    The status for a request: 200, 401, 403, or 500 when the API server cannot be asked.
+    Returns the status for a request: 200, 401, 403, or 500 if the API server cannot be asked.
 
-    Answers are cached: a token's bearer for one minute, a permission for five, a refusal for half a minute.
-    The caches hold hashes of tokens, never tokens.
+    Answers are cached: the owner of a token for one minute, a permission for five, a refusal for half a
+    minute. The caches contain hashes of tokens, never tokens.
 
-    State, under _lock: the three caches. Threads: those that serve pages; they ask without the lock, so two
-    may ask the same.
+    State, under _lock: the three caches. Threads: those that serve pages. They send requests without the
+    lock, so two threads may send the same one.
     """
 
     def __init__(self, rest: RESTClient, clock: Clock) -> None:
@@ -56,9 +56,9 @@ class MetricsAuth:
 
     def __call__(self, path: str, authorization: str) -> int:
         """
-        The status for a GET of a path.
+        Return the status for a GET of a path.
 
-        Args: authorization is the header's value, "" = none.
+        Args: authorization is the value of the header, "" = none.
         Blocks: for at most two requests.
         """
         scheme, _, token = authorization.partition(" ")

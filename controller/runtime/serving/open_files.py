@@ -1,9 +1,9 @@
 """
-Descriptors: as many as the system allows, and one that is kept for the probes.
+File descriptors: as many as the system allows, and one in reserve for the probes.
 
-The soft limit is 1,024 under many runtimes, for programs that use select(). Ours waits with poll and epoll,
-as Go's runtime does, which raises the limit at its start, too. A program that has used up all descriptors
-must still answer its probes, or it is killed and restarts.
+Many runtimes set the soft limit to 1,024, for programs that use select(). Ours waits with poll and epoll,
+like Go's runtime, which also raises the limit when it starts. A program that has used up all descriptors must
+still answer its probes, or it is killed and restarted.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from handloop.seams.locks import new_lock
 
 
 def raise_open_files() -> None:
-    """Raise the soft limit of open files to the hard one, where the system lets us."""
+    """Raise the soft limit of open files to the hard limit, if the system allows it."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         with suppress(ValueError, OSError):
@@ -25,10 +25,10 @@ def raise_open_files() -> None:
 
 class SpareDescriptor:
     """
-    A descriptor to give up when there is no other.
+    A descriptor to give up when no other one is left.
 
-    State, under _lock: _file, None while it is given up. Threads: a server's gives it up, those of its
-    connections get it back.
+    State, under _lock: _file, None while it is given up. Threads: a server's thread gives it up, the threads
+    of its connections get it back.
     """
 
     def __init__(self) -> None:

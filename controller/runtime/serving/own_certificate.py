@@ -1,7 +1,7 @@
 """
 The certificate of a server without a given one. It signs itself, and is renewed long before it expires.
 
-No client can check it. Still it protects clients' tokens from passive listeners.
+Clients cannot verify it. It still protects their tokens from passive listeners.
 
 Follows: controller-runtime pkg/metrics/server, which makes one at the start, differs: this one is renewed.
 """
@@ -28,16 +28,16 @@ _LOOPBACK: Final = ("127.0.0.1", "::1")
 
 class OwnCertificate:
     """
-    A certificate that signs itself, renewed once two thirds of its time are over.
+    A self-signed certificate, renewed after two thirds of its lifetime.
 
     State, under _lock: _context; _made_at, in seconds since the Unix epoch. Threads: any.
     """
 
     def __init__(self, clock: Clock) -> None:
         """
-        Make the first.
+        Create the first certificate.
 
-        Raises: OSError; ImportError without the cryptography package. Blocks: a tenth of a second.
+        Raises: OSError; ImportError without the cryptography package. Blocks: for a tenth of a second.
         """
         self._clock = clock
         self._lock = new_lock("OwnCertificate._lock", 94)
@@ -45,10 +45,10 @@ class OwnCertificate:
         self._context = _self_signed(self._made_at)
 
     def context(self) -> ssl.SSLContext:
-        """The context for a new connection."""
+        """Return the context for a new connection."""
         with self._lock:
             now = self._clock.time()
-            # also when a clock that was wrong at the start has been set back
+            # Renew it too if a clock that was wrong at the start has been set back.
             if not -_SKEW.total_seconds() < now - self._made_at < _RENEWED.total_seconds():
                 try:
                     self._context, self._made_at = _self_signed(now), now

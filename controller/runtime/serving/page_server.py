@@ -1,9 +1,9 @@
 """
-Serves a few pages: health and metrics, and what is posted to the conversion webhook.
+Serve a few pages: health and metrics, and the requests posted to the conversion webhook.
 
-Connections cannot exhaust the process: a silent one is cut off, and of too many the most silent.
-A web page in a browser of this machine can reach loopback, too, under a name of its own that points here (DNS
-rebinding): so the server can check the Host of a request.
+Connections cannot exhaust the process: a silent one is cut off, and if there are too many, the most silent. A
+web page in a browser of this machine can also reach loopback, under a name of its own that points here (DNS
+rebinding). The server can therefore check the Host of a request.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ log = get_logger("health")
 
 Page = Callable[[Mapping[str, list[str]]], tuple[int, str, bytes]]
 """
-A page: query -> (status, content type, body). The page of a path that ends in `/*` finds the rest of the
-request's path as `*` in its query. It finds the headers Accept, if there are any, as ACCEPT.
+A page: query -> (status, content type, body). If the path of a page ends in `/*`, its query has the rest of
+the request's path as `*`. The query has the Accept headers, if there are any, as ACCEPT.
 """
 ACCEPT: Final = "Accept"
 
@@ -45,21 +45,21 @@ Guard = Callable[[str, str], int]
 """Decides about a request: (path, Authorization header or "") -> 200, or the status of the refusal."""
 
 PASSED_ON: Final = "X-Handloop-Authorization"
-"""Authorization through the API server's proxy, which keeps the header of that name to itself."""
+"""Authorization through the API server's proxy, which does not pass on the header of that name."""
 
 _PRIVATE: Final = b"only with --metrics-auth, or from this machine: kubectl port-forward leads here\n"
 WHY: Final = "/why"
-"""The path of reconciling/why_page.py: servers know it before a controller is imported."""
+"""The path of reconciling/why_page.py. Servers know it before a controller is imported."""
 
 TEXT: Final = "text/plain; charset=utf-8"
 MAX_CONNECTIONS: Final = 64
 MAX_POSTING: Final = 1024
-"""An API server works on 600 requests at a time, and fails those whose connection is closed."""
+"""An API server sends up to 600 requests at a time, and fails those whose connection is closed."""
 _REQUEST_TIMEOUT_SECONDS: Final = 10.0
 _IDLE_SECONDS: Final = 120.0
-"""How long a connection for posts may wait for the next one: Go's clients give it up after 90 s."""
+"""How long a connection for posts can wait for the next one. Go's clients close it after 90 s."""
 _LARGEST_POST: Final = 64 * 1024 * 1024
-"""A server sends one object in a review, of 1.5 MB at most; anybody in the cluster may send more."""
+"""A server sends one object in a review, of at most 1.5 MB. Any pod in the cluster may send more."""
 _MOST_DIGITS: Final = 12
 _EXHAUSTED: Final = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _EXHAUSTED_PAUSE_SECONDS: Final = 0.05
@@ -69,8 +69,8 @@ class PageServer:
     """
     Serves a few read-only pages.
 
-    State: the constructor binds the socket, so that a taken port is known before anything starts.
-    Threads: one `<purpose>-server`, and a short-lived one per connection, MAX_CONNECTIONS at most.
+    State: the constructor binds the socket, so that a port in use is noticed before anything starts.
+    Threads: one `<purpose>-server`, and a short-lived one per connection, at most MAX_CONNECTIONS.
     """
 
     def __init__(
@@ -89,11 +89,11 @@ class PageServer:
         """
         Bind, without serving yet.
 
-        Args: posts are the paths that take a body; with them, a connection is for several requests. tls
-        returns the context of each new connection, None = plain HTTP; guard None = no check; names are the
-        hosts that requests may name, in lower case, None = any; private are the pages that without a guard
-        are for loopback only.
-        Raises: PortInUseError; ListenError for an address that is not this machine's, or not allowed.
+        Args: posts are the paths that take a body; with posts, a connection serves several requests. tls
+        returns the context of each new connection, None = plain HTTP. guard None = no check. names are the
+        hosts that requests may name, in lower case, None = any. private are the pages that are for loopback
+        only if there is no guard.
+        Raises: PortInUseError; ListenError for an address that this machine lacks, or may not use.
         """
         self._purpose = purpose
         self._thread: Joinable | None = None
@@ -115,7 +115,7 @@ class PageServer:
         settings = {
             "tls": tls and staticmethod(tls),
             "connections": ConnectionLimit(most),
-            # with the default of 5, a burst would wait for retransmissions
+            # With the default of 5, a burst of connections would wait for retransmissions.
             "request_queue_size": most,
             "stopping": threading.Event(),
             "draining": threading.Event(),
@@ -139,16 +139,16 @@ class PageServer:
 
     def drain(self, seconds: float) -> None:
         """
-        Answer on, and end each connection with its next answer.
+        Keep answering, and end each connection with its next answer.
 
-        So a client that keeps connections sends nothing into one that is being closed. Blocks until all are
-        ended, and so long at most: one that is silent stays.
+        A client that keeps connections then never sends a request on one that is being closed. Blocks until
+        all connections have ended, or the time is over: a silent connection stays open.
         """
         self._server.draining.set()
         self._server.connections.wait_until_none(seconds)
 
     def stop(self) -> None:
-        """End the thread and close the socket. Blocks until posts are answered, for ten seconds at most."""
+        """End the thread and close the socket. Blocks until posts are answered, for at most ten seconds."""
         if self._thread is not None:
             self._server.draining.set()
             self._server.stopping.set()
@@ -162,7 +162,7 @@ class PageServer:
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False
-    timeout = 0  # handle_request takes the connection that is there, and waits for none
+    timeout = 0  # handle_request takes the waiting connection, and does not block
     tls: Callable[[], ssl.SSLContext] | None = None
     connections: ConnectionLimit
     stopping: threading.Event
@@ -170,7 +170,7 @@ class _Server(ThreadingHTTPServer):
     spare: SpareDescriptor
 
     def get_request(self) -> tuple[socket.socket, object]:
-        """Accept a connection; its own thread does the handshake, which may take a while."""
+        """Accept a connection. Its own thread does the handshake, which may take a while."""
         connection, address = self._accept()
         if self.tls is not None:
             try:
@@ -190,7 +190,7 @@ class _Server(ThreadingHTTPServer):
                 if self.spare.give_up():
                     with suppress(OSError):
                         return super().get_request()
-                # the connection is still waiting: the next try would come at once, and fail the same way
+                # The connection is still waiting, so the next attempt would come at once, and fail again.
                 self.stopping.wait(_EXHAUSTED_PAUSE_SECONDS)
             raise
 
@@ -198,7 +198,7 @@ class _Server(ThreadingHTTPServer):
         """
         Serve until stopping is set and the other end of woken is closed.
 
-        serve_forever would look ten times a second whether it is to end: a tenth of a percent of a core.
+        serve_forever would check ten times a second whether to end: a tenth of a percent of a core.
         """
         with woken, selectors.DefaultSelector() as selector:
             selector.register(self, selectors.EVENT_READ)
@@ -219,12 +219,12 @@ class _Server(ThreadingHTTPServer):
         self.spare.refill()
 
     def handle_error(self, _request: object, address: object) -> None:
-        """A broken connection, or a client without TLS, is not worth more than a debug line."""
+        """A broken connection, or a client without TLS, is logged at the debug level only."""
         log.debug("Connection failed", v=4, client=str(address), err=in_words(sys.exception()))
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """One request. A timeout cuts off slow or silent clients; request lines stay out of the log."""
+    """One request. A timeout cuts off slow or silent clients. Request lines are not logged."""
 
     server: _Server
     pages: Mapping[str, Page] = {}
@@ -232,7 +232,7 @@ class _Handler(BaseHTTPRequestHandler):
     names: Collection[str] | None = None
     posts: Mapping[str, Post] = {}
     private: Collection[str] = ()
-    # an answer is one packet: a second one would wait until the first is acknowledged
+    # An answer is one packet. A second packet would wait until the first is acknowledged.
     wbufsize = -1
     disable_nagle_algorithm = True
     timeout = _REQUEST_TIMEOUT_SECONDS
@@ -240,7 +240,7 @@ class _Handler(BaseHTTPRequestHandler):
     sys_version = ""
 
     def do_GET(self) -> None:
-        """Answer with a page, with 404, or with 403 to a request that names a foreign host."""
+        """Answer with a page, with 404, or with 403 if the request names a foreign host."""
         url = urlsplit(self.path)
         if not self._answers_for(url.netloc or self.headers.get("Host", "")):
             self._answer(403, TEXT, b"only loopback names are served here: ask for http://127.0.0.1\n")
@@ -275,16 +275,16 @@ class _Handler(BaseHTTPRequestHandler):
     do_HEAD = do_GET  # noqa: N815 - the name the library calls
 
     def handle_expect_100(self) -> bool:
-        """Let the client send its body now: it waits."""
+        """Tell the client, which is waiting, to send its body now."""
         goes_on = super().handle_expect_100()
         self.wfile.flush()
         return goes_on
 
     def take_post(self) -> None:
-        """Answer to a body; 411 without a length, 413 if it is too long. The connection ends at a stop."""
+        """Answer to a body; 411 without a length, 413 if it is too long. At a stop, close the connection."""
         post = self.posts.get(urlsplit(self.path).path)
         text = self.headers.get("Content-Length", "")
-        # more digits than that are slow to read, or refused
+        # Numbers with more digits are slow to read, or refused.
         length = int(text) if text.isdecimal() and len(text) < _MOST_DIGITS else math.inf
         if post is None or length > _LARGEST_POST:
             self.close_connection = True  # the body is not read
@@ -308,9 +308,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _is_local(self) -> bool:
         """
-        Whether the client is on this machine, or in this pod, as one behind `kubectl port-forward` is.
+        Return whether the client is on this machine or in this pod, as behind `kubectl port-forward`.
 
-        It has to name a loopback host, too: a web page may point a name of its own at a forwarded port.
+        It must also name a loopback host, because a web page can point a name of its own at a forwarded port.
         """
         is_named = _host_in(self.headers.get("Host", "")) in LOOPBACK_NAMES
         return is_named and is_loopback(str(self.client_address[0]))
@@ -334,6 +334,6 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _host_in(authority: str) -> str:
-    """The host of `host:port`, in lower case."""
+    """Return the host of `host:port`, in lower case."""
     host, _, port = authority.lower().rpartition(":")
     return host if port.isdigit() else authority.lower()

@@ -1,13 +1,13 @@
 """
-One replica's part in the work: which slots it should have, and an elector for the Lease of each.
+One replica's share of the work: which slots it should have, and an elector for the Lease of each.
 
     each retry period:  renew our member Lease, list all Leases --> who lives, who holds what
                         --> assignment --> an elector on each slot that should be ours
     a slot:  elector --leads--> serve(slot, stop) --should be another's: stop--> drained --> Lease released
                         |--Lease lost--> serve ends, only for this slot; the elector may run again
 
-The assignment is advice: members that see different things ask for the same slot, and its Lease lets one in.
-seconds_to_write is the slot's elector's: the guarantees are those of slot_candidacy.py.
+The assignment is advice: members that see different things ask for the same slot, and its Lease admits one.
+seconds_to_write comes from the slot's elector; slot_candidacy.py states the guarantees.
 """
 
 from __future__ import annotations
@@ -52,24 +52,24 @@ _SHORT: Final = 4
 
 
 class SlotServer(Protocol):
-    """What does the work of the slots of a replica: a Replica."""
+    """The part of a replica that works on its slots: a Replica."""
 
     def serve(self, slot: int, stop: threading.Event) -> None:
         """
-        Do the work of a slot, once at a time for a slot, on a thread `slot-<i>`.
+        Do the work of a slot, on a thread `slot-<i>`, never twice at the same time for one slot.
 
-        Raises: StopTimeoutError: the Lease is left to expire. Blocks: until stop is set, and all has ended.
+        Raises: StopTimeoutError: the Lease is left to expire. Blocks: until stop is set, and work has ended.
         """
 
     def lost(self, slot: int) -> None:
-        """A Lease is lost: at once, before the stop is set, on the elector's thread; it must not block."""
+        """A Lease is lost. Called before the stop is set, on the elector's thread. It must not block."""
 
     def turned(self) -> None:
-        """A retry period is over; on the thread `shards`."""
+        """A retry period is over. Called on the thread `shards`."""
 
 
 class SlotStatistics(msgspec.Struct, frozen=True, kw_only=True):
-    """A slot: its holder as last seen, "" = none, and since when, in unix seconds by our clock."""
+    """A slot: its holder as last seen, "" = none, and since when, in Unix seconds by our clock."""
 
     slot: int
     holder: str
@@ -78,13 +78,13 @@ class SlotStatistics(msgspec.Struct, frozen=True, kw_only=True):
 
 class ShardStatistics(msgspec.Struct, frozen=True, kw_only=True):
     """
-    Who has which slot, as this replica saw it in its last turn. JSON by msgspec.
+    Who has which slot, as this replica saw it in its last turn. msgspec encodes it as JSON.
 
     Fields: group is the `namespace/name` that the Leases begin with; leader works by leader election under
-    that name, and we wait for its end; members are the replicas that live, we
-    among them, () = we have not joined; settled says that slots may move for balance; held are our slots,
-    unheld those that no member holds. taken, given_up and lost count how often this replica took a slot, gave
-    one up, or lost one with its Lease.
+    that name, and we wait until it ends; members are the living replicas, including us, () = we have not
+    joined; settled = slots may move for balance; held are our slots, unheld those that no member holds.
+    taken, given_up and lost count how often this replica took a slot, gave one up, or lost one with its
+    Lease.
     """
 
     group: str
@@ -107,7 +107,7 @@ class _Slot:
     A slot, and the elector on its Lease while the slot should be ours.
 
     State: _thread and _stop of the elector's run, replaced only by `shards`; _error of the last run, written
-    by its threads, and taken by `shards` once they have ended.
+    by the threads of that run, and taken by `shards` once they have ended.
     """
 
     def __init__(
@@ -140,22 +140,22 @@ class _Slot:
 
     @property
     def is_held(self) -> bool:
-        """Whether its Lease is ours, so that its work may be under way."""
+        """Return whether the slot's Lease is ours, so that its work may be running."""
         return self.candidacy.is_leading
 
     @property
     def is_idle(self) -> bool:
-        """Whether no elector runs: then all work has ended."""
+        """Return whether no elector runs, which means that all work has ended."""
         return not self.is_alive()
 
     def is_expected(self, seconds: float) -> bool:
-        """Whether an elector asks for its Lease, and has just taken it, or sees it free within this time."""
+        """Return whether an elector has just taken its Lease, or will see it free within this time."""
         if self.is_idle or self._stop.is_set():
             return False
         return self.candidacy.is_leader() or self.candidacy.statistics().expires_in_seconds <= seconds
 
     def observe(self, lease: Lease | None, renewal: Renewal | None) -> None:
-        """Note its Lease as last listed, None = there is none; the elector reads it itself."""
+        """Record the slot's Lease as last listed, None = no Lease. The elector reads the Lease itself."""
         if self.is_idle and lease is not None:
             self.candidacy.observe(lease)
         elif not self.is_idle and renewal is not None:
@@ -172,7 +172,7 @@ class _Slot:
         self._stop.set()
 
     def unmark(self) -> None:
-        """Let the Lease expire if a run has ended without releasing it: a mark would keep it."""
+        """Let the Lease expire if a run has ended without releasing it. A mark would keep it alive."""
         if self.is_idle and self.candidacy.is_left_marked():
             self._start(self.candidacy.let_expire)
 
@@ -189,7 +189,7 @@ class _Slot:
             self._thread.join(timeout)
 
     def take_error(self) -> BaseException | None:
-        """The error of a run that has ended, once."""
+        """Take the error of a run that has ended, once."""
         if not self.is_idle:
             return None
         error, self._error = self._error, None
@@ -215,11 +215,11 @@ class ShardCoordinator:
     """
     Takes part in the sharing of all slots.
 
-    State, under _lock: _lost, the slots whose Lease was lost since the last turn, and why; _statistics, of
-    the last turn. Of `shards` alone: _living and _settles_at, the members and when they will have been the
-    same for long enough; _wanted, the last assignment; _free_since, since when we have seen no holder of a
-    slot; _sources, who held each slot before us; _outage, the last error of the server; _leader, the process
-    that works by leader election.
+    State, under _lock: _lost, the slots whose Lease was lost since the last turn, and why; _statistics of the
+    last turn. Of `shards` alone: _living and _settles_at, the members, and when they will have been the same
+    for long enough; _wanted, the last assignment; _free_since, since when no holder of a slot was seen;
+    _sources, who held each slot before us; _outage, the last error of the server; _leader, the process that
+    works by leader election.
     Threads: `shards` runs `run`; `slot-<i>-lease` keeps a slot's Lease; `slot-<i>` serves it; any asks.
     """
 
@@ -235,9 +235,9 @@ class ShardCoordinator:
         seams: Seams = REAL_SEAMS,
     ) -> None:
         """
-        Prepare; nothing is sent.
+        Prepare. No request is sent.
 
-        Args: terms are those of shards. leases neither repeats a request nor waits for a rate limit. identity
+        Args: terms are those of shards. leases neither retries a request nor waits for a rate limit. identity
         ends with `_` and a part that no other replica has.
         """
         self._shards = shards
@@ -273,7 +273,7 @@ class ShardCoordinator:
         self._leader = ""
 
     def seconds_to_write(self, slot: int) -> float:
-        """How long no other replica can be writing for a slot; 0 when its Lease is not ours."""
+        """Return how long no other replica can write for a slot; 0 if the slot's Lease is not ours."""
         return self._slots[slot].candidacy.seconds_to_write()
 
     def statistics(self) -> ShardStatistics:
@@ -282,16 +282,16 @@ class ShardCoordinator:
             return self._statistics
 
     def check(self) -> str | None:
-        """A health check: fails if we work for a slot whose Lease has expired. Returns: None when well."""
+        """A health check. It fails if we work on a slot whose Lease has expired. Returns: None if healthy."""
         reasons = (slot.candidacy.check() for slot in self._slots if slot.is_held)
         return next((reason for reason in reasons if reason is not None), None)
 
     def run(self, stop: threading.Event) -> None:
         """
-        Take part until stop is set; then end the work of all slots, and release their Leases.
+        Take part until stop is set. Then end the work of all slots, and release their Leases.
 
         Blocks: until stop is set and all work has ended.
-        Raises: ShardMismatchError when another replica has other shards; the error of a serve.
+        Raises: ShardMismatchError if another replica has other shards; the error of a serve.
         """
         log.info("Joining the replicas", lease=self._members.group, shards=str(self._shards))
         try:
@@ -339,7 +339,7 @@ class ShardCoordinator:
         self._server.turned()
 
     def _assign(self) -> None:
-        """Compute who should have what, by the list that has just been read, and act on it."""
+        """Compute who should have which slot, from the list that has just been read, and act on it."""
         living, leases, now = self._members.living(), self._members.slot_leases(), self._clock.now()
         for slot in self._slots:
             slot.observe(leases.get(slot.number), self._members.view.renewal)
@@ -366,17 +366,17 @@ class ShardCoordinator:
                 slot.unmark()
 
     def _holders(self) -> dict[int, str]:
-        """Who holds which slot, as listed; of our own we know better."""
+        """Return who holds which slot, as listed. For our own slots we know better."""
         ours = {slot.number: self._identity for slot in self._slots if slot.is_held}
         return {**self._members.holders(), **ours}
 
     def _claims(self, slot: _Slot, holders: Mapping[int, str], now: float) -> bool:
         """
-        Whether a slot without a living holder counts as ours.
+        Return whether a slot without a living holder counts as ours.
 
-        A slot that we may be taking at this moment is not released to a new member.
-        A slot that stays free is asked for by each: the member that should have it may be dead, or have to
-        wait for longer, as each counts the time of a Lease from its own first look.
+        A slot that we may be taking right now is not released to a new member. Every member asks for a slot
+        that stays free: the member that should have it may be dead, or have to wait longer, because each
+        member counts the time of a Lease from when it first saw it.
         """
         if holders.get(slot.number) in self._living:
             return False
@@ -385,7 +385,7 @@ class ShardCoordinator:
         return slot.is_expected(request_seconds) or now - free_since > _PATIENCE_PERIODS * period
 
     def _check_work(self) -> None:
-        """Raises: a serve's error, except for work that only took too long: others wait for that slot."""
+        """Raises: a serve's error, except if work only took too long: others then wait for that slot."""
         for slot in self._slots:
             error = slot.take_error()
             if isinstance(error, StopTimeoutError):
@@ -405,7 +405,7 @@ class ShardCoordinator:
         self._report()
 
     def _report(self) -> None:
-        """Count what has changed since the last report, and log it in a line for each kind of change."""
+        """Count what has changed since the last report, and log one line for each kind of change."""
         with self._lock:
             lost, self._lost, before = self._lost, {}, self._statistics
         slots, holders = range(self._shards.count), self._holders()
@@ -472,6 +472,6 @@ class ShardCoordinator:
 
 
 def _short(identity: str) -> str:
-    """`pod-a_8dd6` of `pod-a_8dd654b7-...`, for people: its member Lease's name has all of it."""
+    """Shorten `pod-a_8dd654b7-...` to `pod-a_8dd6`, for people. The member Lease's name has all of it."""
     host, _, random = identity.rpartition("_")
     return f"{host}_{random[:_SHORT]}" if host else identity

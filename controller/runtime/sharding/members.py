@@ -1,17 +1,17 @@
 """
-The replicas that share the work: each has a member Lease, and all see them in one list.
+The replicas that share the work: each has a member Lease, and one list shows all of them.
 
-A member lives as a leader does: until its Lease has been unchanged for its own duration, as our clock counts.
-Wall clocks of two machines are never compared. Of two members with different settings the younger refuses: it
-joins only after a look at the Leases that is later than its own by more than a creationTimestamp can hide.
+A member is alive under the same rule as a leader: until its Lease has been unchanged for its own duration, by
+our clock. Wall clocks of two machines are never compared. If two members have different settings, the younger
+refuses: it joins only after it has read the Leases two seconds later than it created its own.
 
 A member's Lease also renews the slots that the member has marked (slot_candidacy.py). Before others take such
 a slot, they clear the Lease of the dead member, which then can no longer renew it.
 
-The Lease of leader election, whose name is what the others begin with, is held by all members together, until
-the work of the last of them has ended. So a process that works with --leader-elect, of an earlier rollout or
-a later one, and these exclude each other. It is renewed more rarely than a slot's Lease, and so lasts twice
-as long: a slot's is lost before, also if all members are suspended at once.
+All members together hold the Lease of leader election, whose name the other Leases begin with, until the work
+of the last member has ended. It excludes a process that runs with --leader-elect, in an earlier or later
+rollout. It is renewed less often than the Lease of a slot, and therefore lasts twice as long: the Lease of a
+slot is lost first, even if all members are suspended at the same time.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ from handloop.seams.logs import get_logger
 log = get_logger("shards")
 
 GROUP_LABEL: Final = "handloop.dev/shards"
-"""On each Lease of slots and members: the name that all of them begin with."""
+"""A label on each Lease of slots and members: the name that all of them begin with."""
 SETTINGS_LABEL: Final = "handloop.dev/slots"
-"""On the same: count and by of its last holder, such as `16-namespace`."""
+"""A label on the same Leases: count and by of the last holder, such as `16-namespace`."""
 MARKS_LABEL: Final = "handloop.dev/marks-slots"
-"""On the Lease of a member that knows marks; one of an earlier version does not."""
+"""A label on the Lease of a member that knows marks. Members of an earlier version lack it."""
 
 _JOIN_SECONDS: Final = 2.0
-"""creationTimestamp counts whole seconds: of two that do not see each other by then, one is the older."""
+"""creationTimestamp has whole seconds: if two do not see each other by then, one is older."""
 _PROOF_PERIODS: Final = 3
 """A Lease that we have not seen change counts as a living member's for this many retry periods."""
 _STALE_DURATIONS: Final = 10
@@ -69,19 +69,19 @@ class ShardMismatchError(Exception):
 
 
 class _Seen(NamedTuple):
-    """A Lease as last listed, since when its spec is that, and whether we have seen it change."""
+    """A Lease as last listed, since when its spec is the same, and whether we have seen it change."""
 
     lease: Lease
     since: float
     changed: bool
 
     def expires_at(self) -> float:
-        """When its holder has had its time; -inf without a holder."""
+        """Return when the holder's time is over; -inf without a holder."""
         spec = self.lease.spec
         return self.since + (spec.lease_duration_seconds or 0) if spec.holder_identity else -inf
 
     def is_over(self, now: float) -> bool:
-        """Whether it has a holder, which has had its time."""
+        """Return whether the Lease has a holder whose time is over."""
         return -inf < self.expires_at() <= now
 
     @property
@@ -91,13 +91,13 @@ class _Seen(NamedTuple):
 
     @property
     def is_cleared(self) -> bool:
-        """Whether it was released, or cleared by another member; a user's edit keeps the duration."""
+        """Return whether the Lease was released, or cleared by a member. A user's edit keeps the duration."""
         spec = self.lease.spec
         return not spec.holder_identity and spec.lease_duration_seconds == RELEASED_SECONDS
 
     @property
     def marked_by(self) -> str:
-        """Its holder, if that member's own Lease renews it, else ""."""
+        """Return the Lease's holder if that member's own Lease renews it, else ""."""
         holder = self.lease.spec.holder_identity or ""
         return holder if holder == self.lease.metadata.annotations.get(RENEWED_BY) else ""
 
@@ -106,10 +106,10 @@ class Members:
     """
     Our own membership, and what we see of other members' Leases.
 
-    State: joined, whether our settings have been compared with those of all that live, and no leader is at
-    work; _own keeps our member Lease, and _leaders that of leader election; _begun_at, when ours was created,
+    State: joined, whether our settings were compared with those of all living members, and no leader works;
+    _own keeps our member Lease, and _leaders the Lease of leader election; _begun_at, when ours was created,
     None before; _seen, the Leases of the last list by name; _alone, since when a version of a marked Lease is
-    without its member's; view, replaced whole.
+    without its member's Lease; view, replaced whole.
     Threads: `shards` only; any reads view.
     """
 
@@ -152,12 +152,12 @@ class Members:
         return f"{self._terms.namespace}/{self._terms.name}"
 
     def slot_config(self, slot: int) -> LeaderElectionConfig:
-        """How a slot's Lease is kept."""
+        """Return how a slot's Lease is kept."""
         return self._terms.config(self._lock(self._slot_names[slot], self._identity), of_many=True)
 
     @property
     def leader(self) -> str:
-        """The process that leads by leader election, under the Lease with our name; "" = none is seen."""
+        """Return the process that leads by leader election, under the Lease with our name; "" = none."""
         return self._leaders.get_leader() if self._leaders.held_by_another() else ""
 
     def _lock(self, name: str, identity: str, labels: Mapping[str, str] = EMPTY_MAP) -> LeaseLock:
@@ -171,13 +171,13 @@ class Members:
 
     def turn(self) -> str:
         """
-        Renew our Lease, and look at all.
+        Renew our Lease, and read all Leases.
 
-        A Lease that we could not renew in its time counts as gone for the others: then we join again.
+        If we could not renew our Lease in time, the others count it as gone. Then we join again.
 
         Returns: why our Lease could not be renewed, "" = it was.
         Raises: ClientError if the Leases could not be listed, and nothing is known; ShardMismatchError.
-        Blocks: at most the renew deadline.
+        Blocks: for at most the renew deadline.
         """
         ends_at = self._clock.now() + self._terms.renew_deadline_seconds
         if self._begun_at is not None and self._clock.now() >= self._own_ends_at():
@@ -187,7 +187,7 @@ class Members:
         try:
             self._look()
         finally:
-            # without a list, too: the electors may still reach the server, and renew the Leases of slots
+            # Do this without a list too: the electors may still reach the server, and renew slots.
             self._keep_leaders_out(ends_at)
             self.joined = self.joined and not self.leader
         self.view = self.view._replace(renewal=self._renewal())
@@ -197,7 +197,7 @@ class Members:
         return (self._own if self.joined else self._leaders).statistics().last_error
 
     def leave(self) -> None:
-        """Delete our Lease: the others get ready for our slots. Errors are logged: it then expires."""
+        """Delete our Lease, so that the others prepare for our slots. Errors are logged; then it expires."""
         self.joined, self.view = False, View()
         try:
             self._delete(self._own_name)
@@ -207,14 +207,14 @@ class Members:
             log.info("Our member Lease stays until it expires", lease=self._own_name, err=str(error))
 
     def work_goes_on(self) -> None:
-        """After leave, while our work ends: keep leaders out. Blocks: at most the renew deadline."""
+        """After leave, while our work ends, keep leaders out. Blocks: for at most the renew deadline."""
         ends_at = self._clock.now() + self._terms.renew_deadline_seconds
         with suppress(ClientError):
             self._look()
         self._keep_leaders_out(ends_at)
 
     def work_has_ended(self) -> None:
-        """After leave: let leaders in if no other member has a Lease. Else, and after an error, they wait."""
+        """After leave, let leaders in if no other member has a Lease. Otherwise, or on error, they wait."""
         with suppress(ClientError):
             self._look()
             now, others = self._clock.now(), (name for name in self._seen if name != self._terms.name)
@@ -222,7 +222,7 @@ class Members:
                 self._leaders.release()
 
     def living(self) -> tuple[str, ...]:
-        """The members with our settings, we among them, the oldest first."""
+        """Return the members with our settings, including us, oldest first."""
         holders = [lease.spec.holder_identity or "" for lease in sorted(self._living(), key=_age)]
         return tuple(dict.fromkeys([*holders, self._identity]))
 
@@ -237,11 +237,11 @@ class Members:
         ]
 
     def slot_leases(self) -> dict[int, Lease]:
-        """The Leases of the slots, as last listed."""
+        """Return the Leases of the slots, as last listed."""
         return {slot: seen.lease for slot, seen in self._seen_slots()}
 
     def holders(self) -> dict[int, str]:
-        """Who holds which slot, by Leases that have not expired."""
+        """Return who holds which slot, by Leases that have not expired."""
         now = self._clock.now()
         return {
             slot: seen.lease.spec.holder_identity or ""
@@ -253,7 +253,7 @@ class Members:
         return ((n, self._seen[name]) for n, name in enumerate(self._slot_names) if name in self._seen)
 
     def next_change(self) -> float:
-        """When the next unrenewed Lease expires, or we may join; infinity = nothing is expected."""
+        """Return when the next unrenewed Lease expires, or when we may join; infinity = never."""
         now = self._clock.now()
         may_join_at = inf if self.joined or self._begun_at is None else self._begun_at + _JOIN_SECONDS
         changes = (may_join_at, *map(self._ends_at, self._seen.values()))
@@ -280,11 +280,11 @@ class Members:
         return self._own.renew_deadline() - self._terms.renew_deadline_seconds
 
     def _own_ends_at(self) -> float:
-        """When others may consider us dead, if no renewal follows the last one."""
+        """Return when others may consider us dead, if no renewal follows the last one."""
         return self._own_sent_at() + self._terms.lease_duration_seconds
 
     def _clear_the_dead(self) -> None:
-        """Clear the Lease of each member that has had its time: a write that its own renewals prevent."""
+        """Clear the Lease of each member whose time is over, by a write that its own renewals prevent."""
         cleared = LeaseSpec(holder_identity="", lease_duration_seconds=RELEASED_SECONDS)
         others = ((name, seen) for name, seen in self._seen.items() if name != self._own_name)
         dead = [
@@ -297,9 +297,9 @@ class Members:
 
     def _renewal(self) -> Renewal | None:
         """
-        The renewal that marked slots count by, if the list shows our last one: else the list is older.
+        Return the renewal that marked slots count by, or None if the list does not show our last one yet.
 
-        None also while we are not a member, or together with a member that knows no marks.
+        None also while we are not a member, or while another member knows no marks.
         """
         own, knows = (
             self._seen.get(self._own_name),
@@ -329,12 +329,12 @@ class Members:
         self._clean_up(now)
 
     def _member_of(self, slot: _Seen) -> _Seen | None:
-        """The Lease by which a marked slot is renewed, also once cleared; None if it is gone or emptied."""
+        """Return the Lease that renews a marked slot, even if cleared; None if it is gone or emptied."""
         found = self._seen.get(self._member_name(slot.marked_by))
         return found if found is not None and (found.lease.spec.holder_identity or found.is_cleared) else None
 
     def _ends_at(self, seen: _Seen) -> float:
-        """When the holder of a Lease has had its time, -inf without a holder."""
+        """Return when the time of a Lease's holder is over, -inf without a holder."""
         if not seen.marked_by:
             return seen.expires_at()
         member = self._member_of(seen)
@@ -348,7 +348,7 @@ class Members:
         return FREE if self._member_of(slot) is None and ends_at <= self._clock.now() else ends_at
 
     def _keep_leaders_out(self, ends_at: float) -> None:
-        """Take the Lease of leader election; the oldest renews it after a third of its time, others later."""
+        """Take the Lease of leader election. The oldest renews it after a third of its time, others later."""
         seen = self._seen.get(self._terms.name)
         if seen is not None:
             self._leaders.observe(seen.lease)
@@ -358,12 +358,12 @@ class Members:
             self._leaders.try_acquire_or_renew(deadline=ends_at)
 
     def _clean_up(self, now: float) -> None:
-        """Delete one Lease that nobody needs: a dead member's, or one of a slot of another slot count."""
+        """Delete a Lease that nobody needs: a dead member's, or a slot's of another slot count."""
         ours = {self._own_name, self._terms.name, *self._slot_names}
         for name, seen in self._seen.items():
             is_stale = now - seen.since > _STALE_DURATIONS * self._terms.lease_duration_seconds
             if name not in ours and is_stale and self._ends_at(seen) <= now:
-                # another replica was quicker, or the holder is back: both are right
+                # Another replica was faster, or the holder is back. Both are fine.
                 with suppress(ClientError):
                     self._delete(name, seen.lease.metadata.resource_version)
                 return
@@ -375,11 +375,11 @@ class Members:
 
     def _may_join(self, begun_at: float) -> bool:
         """
-        Whether no replica that splits the work differently can be alive.
+        Return whether no replica that splits the work differently can be alive.
 
-        A Lease that we have not seen change may be a dead member's, and gets its time to change.
+        A Lease that we have not seen change may belong to a dead member, so we give it time to change.
 
-        Raises: ShardMismatchError for one that we have seen change.
+        Raises: ShardMismatchError for a Lease that we have seen change.
         """
         own, now = self._seen.get(self._own_name), self._clock.now()
         if own is None or now < begun_at + _JOIN_SECONDS:
@@ -409,5 +409,5 @@ class Members:
 
 
 def _age(lease: Lease) -> tuple[str, str]:
-    """Sorts Leases, the oldest first. The times are the server's, and spelled alike."""
+    """Return a key that sorts Leases, oldest first. All times are in the server's spelling."""
     return lease.metadata.creation_timestamp or "", lease.metadata.name

@@ -1,7 +1,7 @@
 """
-Who keeps the objects of other slots away from this replica, and how the log and /readyz report it.
+Find out who keeps the objects of other slots away from this replica, for the log and /readyz.
 
-Each informer finds it out by what arrives. Here all of them together are put into words.
+Each informer finds this out from the objects that arrive. This module puts all of them into words.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from handloop.seams.logs import get_logger
 log = get_logger("shards")
 
 _SELECTORS: Final = {"server": "shardSelector", "fields": "field selector", "labels": "label selector"}
-"""By which parameter the server leaves objects out, for words of SlotRestriction.narrowed_by."""
+"""The parameter with which the server leaves objects out, by the words of SlotRestriction.narrowed_by."""
 _DROPPED: Final = "client"
 _UNKNOWN: Final = "unknown"
 
 
 class Narrowing:
     """
-    The same for all informers of a process.
+    The answer for all informers of a process together.
 
-    State: _reported, what was logged last, only of the thread `shards`. Threads: any asks.
+    State: _reported, what was logged last; only the thread `shards` uses it. Threads: any thread asks.
     """
 
     def __init__(self, held: HeldSlots, informers: Callable[[], Sequence[SharedIndexInformer[Any]]]) -> None:
@@ -49,7 +49,7 @@ class Narrowing:
         return f"objects of other slots: {who}"
 
     def report(self) -> None:
-        """Log what is new since the last call, once the first lists are complete: one line for all."""
+        """Log what is new since the last call, in one line, once the first lists are complete."""
         found = self._found()
         if not found or found == self._reported:
             return
@@ -68,9 +68,9 @@ class Narrowing:
 
     def _found(self) -> dict[str, list[str]]:
         """
-        The names of the informers by what Restriction.narrowed_by says, "" = whole.
+        Group the names of the informers by the result of Restriction.narrowed_by, "" = whole.
 
-        {} while there is nothing to find out, or a first list is under way. One in trouble is left out.
+        Return {} while nothing can be known, or a first list is in progress. One in trouble is left out.
         """
         if not 0 < len(self._held.slots) < self._held.count:
             return {}

@@ -1,5 +1,5 @@
 """
-One of several replicas that share the work by slots: what is restricted to its slots, and by whom.
+One of several replicas that share the work by slots: what is restricted to its slots, and how.
 
     ShardCoordinator --serve(slot)--> SlotWork --holds--> HeldSlots --> informers, fence, admissions
 """
@@ -56,7 +56,7 @@ class Replica:
     The share of this process in the work of all replicas. Implements SlotServer.
 
     Fields: shards; held, its slots; work, which serves them; kinds, by UID how each is sharded, else None;
-    coordinator; objects, how many there are of each slot.
+    coordinator; objects, how many there are in each slot.
     Threads: those of ShardCoordinator and SlotWork; any asks.
     """
 
@@ -69,7 +69,7 @@ class Replica:
         drain_seconds: float,
         seams: Seams = REAL_SEAMS,
     ) -> None:
-        """Args: leases as ShardCoordinator; registry for its metrics; drain_seconds as SlotWork."""
+        """Args: leases as in ShardCoordinator; registry for its metrics; drain_seconds as in SlotWork."""
         self.shards = shards
         self.held = HeldSlots(shards.count)
         self.kinds = ShardedKinds(self.held) if shards.by == "uid" else None
@@ -118,16 +118,16 @@ class Replica:
         return SlotRestrictions(self.kinds or ShardScope(self.held, "namespace"))
 
     def fenced(self, client: Client, stop: threading.Event, *, patience_seconds: float) -> Client:
-        """The client for what works in slots: it writes while they are held. Waits elsewhere end by stop."""
+        """Return the client for work in slots. It writes while they are held. Waits elsewhere end by stop."""
         waits = client.until(partial(self.work.stop_of_waits, stop), patience_seconds=patience_seconds)
         fence = partial(WriteFence, seconds_to_write=self.work.seconds_to_write, refusal=NOT_IN_OUR_SLOTS)
         return waits.wrap(fence)
 
     def slot_in(self, cache: Cache[Any]) -> Callable[[ObjectName], int | None] | None:
         """
-        By UID what tells the slot of a name by its object in a cache; by namespace None.
+        By UID, return a function that finds a name's slot from its cached object. By namespace, return None.
 
-        A name without an object has no slot: another replica may have it.
+        A name without an object has no slot, because another replica may have the object.
         """
         by_uid = ShardScope(self.held, "uid")
 
@@ -138,7 +138,7 @@ class Replica:
         return None if self.kinds is None else slot_of
 
     def declare(self, kind: type[Kind], by: ShardedBy) -> None:
-        """By UID how a kind is sharded, before its first informer is made. Raises: ShardingError."""
+        """By UID, decide how a kind is sharded, before its first informer exists. Raises: ShardingError."""
         if self.kinds is not None:
             self.kinds.declare(kind, by)
 
@@ -160,9 +160,9 @@ class Replica:
 
     def elsewhere(self, name: ObjectName) -> tuple[str, str]:
         """
-        Why a name is not ours, and who works on it; "" = it is ours, or that is not known.
+        Return why a name is not ours, and who works on it; "" = it is ours, or that is not known.
 
-        By UID, a slot is known only with the object.
+        By UID, a slot is known only if the object is.
         """
         seen = self.coordinator.statistics()
         if self.kinds is not None:
@@ -180,7 +180,7 @@ class Replica:
         return (*shards_access(self._terms.namespace), *(() if self.kinds else (LISTING_NAMESPACES,)))
 
     def child_labels(self) -> Mapping[str, str]:
-        """The labels of children of the object that this thread reconciles; none by namespace."""
+        """Return the labels of children of the object that this thread reconciles; by namespace, none."""
         tenure = self.work.works_in.get()
         return {} if self.kinds is None or tenure is None else {SLOT_LABEL: str(tenure.slot)}
 
@@ -188,7 +188,7 @@ class Replica:
         """
         Take part until stop is set and all slots are released.
 
-        Args: client lists Namespaces, once: those of other replicas are left out from the first list on.
+        Args: client lists Namespaces once, so that those of other replicas are left out from the start.
         Raises, blocks: as ShardCoordinator.run.
         """
         if self.kinds is None:
@@ -200,11 +200,11 @@ class Replica:
         self.coordinator.run(stop)
 
     def liveness_checks(self) -> Mapping[str, Check]:
-        """No slot is worked on beyond the time of its Lease."""
+        """A health check: we do not work on any slot beyond the time of its Lease."""
         return {"shards": self.coordinator.check}
 
     def readiness_checks(self) -> Mapping[str, Check]:
-        """Always well: a replica without slots is ready to take some over."""
+        """Always healthy: a replica without slots is ready to take over some."""
 
         def check() -> Well:
             seen, words = self.coordinator.statistics(), self._narrowing.words()

@@ -9,10 +9,10 @@ from handloop.controller.runtime.rbac.access import Access
 
 def shards_access(namespace: str = "") -> tuple[Access, ...]:
     """
-    The access to the Leases; its role has the name of leader election's, so the same bindings fit.
+    Return the access to the Leases. Its role is named as for leader election, so the same bindings fit.
 
-    Args: namespace is that of the Leases; "" = the program's own.
+    Args: namespace is the namespace of the Leases; "" = the program's own.
     """
-    # a list cannot be limited by name, and members get their names at their start
+    # A list cannot be limited by name, because members get their names when they start.
     leases = ("create", "delete", "get", "list", "update")
     return (Access(resource=Lease.resource, verbs=leases, namespace=namespace, purpose=PURPOSE),)

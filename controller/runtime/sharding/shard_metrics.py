@@ -14,7 +14,7 @@ CHANGES: Final = ("taken", "given_up", "lost")
 
 class ShardMetrics:
     """
-    The instruments of all slots together: a series per slot and replica would tell nothing more.
+    The instruments of all slots together, because a series per slot and replica would tell nothing more.
 
     Implements handloop.controller.runtime.election.election_metrics.ElectionReports. Threads: any.
     """
@@ -33,7 +33,7 @@ class ShardMetrics:
             self._changes.labels(change)
         self._hand_over = new.histogram(
             "slot_handover_seconds",
-            "Seconds between the last change of a slot's Lease by another holder and our taking it over",
+            "Seconds between the last change of a slot's Lease by another holder and our takeover",
             HAND_OVER_BUCKETS,
         )
 
@@ -54,8 +54,8 @@ class ShardMetrics:
         """Nothing: the gauges are set once a turn."""
 
     def slowpath(self, name: str) -> None:
-        """Nothing: a renewal that had to read first matters for a single lease."""
+        """Do nothing: a renewal that had to read first matters only for a single lease."""
 
     def handed_over(self, name: str, seconds: float) -> None:  # noqa: ARG002 - no label for a slot
-        """We took a slot over, this long after another holder last changed its Lease."""
+        """We took over a slot, this long after another holder last changed its Lease."""
         self._hand_over.observe(seconds)

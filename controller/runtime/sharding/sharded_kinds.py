@@ -1,7 +1,7 @@
 """
-What can be sharded. By UID objects are by their own, and children by a label with their owner's slot.
+What can be sharded. By UID, an object's own UID decides, and children carry a label with their owner's slot.
 
-Context.apply writes that label, and the informers of owned kinds hold what has the right one.
+Context.apply writes that label, and the informers of owned kinds hold the objects with the right label.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _CREATED: Final = 201
 
 
 class ShardingError(ValueError):
-    """A set-up that cannot be sharded as asked for."""
+    """A set-up that cannot be sharded in the requested way."""
 
 
 class ShardedKinds:
     """
     The kinds of one process. Implements handloop.informers.sharding.shard_scope.Sharding.
 
-    State: _scopes, of each kind that an informer was made for; None = whole. Threads: any, before run.
+    State: _scopes, of each kind that an informer was created for; None = whole. Threads: any, before run.
     """
 
     def __init__(self, held: HeldSlots) -> None:
@@ -43,9 +43,9 @@ class ShardedKinds:
 
     def declare(self, kind: type[Kind], by: ShardedBy | None) -> None:
         """
-        Decide how a kind is sharded, before its first informer is made; None = each replica holds all of it.
+        Decide how a kind is sharded, before its first informer exists; None = each replica holds all of it.
 
-        Raises: ShardingError when another controller needs it in another way. A kind that is whole stays so.
+        Raises: ShardingError if another controller needs it in another way. A kind that is whole stays whole.
         """
         scope = None if by is None else ShardScope(self._held, by)
         if self._scopes.setdefault(kind, scope) not in (None, scope):
@@ -55,7 +55,7 @@ class ShardedKinds:
             )
 
     def scope_of(self, kind: type[Kind]) -> ShardScope | None:
-        """As declared; a kind that nobody has declared is whole from now on."""
+        """Return the declared scope. A kind that nobody has declared is whole from now on."""
         return self._scopes.setdefault(kind, None)
 
 
@@ -71,7 +71,7 @@ class _Answer(msgspec.Struct, frozen=True):
 
 class UnlabelledChildren:
     """
-    Reports children that are made without the label of their slot: no replica hears of their changes.
+    Reports children that were created without their slot's label: no replica is told of their changes.
 
     State, under _lock: _resources, the kinds of which none was seen yet. Threads: workers.
     """
@@ -103,9 +103,9 @@ class UnlabelledChildren:
 
 class NamespaceCrossings:
     """
-    A map function whose names should be in the namespaces of their objects; others are reported, once.
+    A map function whose names should be in the namespaces of their objects. Others are reported, once.
 
-    With shards by namespace, a replica hears only of the objects in its own namespaces. Threads: listeners.
+    With shards by namespace, a replica sees only the objects in its own namespaces. Threads: listeners.
     """
 
     def __init__(self, controller: str, names_of: MapFunc[Any]) -> None:
@@ -114,7 +114,7 @@ class NamespaceCrossings:
         self._told = False
 
     def __call__(self, obj: Any) -> Iterable[ObjectName]:
-        """The names that the map function makes of an object."""
+        """Return the names that the map function returns for an object."""
         names = tuple(self._names_of(obj))
         here = obj.metadata.namespace
         away = [] if self._told or not here else [each for each in names if each.namespace != here]

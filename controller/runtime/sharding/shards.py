@@ -1,4 +1,4 @@
-"""How the work of a program is split among its replicas: into how many slots, by what, in which rhythm."""
+"""How replicas split the work of a program: into how many slots, by what, and with which durations."""
 
 from __future__ import annotations
 
@@ -21,43 +21,43 @@ By = Literal["namespace", "uid"]
 MAX_SLOTS: Final = 256
 SETTLE_SECONDS: Final = 30.0
 _LEASE_NAME: Final = re.compile(r"(.+/)?[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
-"""A name that is a label's value, too: the members find each other by it."""
+"""A name that is also valid as a label's value: the members find each other by it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shards:
     """
-    A number of slots, of which each replica of a program has some.
+    A number of slots, which the replicas of a program divide among themselves.
 
-    All replicas need the same count and by. A replica renews one Lease per slot that it has.
+    All replicas need the same count and by. A replica renews one Lease for each slot that it has.
     """
 
     count: int
     """How many slots."""
 
     by: By = "namespace"
-    """What an object's slot follows from: its namespace, or its UID."""
+    """What decides an object's slot: its namespace, or its UID."""
 
     _: KW_ONLY
     lease: str = ""
     """
-    `namespace/name`, in a pod also the name alone, "" = named after the program; the Leases of slots and
-    members begin with it.
+    `namespace/name`, in a pod also just a name, "" = named after the program. The Leases of slots and members
+    begin with this name.
     """
 
     lease_duration_seconds: float = LEASE_DURATION_SECONDS
-    """Of each Lease, as the next two: see LeaderElectionConfig."""
+    """The duration of each Lease. For this and the next two see LeaderElectionConfig."""
 
     renew_deadline_seconds: float = RENEW_DEADLINE_SECONDS
-    """How long a replica tries before it gives a slot up."""
+    """How long a replica tries before it gives up a slot."""
 
     retry_period_seconds: float = RETRY_PERIOD_SECONDS
     """The pause between tries."""
 
     settle_seconds: float = SETTLE_SECONDS
     """
-    How long the members stay the same before slots move for the sake of balance; a slot that nobody has
-    moves at once.
+    How long the members must stay the same before slots move to improve the balance. A slot that nobody has
+    moves immediately.
     """
 
     def __post_init__(self) -> None:
@@ -81,10 +81,10 @@ class Shards:
 
     def terms(self, program: str, environment: Mapping[str, str] = environ) -> LeaseTerms:
         """
-        Namespace, beginning of the names, and durations of the Leases.
+        Return the namespace, the common name, and the durations of the Leases.
 
         Args: program is the name that they begin with if lease is "".
-        Raises: ValueError outside a pod, when lease names no namespace.
+        Raises: ValueError outside a pod, if lease has no namespace.
         """
         return replace(
             lease_terms(self.lease or program, environment),

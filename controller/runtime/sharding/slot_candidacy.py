@@ -1,7 +1,7 @@
 """
-A slot's Lease that is renewed through its holder's member Lease: at rest a replica writes one, not many.
+Renew a slot's Lease through its holder's member Lease: a replica at rest writes one Lease, not many.
 
-A slot is renewed in one of two ways, and its Lease says in which:
+A slot is renewed in one of two ways, and its Lease shows which:
 
     alone     as every lease: its holder writes it each retry period
     marked    RENEWED_BY names its holder: it is held as long as that one's member Lease. The holder lists all
@@ -21,8 +21,8 @@ Who may write, when the holder M of a marked slot and another member N see diffe
   * A slot's Lease that is changed or deleted by hand ends its mark with M's next list. If M cannot list, it
     renews its slots alone after two retry periods.
 
-A replica of an earlier version knows no marks. It counts a marked Lease by its duration, which is 20 times
-the usual one: so a mark is written again, and counts for half of that. Nobody marks while such a one lives.
+A replica of an earlier version knows no marks. It counts a marked Lease by its duration, 20 times the usual
+one, so a mark is written again, and counts for half of that. While such a replica lives, no member marks.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from handloop.controller.runtime.election.config import LeaderElectionConfig
 FREE: Final = -inf
 _MARKED_DURATIONS: Final = 20
 _FRESH: Final = 0.75
-"""How much of the patience a renewal's age may be for a mark: a slow server's lists come late."""
+"""The part of the patience that a renewal's age may use for a mark: a slow server's lists come late."""
 
 
 class Renewal(NamedTuple):
@@ -57,8 +57,8 @@ class View(NamedTuple):
     """
     What the last lists showed.
 
-    Fields: renewal, None = no slot may be marked; marks, by the name of a marked Lease its version, and when
-    its member Lease expires; FREE = that is over, and cannot be renewed.
+    Fields: renewal, None = no slot may be marked; marks, by the name of a marked Lease, its version and when
+    its member Lease expires; FREE = the member Lease is over, and cannot be renewed.
     """
 
     renewal: Renewal | None = None
@@ -66,7 +66,7 @@ class View(NamedTuple):
 
 
 class _Mark(NamedTuple):
-    """A mark that the server has taken: the slot, our member Lease by then, when its answer came."""
+    """A mark that the server accepted: the slot, our member Lease at that time, when the answer came."""
 
     version: str
     uid: str
@@ -75,16 +75,16 @@ class _Mark(NamedTuple):
 
 class SlotCandidacy(Candidacy):
     """
-    A candidate for a slot's Lease, which marks it while it can.
+    A candidate for a slot's Lease, which marks the Lease while it can.
 
     State, under _lock: _mark, None = renewed alone, or not known.
     Threads: as Candidacy; `shards` confirms.
     """
 
     def __init__(self, config: LeaderElectionConfig, view: Callable[[], View], **options: Any) -> None:
-        """Args: view is asked from any thread; options as Candidacy."""
+        """Args: view is called from any thread; options as Candidacy."""
         super().__init__(config, **options)
-        # this leaves time for two tries alone; if two periods are longer than that, nothing is marked
+        # This leaves time for two attempts alone. If two periods are longer than that, nothing is marked.
         periods = 2 * config.retry_period_seconds
         self._patience = periods if periods <= config.renew_deadline_seconds / 2 else 0.0
         self._view = view
@@ -107,7 +107,7 @@ class SlotCandidacy(Candidacy):
                 self._renewed_at, self._observed_at = max(self._renewed_at, renewal.sent_at), now
 
     def is_left_marked(self) -> bool:
-        """Whether the Lease as last listed has our mark; while no elector runs: it would never expire."""
+        """Return whether the listed Lease has our mark while no elector runs: it would never expire."""
         return self.is_leader() and self._lease.renewed_by == self._lease.identity
 
     def let_expire(self) -> None:
@@ -115,7 +115,7 @@ class SlotCandidacy(Candidacy):
         self.try_acquire_or_renew(deadline=self._clock.now() + self._config.renew_deadline_seconds)
 
     def try_acquire_or_renew(self, *, deadline: float = inf) -> bool:
-        """Like Candidacy; a slot that we work on is marked if our member Lease was just renewed."""
+        """Like Candidacy, but mark a slot that we work on if our member Lease was just renewed."""
         now, renewal = self._clock.now(), self._view().renewal
         if renewal is not None and self.is_leading and self.is_leader():
             with self._lock:
@@ -132,7 +132,7 @@ class SlotCandidacy(Candidacy):
         self._deadline, now = deadline, format_micro_time(self._clock.time())
         with self._lock:
             self._mark = None
-            # before it is sent: whether it arrives or not, the others may count by our member Lease
+            # Do this before it is sent: whether it arrives or not, the others may count by our member Lease.
             self._renewed_at = min(self._renewed_at, renewal.sent_at)
             seconds = _MARKED_DURATIONS * self._config.written_seconds
             record = replace(self._observed, lease_duration_seconds=seconds, renew_time=now)
@@ -144,7 +144,7 @@ class SlotCandidacy(Candidacy):
         return True
 
     def _is_young(self, mark: _Mark, now: float) -> bool:
-        """Whether a mark need not be written again for replicas of an earlier version."""
+        """Return whether replicas of an earlier version do not need the mark to be written again yet."""
         return now < mark.written_at + _MARKED_DURATIONS * self._config.lease_duration_seconds / 2
 
     # the marks of others
@@ -153,7 +153,7 @@ class SlotCandidacy(Candidacy):
         super()._observe(fetched)
         if (ends_at := self._ends_at()) is not None:
             with self._lock:
-                # if it is deleted by hand, its holder keeps a lease duration from the last look
+                # If it is deleted by hand, its holder keeps it for a lease duration from the last look.
                 self._reserved_until = self._clock.now() + marked_seconds(fetched) if ends_at > FREE else FREE
 
     def _free_at(self) -> float:
@@ -161,7 +161,7 @@ class SlotCandidacy(Candidacy):
         return super()._free_at() if ends_at is None else ends_at
 
     def _ends_at(self) -> float | None:
-        """When another member's mark ends, as last listed: infinity = not known; None without such a mark."""
+        """Return when another member's mark ends, as last listed: infinity = unknown; None without a mark."""
         holder, lease = self._observed.holder_identity, self._lease
         if not holder or holder == lease.identity or holder != lease.renewed_by:
             return None
@@ -170,5 +170,5 @@ class SlotCandidacy(Candidacy):
 
 
 def marked_seconds(spec: LeaseSpec) -> float:
-    """The lease duration of a marked Lease's holder."""
+    """Return the lease duration of a marked Lease's holder."""
     return (spec.lease_duration_seconds or 0) / _MARKED_DURATIONS

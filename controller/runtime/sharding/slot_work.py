@@ -1,11 +1,11 @@
 """
-The work of the slots that this process holds: begun when the caches have them, ended before they leave.
+The work on the slots of this process: it starts when the caches have them, and ends before they leave.
 
     serve:   hold --> caches have it --> open --> stop --> close --> reconciles have ended --> hold no longer
     worker:  with admitted(name): reconcile
 
-A name of a slot that is not open yet waits for the opening; a name of a slot that is not held is dropped: the
-replica that holds the slot works on it. When the slot comes, the informers deliver all its objects.
+A name in a slot that is not open yet waits for the slot to open. A name in a slot that is not held is
+dropped, because the slot's holder works on it. When the slot comes, the informers deliver all its objects.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from handloop.seams.seams import REAL_SEAMS, Seams
 log = get_logger("shards")
 
 OPENING_SECONDS: Final = 60.0
-"""How long a name waits at most for its slot to open: the opening wakes it. After that the log tells why."""
+"""How long a name waits at most for its slot to open, which wakes it. Then the log says why it waits."""
 
 
 _Behind = Mapping[MultiNamespaceInformer[Any], Sequence[CatchUp]]
@@ -45,10 +45,10 @@ class SlotWorker(Protocol):
     memory: NameMemory
 
     def wake(self, name: ObjectName) -> None:
-        """Look at a name that has waited for the opening."""
+        """Look again at a name that has waited for its slot to open."""
 
     def slot_opened(self, names: Chosen) -> None:
-        """A slot is open: queue its names, where the caches had them before and no watch event tells."""
+        """A slot is open: queue its names that the caches had before, for which no watch event comes."""
 
     def slot_left(self) -> None:
         """A slot has left the caches, too."""
@@ -63,18 +63,18 @@ class SlotNotHeld(NotAdmittedError):  # noqa: N818 - what it is
 
 
 class SlotOpening(NotYetAdmittedError):  # noqa: N818 - as SlotNotHeld
-    """The slot of a name is held, and the caches do not have all of it yet."""
+    """The slot of a name is held, but the caches do not have all of it yet."""
 
     retry_seconds = OPENING_SECONDS
 
 
 class _Tenure:
     """
-    One period of holding a slot; a slot that leaves and comes back gets a new one.
+    One period of holding a slot. A slot that leaves and comes back gets a new one.
 
-    State, under SlotWork._lock: open_to, the controllers that work on the slot; in_flight, how many of their
-    reconciles do; closing, from which on none begins. idle is set when closing has come and none is left.
-    over is set when nothing is written any more: not even by a reconcile that hung until the slot came back.
+    State, under SlotWork._lock: open_to, the controllers that work on the slot; in_flight, the number of
+    their running reconciles; closing, after which none begins. idle is set when closing is set and none runs.
+    over is set when nothing is written any more, not even by a reconcile that hung until the slot came back.
     """
 
     def __init__(self, slot: int) -> None:
@@ -105,7 +105,7 @@ class Admission:
         """
         Admit a controller, before serve.
 
-        Args: informers are those that the controller watches: it works on a slot once they have it. slot_of
+        Args: informers are those that the controller watches; it works on a slot once they have it. slot_of
         None = by the name's namespace.
         """
         self.informers = informers
@@ -116,15 +116,15 @@ class Admission:
         work.admissions.append(self)
 
     def is_in(self, slot: int, name: ObjectName) -> bool:
-        """Whether a name is in a slot; by UID, as long as its object is cached."""
+        """Return whether a name is in a slot; by UID, as long as its object is cached."""
         return self.slot_of(name) == slot
 
     @contextmanager
     def admitted(self, name: ObjectName) -> Iterator[None]:
         """
-        Work on a name that a worker has got; its writes are those of its slot.
+        Work on a name that a worker has. Its writes count as writes of its slot.
 
-        Raises: SlotOpening: to be tried again when wake is called, or later; SlotNotHeld: to be dropped.
+        Raises: SlotOpening: retry when wake is called, or later; SlotNotHeld: drop the name.
         """
         tenure = self._work.enter(self, name)
         before = self._work.works_in.set(tenure)
@@ -141,9 +141,9 @@ class SlotWork:
 
     Fields: works_in, the tenure in which a thread reconciles; admissions, and informers, which returns all of
     the process, are complete before serve.
-    State, under _lock: _tenures by slot, and the fields of each. A tenure exists before its slot is held,
-    and until after: so an event of the slot's objects finds it.
-    Threads: `slot-<i>` runs serve; workers enter and leave; any writes.
+    State, under _lock: _tenures by slot, and the fields of each. A tenure exists before its slot is held, and
+    until after that, so an event of the slot's objects always finds it.
+    Threads: `slot-<i>` runs serve; workers enter and leave; any thread writes.
     """
 
     def __init__(
@@ -156,10 +156,10 @@ class SlotWork:
         seams: Seams = REAL_SEAMS,
     ) -> None:
         """
-        Hold nothing yet.
+        Start without slots.
 
-        Args: seconds_of(slot) is for how long no other process can be writing in a slot, 0 = not at all.
-        drain_seconds is how long reconciles may take to end once their slot is to leave.
+        Args: seconds_of(slot) returns how long no other process can write in a slot, 0 = not at all.
+        drain_seconds is how long reconciles may take to end once their slot has to leave.
         """
         self.works_in: ContextVar[_Tenure | None] = ContextVar("works_in", default=None)
         self.admissions: list[Admission] = []
@@ -173,14 +173,14 @@ class SlotWork:
         self._tenures: dict[int, _Tenure] = {}
 
     def slot_by_namespace(self, name: ObjectName) -> int:
-        """The slot of a name's namespace."""
+        """Return the slot of a name's namespace."""
         return self._held.namespaces.slot_of(name.namespace)
 
     def seconds_to_write(self, path: str) -> float:
         """
-        For how long no other process can be writing in the slot of a write; 0 = it is not to be sent.
+        Return how long no other process can write in the slot of a write; 0 = do not send it.
 
-        That is the slot of the name that the thread reconciles, elsewhere that of the path's namespace.
+        That is the slot of the name that the thread reconciles, or else of the namespace in the path.
         """
         tenure = self.works_in.get()
         if tenure is not None:
@@ -189,7 +189,7 @@ class SlotWork:
         return self._seconds_of(self._held.namespaces.slot_of(namespace)) if namespace else 0.0
 
     def stop_of_waits(self, otherwise: Event) -> Event:
-        """The event that ends the waits of this thread's requests: in a reconcile the end of its slot."""
+        """Return the event that ends the waits of this thread's requests: in a reconcile, its slot's end."""
         tenure = self.works_in.get()
         return otherwise if tenure is None else tenure.over
 
@@ -221,8 +221,8 @@ class SlotWork:
         """
         Work on a slot until stop is set and its reconciles have ended.
 
-        Raises: StopTimeoutError when reconciles are still under way then: they may be writing.
-        Blocks: until stop is set, and then drain_seconds at most.
+        Raises: StopTimeoutError if reconciles are still running at the end, because they may write.
+        Blocks: until stop is set, and then for at most drain_seconds.
         """
         tenure = _Tenure(slot)
         with self._lock:
@@ -236,14 +236,14 @@ class SlotWork:
             self._end(tenure)
 
     def lost(self, slot: int) -> None:
-        """The Lease of a slot is lost: later writes of its reconciles are refused, even if it comes back."""
+        """A slot's Lease is lost. Later writes of its reconciles are refused, even if the slot comes back."""
         with self._lock:
             if (tenure := self._tenures.get(slot)) is not None:
                 tenure.closing = True
                 tenure.over.set()
 
     def _open(self, tenure: _Tenure, version: int, stop: Event) -> None:
-        """Open a slot to each controller once its caches have it: one in trouble keeps no other waiting."""
+        """Open a slot to each controller once its caches have it. One in trouble does not delay others."""
         warn_at: float | None = self._clock.now() + OPENING_SECONDS
         closed = list(self.admissions)
         behind = {
@@ -264,7 +264,7 @@ class SlotWork:
 
     def _can_open(self, admission: Admission, version: int, behind: _Behind) -> bool:
         """
-        Whether the caches have the slot: the controller's own, and all others without trouble.
+        Return whether the caches have the slot: the controller's own, and all others without trouble.
 
         Caches of unsharded kinds have what was written before the slot came. The others list it again.
         """
@@ -293,9 +293,9 @@ class SlotWork:
 
     def _end(self, tenure: _Tenure) -> None:
         """
-        Leave nothing of the slot behind, so that nothing old counts when it comes back.
+        Forget everything about the slot, so that nothing old counts when it comes back.
 
-        Only its own names are forgotten, before it leaves: names of a slot that comes meanwhile stay.
+        Only its own names are forgotten, before it leaves. Names of a slot that comes in the meantime stay.
         """
         with self._lock:
             tenure.closing = True

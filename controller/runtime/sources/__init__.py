@@ -1,1 +1,1 @@
-"""From watch events, referred objects and news of elsewhere to the names in a queue."""
+"""Turns watch events, referred objects and external news into names in a queue."""

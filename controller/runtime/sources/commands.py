@@ -1,11 +1,11 @@
 """
-What a user tells the controller of an object by annotations, in the group of its kind; kubectl is enough.
+What a user tells an object's controller by annotations, in the group of its kind; kubectl is enough.
 
     kubectl annotate site web example.org/paused=true               it is left alone, whatever happens
     kubectl annotate site web example.org/paused-                   it is reconciled, at once
     kubectl annotate site web example.org/reconcile-at="$(date)"    it is reconciled, at once: no back-off
 
-A change of these leads to a reconcile whatever predicates say: GenerationChanged would hide it.
+A change of these annotations triggers a reconcile whatever predicates say. GenerationChanged would hide it.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ class Commands(NamedTuple):
     """The annotations of one kind."""
 
     paused: str
-    """Its key; on an object, or on its namespace."""
+    """Return the annotation's key, for an object or for its namespace."""
 
     reconcile_at: str
     """Its key, for any new value."""
 
     def are_to_pause(self, annotations: Mapping[str, str]) -> bool:
-        """Whether the annotations of an object, or of a namespace, say so."""
+        """Return whether the annotations of an object, or of a namespace, say so."""
         return annotations.get(self.paused) == TRUE
 
     def said(self, old: Kind, new: Kind) -> str:
-        """What a change of an object says: PAUSED, RESUMED or POKED; "" = nothing."""
+        """Return what a change of an object says: PAUSED, RESUMED or POKED; "" = nothing."""
         before, after = old.metadata.annotations, new.metadata.annotations
         if before.get(self.paused) != after.get(self.paused):
             return PAUSED if self.are_to_pause(after) else RESUMED
@@ -47,6 +47,6 @@ class Commands(NamedTuple):
 
 
 def commands_of(resource: Resource) -> Commands:
-    """The annotations of a kind; those of the core group begin with `core/`."""
+    """Return the annotations of a kind; those of the core group begin with `core/`."""
     prefix = resource.group or "core"
     return Commands(f"{prefix}/paused", f"{prefix}/reconcile-at")

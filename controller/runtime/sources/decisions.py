@@ -1,11 +1,11 @@
 """
-What a controller has decided about each name lately: the record that answers why nothing happens.
+What a controller has decided about each name recently: the record that explains why nothing happens.
 
     events that predicates dropped     causes that did not count     waits     reconciles, and how they ended
 
-It is always on, so a line costs a lock and a struct, and texts are made when somebody asks. Of each name the
-last few lines are kept, of 10,000 names those that were decided about last.
-What waits now is not here: the queue knows it.
+The record is always on, so a line costs only a lock and a struct, and texts are built only on request. The
+last few lines of each name are kept, for the 10,000 names with the most recent decisions. What waits now is
+not recorded here, because the queue knows it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ NAMES: Final = 10_000
 LINES: Final = 4
 """Of each name."""
 LONGEST: Final = 120
-"""Of a text, in characters: an error of the server may hold a whole object."""
+"""The length of a text, in characters: an error of the server may contain a whole object."""
 
 DROPPED: Final = "dropped"
 IGNORED: Final = "ignored"
@@ -44,10 +44,10 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
     """
     One line.
 
-    Fields: at as the clock counts; what is one of the words above; text is the event or cause that did not
-    count, what it waits for, or the error; by is the predicate, or what else decided; cause, of several the
-    first, led to a reconcile, which took this many milliseconds and made these changes; of a wait,
-    milliseconds are its longest; count = this many alike, one after the other.
+    Fields: at, by the clock; what, one of the words above; text, the event or cause that did not count, what
+    it waits for, or the error; by, the predicate, or what else decided; cause, the first of several, led to a
+    reconcile, which took this many milliseconds and made these changes; for a wait, milliseconds is its
+    longest time; count = this many equal lines in a row.
     """
 
     at: float
@@ -64,7 +64,7 @@ class Decisions:
     """
     The last decisions of one controller, by name.
 
-    State, under _lock: _of, the name that was decided about last at the end; each has LINES at most.
+    State, under _lock: _of, the most recently decided name last; each has at most LINES lines.
     Threads: listeners and workers write, any thread may read.
     """
 
@@ -76,7 +76,7 @@ class Decisions:
     def note(
         self, name: ObjectName, what: str, text: str = "", *, by: str = "", seconds: float = 0.0
     ) -> None:
-        """An event or a cause that did not count, or a wait."""
+        """Record an event or a cause that did not count, or a wait."""
         self._add(name, Decision(self._clock.now(), what, _cut(text), by, "", int(seconds * 1000)))
 
     def reconciled(
@@ -89,7 +89,7 @@ class Decisions:
         began_at: float,
         changes: str,
     ) -> Decision:
-        """A reconcile has ended; text is its error, or what it waits for. Returns: its line."""
+        """A reconcile has ended. text is its error, or what it waits for. Returns: its line."""
         now = self._clock.now()
         cause = causes[0] if causes else ""
         if len(causes) > 1:
@@ -101,7 +101,7 @@ class Decisions:
         return line
 
     def _add(self, name: ObjectName, line: Decision) -> None:
-        """A line like the last one is counted there."""
+        """Add a line, or count it in the last line if both are equal."""
         with self._lock:
             lines = self._lines_locked(name)
             if lines and _are_alike(lines[-1], line):
@@ -124,18 +124,18 @@ class Decisions:
         return lines
 
     def of(self, name: ObjectName) -> tuple[Decision, ...]:
-        """The decisions about a name, oldest first."""
+        """Return the decisions about a name, oldest first."""
         with self._lock:
             return tuple(self._of.get(name, ()))
 
     def names(self) -> tuple[ObjectName, ...]:
-        """The names that were decided about."""
+        """Return the names that were decided about."""
         with self._lock:
             return tuple(self._of)
 
     def forget_names(self, gone: Callable[[ObjectName], bool]) -> None:
         """See NameMemory."""
-        # gone may take a lock of its own
+        # Call gone without the lock, because it may take a lock of its own.
         leaving = [name for name in self.names() if gone(name)]
         with self._lock:
             for name in leaving:

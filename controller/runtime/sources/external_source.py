@@ -1,11 +1,11 @@
 """
-News from outside of the cluster: a queue, a socket, the poll of another system.
+News from outside the cluster: a queue, a socket, or the polling of another system.
 
     function(wake, stop), on a thread of its own --wake(name)--> ReconcileQueue
 
-The function waits for news as it likes, and wakes the names that it concerns. It works while its controller
-does, so with leader election only in the leader.
-Follows: controller-runtime pkg/source (Channel, Func), differs: a source has to wait while many names do.
+The function waits for news in its own way, and wakes the names that the news concerns. It runs while its
+controller runs, so with leader election it runs only in the leader.
+Follows: controller-runtime pkg/source (Channel, Func), differs: a source has to wait while many names wait.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from handloop.workqueue.priority_queue import DEFAULT_PRIORITY
 log = get_logger("source")
 
 MOST_QUEUED: Final = 1000
-"""While as many names wait for a worker, wake blocks."""
+"""While this many names wait for a worker, wake blocks."""
 _LOOK_SECONDS: Final = 0.05
 _FIRST_PAUSE_SECONDS: Final = 1.0
 _LONGEST_PAUSE_SECONDS: Final = 60.0
@@ -36,9 +36,9 @@ class Wake(Protocol):
 
     def __call__(self, name: ObjectName, detail: str = "", *, priority: int = DEFAULT_PRIORITY) -> bool:
         """
-        Queue a name; `context.causes` shows the source, and the detail.
+        Queue a name. `context.causes` shows the source and the detail.
 
-        Returns: False when the stop came first: the name is not queued, and the function should return.
+        Returns: False if the stop came first: the name is not queued, and the function should return.
         Blocks: while MOST_QUEUED names wait, or until a stop.
         """
 
@@ -52,7 +52,7 @@ class ExternalSource:
     One `source` of a controller. Implements handloop.controller.runtime.life.runnable.Runnable.
 
     Fields: name, needs_leader_election, ends_first, shards_by: with shards the function runs in each replica,
-    and names that are not the replica's are dropped. Threads: its own, `run-<name>`.
+    and drops names that are not the replica's. Threads: its own, `run-<name>`.
     """
 
     shards_by = ("namespace", "uid")
@@ -69,7 +69,7 @@ class ExternalSource:
         needs_leader_election: bool,
         seams: Seams = REAL_SEAMS,
     ) -> None:
-        """Args: queued = how many names wait for a worker now."""
+        """Args: queued returns how many names wait for a worker now."""
         self.name = f"{controller}-{name}"
         self.needs_leader_election = needs_leader_election
         self._source = name
@@ -80,7 +80,7 @@ class ExternalSource:
         self._seams = seams
 
     def run(self, stop: threading.Event) -> None:
-        """Call the function until stop is set. An error is logged; a function that returns has ended."""
+        """Call the function until stop is set. Errors are logged. A function that returns has ended."""
         backoff = ExponentialBackoff(
             _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS, 2 * _LONGEST_PAUSE_SECONDS, seams=self._seams
         )

@@ -3,9 +3,9 @@ From watch events of a kind to names to reconcile.
 
     informer --> InformerSource: predicates --> names --> ReconcileQueue, with cause and priority
 
-Objects of the first list, and resyncs, wait behind fresh watch events. Both states of an update are asked for
-names, so the former owner is reconciled, too. If a predicate raises, its watch event passes. If a map
-function raises, only the names of that state are lost: one odd object keeps no controller from starting.
+Objects of the first list, and resyncs, wait behind recent watch events. Both states of an update are mapped
+to names, so the former owner is also reconciled. If a predicate raises, its watch event passes. If a map
+function raises, only the names of that state are lost, so an odd object does not prevent a start.
 Follows: controller-runtime pkg/handler, pkg/internal/source (Kind), differs: an owner must be in its cache;
 errors of predicates and map functions are logged and counted, and end nothing.
 """
@@ -45,7 +45,7 @@ log = get_logger("source")
 T = TypeVar("T", bound=Kind)
 
 MapFunc = Callable[[T], Iterable[ObjectName]]
-"""From an object to the names it concerns. Pure but for reading caches; runs on a listener thread."""
+"""Returns the names that an object concerns. Pure, apart from reading caches; runs on a listener thread."""
 
 ADDED: Final = "added"
 LISTED: Final = "listed"
@@ -69,20 +69,20 @@ class OwnerCache(Protocol):
     """The cache of the owning kind."""
 
     def get_by_key(self, key: str) -> Kind | None:
-        """The cached object with that store key."""
+        """Return the cached object with that store key."""
 
 
 def own_name(obj: Kind) -> tuple[ObjectName]:
-    """A map function: the object's own name."""
+    """Return a map function: the object's own name."""
     return (object_name(obj),)
 
 
 class OwnerNames:
     """
-    A map function: the name of an object's controlling owner of one kind, or of all its owners of that kind.
+    A map function: it returns the name of an object's controlling owner of one kind, or of all its owners.
 
-    An owner must be in its cache, with any UID: an object that was recreated under its name may wait for
-    the end of its predecessor's children. An owner that is not in the cache yet is enqueued by its own add.
+    An owner must be in its cache, with any UID: an object that was recreated under its name may wait until
+    the children of its predecessor are gone. An owner that is not cached yet is enqueued by its own add.
     """
 
     def __init__(self, owner: type[Kind], cache: OwnerCache, *, every_owner: bool = False) -> None:
@@ -135,15 +135,15 @@ class InformerSource(Generic[T]):
         commands: Commands | None = None,
     ) -> None:
         """
-        Make a source that has not started.
+        Create a source that has not started.
 
-        Args: observed is called for each watch event with `plural.group` and the object's name, and gone for
-        each object that is gone, both regardless of predicates; gone comes before names are queued. panicked
-        counts errors of predicates and map functions. dropped is called for each watch event that a predicate
-        keeps back: with the cause that it would have been, the predicate's name, and the names that it
-        concerns, as far as they cost nothing to find. recorder, if given, reports each object
-        that does not fit its type, or that an index function fails on. commands, if given, are what users
-        write on the objects.
+        Args: observed is called for each watch event with `plural.group` and the object's name, and
+        gone for each object that is gone, both regardless of predicates; gone comes before names are
+        queued. panicked counts errors of predicates and map functions. dropped is called for each watch
+        event that a predicate drops, with its cause, the predicate's name, and the names that it
+        concerns, if they cost nothing to find. recorder, if given, reports each object that does not
+        fit its type, or that an index function fails on. commands, if given, are what users write on
+        the objects.
         """
         self.kind = informer.kind
         self._resource = informer.kind.resource.group_resource
@@ -163,7 +163,7 @@ class InformerSource(Generic[T]):
         """Feed the queue from now on, beginning with the objects in the cache."""
         self._registration = self._informer.add_event_handler(self)
         if self._recorder is not None:
-            # not before start: a standby reports nothing, and gets the objects known by then
+            # Do not do this before start: a standby reports nothing, and receives the known objects later.
             self._informer.on_undecodable(partial(self._report_undecodable, self._recorder))
 
     def list_again(self, names: Callable[[ObjectName], bool]) -> None:
@@ -173,7 +173,7 @@ class InformerSource(Generic[T]):
                 self.on_add(obj, is_in_initial_list=True)
 
     def troubles(self) -> list[str]:
-        """Why the first list is not complete and handed over yet; empty once it is."""
+        """Return why the first list is not complete and delivered yet; empty once it is."""
         troubles = self._informer.troubles()
         if troubles or self._registration is None or self._registration.has_synced():
             return troubles
@@ -189,7 +189,7 @@ class InformerSource(Generic[T]):
             self._enqueue(verb, name, obj)
 
     def on_update(self, old: T, new: T) -> None:
-        """An object was replaced; two states with one resource version are a resync."""
+        """An object was replaced. Two states with the same resource version are a resync."""
         name = object_name(new)
         if new.metadata.uid != old.metadata.uid:
             self._gone(old)
@@ -205,11 +205,11 @@ class InformerSource(Generic[T]):
             self._enqueue(verb, name, *states, version=new.metadata.resource_version if is_status else "")
 
     def on_delete(self, obj: T | DeletedFinalStateUnknown[T]) -> None:
-        """An object is gone; a tombstone without a state at least names it."""
+        """An object is gone. A tombstone without a state at least names it."""
         state = final_state(obj)
         name = deletion_handling_object_to_name(obj)
         if state is not None:
-            # first: observed() makes OwnWrites forget that the deletion was ours
+            # Do this first: observed() makes OwnWrites forget that the deletion was ours.
             self._gone(state)
         self._observed(self._resource, name)
         if state is not None:
@@ -237,7 +237,7 @@ class InformerSource(Generic[T]):
         self._sink.add(name, cause, priority=priority, version=version)
 
     def _passes(self, verb: str, name: ObjectName, obj: T, ask: Callable[[Predicate], bool]) -> bool:
-        """Whether every predicate lets an event pass."""
+        """Return whether every predicate lets an event pass."""
         try:
             against = next((each for each in self._predicates if not ask(each)), None)
         except BaseException as error:  # noqa: BLE001 - a needless reconcile does no harm, a lost watch event does
@@ -264,7 +264,7 @@ class InformerSource(Generic[T]):
         log.error(what, kind=kind, object=name, err=in_words(error, repr), exc_info=error)
 
     def _tell_of_indexes(self, name: ObjectName, obj: T) -> None:
-        """Report an object that an index lacks; the store has logged it, too."""
+        """Report an object that an index lacks. The store has logged it as well."""
         if self._recorder is not None and (why := self._informer.why_unindexed(name)):
             self._recorder.event(obj, EVENT_TYPE_WARNING, NOT_INDEXED, why)
 
@@ -275,14 +275,14 @@ class InformerSource(Generic[T]):
 
 
 def _concerns(predicate: Predicate, old: Kind, new: Kind) -> bool:
-    """Whether a change passes. Another UID means a deletion and a creation while no watch was open."""
+    """Return whether a change passes. Another UID means deleted and recreated while no watch was open."""
     if old.metadata.uid != new.metadata.uid:
         return predicate.delete(old) or predicate.create(new)
     return predicate.update(old, new)
 
 
 def _brought(verb: str, states: Sequence[Kind]) -> SpanContext | None:
-    """The trace that came with exactly this event: the annotation stays, but later events bring no trace."""
+    """Return the trace of exactly this event: later events keep the annotation, but bring no trace."""
     if verb in (LISTED, RESYNCED, DELETED):
         return None
     old, new = (annotated(state.metadata.annotations) for state in (states[0], states[-1]))
@@ -290,7 +290,7 @@ def _brought(verb: str, states: Sequence[Kind]) -> SpanContext | None:
 
 
 def _has_only_another_status(old: Kind, new: Kind) -> bool:
-    """Whether the server has counted the change as none of the spec, and the metadata are as they were."""
+    """Return whether the server counted no change of the spec, and the metadata are unchanged."""
     before, after = old.metadata, new.metadata
     same = replace(before, resource_version=after.resource_version) == after
     return same and after.generation > 0

@@ -1,9 +1,9 @@
 """
-Which watch events lead to a reconcile: asked per watch, on the listener's thread, before anything is queued.
+Predicates decide which watch events trigger a reconcile, before a name is queued, on the listener's thread.
 
-A resync comes as an update between two states of one resource version: predicates such as GenerationChanged
-keep it out. A predicate on a kind that others write must pass the fields that the reconcile reads:
-GenerationChanged on a Deployment would hide its status.
+A resync arrives as an update between two states with the same resource version. Predicates such as
+GenerationChanged drop it. A predicate on a kind that others write must pass the fields that the reconcile
+reads: GenerationChanged on a Deployment would hide its status.
 Follows: controller-runtime pkg/predicate.
 """
 
@@ -18,10 +18,10 @@ from handloop.apis.resource import Resource
 
 
 class Predicate(Protocol):
-    """Says yes to the watch events worth a reconcile. Pure and quick: no requests, no locks."""
+    """Returns True for the watch events worth a reconcile. Pure and quick: no requests, no locks."""
 
     def create(self, obj: Any, /) -> bool:
-        """An object is new to the cache; the objects of the first list are, too."""
+        """An object is new to the cache. The objects of the first list are new as well."""
 
     def update(self, old: Any, new: Any, /) -> bool:
         """An object was replaced."""
@@ -35,7 +35,7 @@ def _yes(*_: object) -> bool:
 
 
 class PredicateFuncs:
-    """A predicate from up to three functions; events of a missing one pass."""
+    """A predicate made from up to three functions. If a function is missing, its events pass."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class PredicateFuncs:
 
 
 class _Changed:
-    """Updates that change some aspect of an object; yes to creates and deletes."""
+    """Passes updates that change some aspect of an object, and all creates and deletes."""
 
     create = delete = staticmethod(_yes)
 
@@ -85,14 +85,14 @@ _ALSO_WITHOUT: Final = (
 
 
 def has_generation(resource: Resource) -> bool:
-    """Whether a server counts the generation of a kind, as far as it is known: kube-apiserver 1.36."""
+    """Return whether a server counts a kind's generation, as far as is known for kube-apiserver 1.36."""
     if resource.group in _WITHOUT_GENERATION:
         return resource.plural in _WITH_GENERATION
     return (resource.group, resource.plural) not in _ALSO_WITHOUT
 
 
 class GenerationChanged(_Changed):
-    """Updates of the spec: the server counts the generation up with them, and not with the status."""
+    """Passes updates of the spec: the server increments the generation for these, not for the status."""
 
     def aspect(self, obj: Object) -> object:
         """The generation, and whether a deletion has begun."""
@@ -125,9 +125,9 @@ class ResourceVersionChanged(_Changed):
 
 class LabelsMatch:
     """
-    Watch events of objects that a label selector matches, such as "app=web,tier!=cache".
+    Passes watch events of objects that a label selector matches, such as "app=web,tier!=cache".
 
-    An update that ends the match also passes: a reconciler that counts such objects needs it.
+    An update that ends the match also passes, because a reconciler that counts such objects needs it.
     """
 
     def __init__(self, selector: str) -> None:
@@ -148,7 +148,7 @@ class LabelsMatch:
 
 
 def all_of(*predicates: Predicate) -> Predicate:
-    """An event passes if every predicate lets it pass; without any, it passes."""
+    """An event passes if every predicate lets it pass. Without predicates, it passes."""
     return PredicateFuncs(
         create=lambda obj: all(each.create(obj) for each in predicates),
         update=lambda old, new: all(each.update(old, new) for each in predicates),
@@ -157,7 +157,7 @@ def all_of(*predicates: Predicate) -> Predicate:
 
 
 def any_of(*predicates: Predicate) -> Predicate:
-    """An event passes if any of the predicates lets it pass; without predicates none does."""
+    """An event passes if any of the predicates lets it pass. Without predicates, no event passes."""
     return PredicateFuncs(
         create=lambda obj: any(each.create(obj) for each in predicates),
         update=lambda old, new: any(each.update(old, new) for each in predicates),
@@ -166,7 +166,7 @@ def any_of(*predicates: Predicate) -> Predicate:
 
 
 def negate(predicate: Predicate) -> Predicate:
-    """An event passes if the predicate drops it: also creates and deletes."""
+    """An event passes if the predicate drops it. This includes creates and deletes."""
     return PredicateFuncs(
         create=lambda obj: not predicate.create(obj),
         update=lambda old, new: not predicate.update(old, new),

@@ -1,9 +1,9 @@
 """
 The queue of one controller: names with their causes, delays and priorities.
 
-The initial list and resyncs wait behind fresh changes, with ageing. A failed name comes back with back-off, a
-name with a requeue_after comes back then, and a name that failed for good waits for a change. A resync brings
-no news, so it cuts no back-off short: one that is longer than the resync period runs to its end.
+The initial list and resyncs wait behind recent changes, with ageing. A failed name comes back with back-off,
+a name with a requeue_after after that time, and a name that failed permanently waits for a change. A resync
+brings no news, so it does not shorten a back-off, even one that is longer than the resync period.
 Decision: The last reconcile decides when to look again.
 """
 
@@ -24,7 +24,7 @@ from handloop.workqueue.rate_limiters import ItemExponentialFailureRateLimiter, 
 RETRY: Final = "retry"
 QUEUED: Final = "queue"
 MAX_CAUSES: Final = 10
-"""How many causes of one name are kept; further ones are counted."""
+"""How many causes of one name are kept. Further causes are only counted."""
 
 
 NONE: Final[frozenset[str]] = frozenset()
@@ -38,9 +38,9 @@ class Cause(NamedTuple):
     """
     One reason to reconcile.
 
-    subject and verb make the label, of which there are few: `Deployment updated`, `requeue`. detail is an
+    subject and verb form the label, of which there are few: `Deployment updated`, `requeue`. detail is an
     object's name, or `after 30s`. is_resync: nothing has changed. trace is the span whose write a watch event
-    has brought, or that of the reconcile before, None = none is known.
+    has brought, or the span of the previous reconcile, None = unknown.
     """
 
     subject: str
@@ -59,7 +59,7 @@ class Cause(NamedTuple):
 
 
 class Taken(NamedTuple):
-    """The causes that a worker takes over. No causes = nothing to do, before due_at if that is set."""
+    """The causes that a worker takes over. Without causes there is nothing to do, before due_at if set."""
 
     causes: tuple[Cause, ...]
     due_at: float | None = None
@@ -68,14 +68,14 @@ class Taken(NamedTuple):
 
 class Causes:
     """
-    The causes of every name that waits, merged per name until a worker takes them.
+    The causes of every waiting name, merged per name until a worker takes them.
 
     State, under _lock: _pending = name -> its causes in order, each with the versions of the object that it
     is about, or None if it counts in any case; _more = how many more there were than are kept; _scheduled =
-    name -> when it is due, as the clock counts, and why; _own = name -> the versions that its last reconcile,
-    which failed, has made; _marks = name with pending causes -> since when they wait. A name with pending
-    causes is in the queue or about to be added. A name with a scheduled cause is in the queue by the time it
-    is due, or about to be added, or a worker is about to take it.
+    name -> when it is due, by the clock, and why; _own = name -> the versions that its last reconcile, which
+    failed, has written; _marks = name with pending causes -> since when they wait. A name with pending causes
+    is in the queue or about to be added. A name with a scheduled cause is in the queue by the time it is due,
+    or about to be added, or a worker is about to take it.
     Threads: any.
     """
 
@@ -89,11 +89,11 @@ class Causes:
 
     def add(self, name: ObjectName, causes: Iterable[Cause], *, version: str = "", marks: Marks = ()) -> bool:
         """
-        Call before the name is added to the queue, so that the worker that gets it finds the causes.
+        Call this before the name is added to the queue, so that the worker that gets it finds the causes.
 
-        Args: version = the object's, if only its status is new, "" = the causes count anyway.
-        Returns: False, and nothing was added, for resyncs of a name that backs off, and for the status that
-        its last reconcile wrote and then failed.
+        Args: version = the object's, if only its status is new, "" = the causes count in any case.
+        Returns: False, with nothing added, for resyncs of a name that backs off, and for the status that the
+        name's last reconcile wrote before it failed.
         """
         with self._lock:
             if version and version in self._own.get(name, ()):
@@ -106,7 +106,7 @@ class Causes:
             for cause in causes:
                 if cause not in kept and len(kept) >= MAX_CAUSES:
                     self._more[name] = self._more.get(name, 0) + 1
-                    # causes with news are kept: a name without any may lose all its causes
+                    # Keep causes with news, because a name without such a cause can lose all its causes.
                     resync = next((each for each in kept if each.is_resync), None)
                     if cause.is_resync or resync is None:
                         continue
@@ -116,7 +116,7 @@ class Causes:
             return True
 
     def failed(self, name: ObjectName, own: frozenset[str]) -> None:
-        """A reconcile failed: the versions that it gave its object by a status do not cause another."""
+        """A reconcile failed. The versions that it gave its object by writing a status cause no reconcile."""
         with self._lock:
             self._own.pop(name, None)
             if not own:
@@ -135,10 +135,10 @@ class Causes:
             self._own.pop(name, None)
 
     def schedule(self, name: ObjectName, due_at: float, cause: Cause) -> None:
-        """Call before the delayed add, by the worker that has the name. The last call counts."""
+        """Call this before the delayed add, from the worker that has the name. The last call counts."""
         with self._lock:
             self._scheduled[name] = (due_at, cause)
-            # a resync that came during the reconcile is no reason to repeat at once what has just failed
+            # A resync during the reconcile is no reason to repeat immediately what has just failed.
             if self._backs_off_locked(name) and not _news(self._pending.get(name, ())):
                 for each in (self._pending, self._more, self._marks):
                     each.pop(name, None)
@@ -148,7 +148,7 @@ class Causes:
         return scheduled is not None and scheduled[1].subject == RETRY
 
     def standing(self, name: ObjectName) -> tuple[tuple[Cause, ...], tuple[float, Cause] | None]:
-        """The causes that wait, and when and why the name is due without another cause."""
+        """Return the causes that wait, and when and why the name is due without another cause."""
         with self._lock:
             pending = _with_rest(tuple(self._pending.get(name, ())), self._more.get(name, 0))
             return pending, self._scheduled.get(name)
@@ -159,7 +159,7 @@ class Causes:
             return name in self._pending or self._waits_locked(name)
 
     def wait(self, name: ObjectName) -> bool:
-        """Whether an error or a WaitError leads to a reconcile."""
+        """Return whether an error or a WaitError leads to a reconcile."""
         with self._lock:
             return self._waits_locked(name)
 
@@ -168,12 +168,12 @@ class Causes:
         return scheduled is not None and scheduled[1].subject != "requeue"
 
     def names(self) -> set[ObjectName]:
-        """All names that wait or are scheduled."""
+        """Return all names that wait or are scheduled."""
         with self._lock:
             return {*self._pending, *self._scheduled}
 
     def drop(self, name: ObjectName) -> None:
-        """Forget a name; while it is in the queue, its worker finds nothing to do."""
+        """Forget a name. While it is in the queue, its worker finds nothing to do."""
         with self._lock:
             for each in (self._pending, self._more, self._scheduled, self._own, self._marks):
                 each.pop(name, None)
@@ -182,7 +182,7 @@ class Causes:
         """
         Take over all causes of a name.
 
-        If anything else leads to a reconcile, the scheduled cause is taken, too: it decides again.
+        If anything else leads to a reconcile, take the scheduled cause too: that reconcile decides again.
         """
         with self._lock:
             pending = tuple(self._pending.pop(name, ()))
@@ -209,12 +209,12 @@ def _with_rest(causes: tuple[Cause, ...], more: int) -> tuple[Cause, ...]:
 
 
 def _follows(subject: str, detail: str) -> Cause:
-    """What leads from the reconcile under way to the next one."""
+    """What leads from the current reconcile to the next one."""
     return Cause(subject, detail=detail, trace=TRACING.sampled() if TRACING.on else None)
 
 
 def default_rate_limiter() -> RateLimiter[ObjectName]:
-    """The default pair per name, and no bucket: controller-runtime's for its priority queue."""
+    """Return the default pair per name, without a bucket: controller-runtime's for its priority queue."""
     return ItemExponentialFailureRateLimiter()
 
 
@@ -222,8 +222,8 @@ class Standing(NamedTuple):
     """
     The state of a name in its queue.
 
-    Fields: causes that wait for a worker; due_in = seconds until the name is due without another one, None =
-    never, and due why; failures in a row; gave_up = only a change leads to a reconcile.
+    Fields: causes that wait for a worker; due_in = seconds until the name is due without another cause, None
+    = never, and due, the reason; failures in a row; gave_up = only a change leads to a reconcile.
     """
 
     causes: tuple[Cause, ...]
@@ -237,9 +237,9 @@ class ReconcileQueue:
     """
     A worker calls get, take, one of park, settle, requeue, retry or give_up, and always done.
 
-    State, under _lock: _given_up, names that failed for good and have not changed since. _causes and _queue
-    guard themselves; a cause is always there before its name is in the queue.
-    Threads: listeners add; workers do the rest, each with the name that it got.
+    State, under _lock: _given_up, names that failed permanently and have not changed since. _causes and
+    _queue have their own locks. A cause is always stored before its name is in the queue.
+    Threads: listeners add; workers do the rest, each for the name that it has.
     """
 
     def __init__(
@@ -262,9 +262,9 @@ class ReconcileQueue:
         self, name: ObjectName, cause: Cause, *, priority: int = DEFAULT_PRIORITY, version: str = ""
     ) -> None:
         """
-        Reconcile a name; a resync of a name that failed for good, or backs off, has no effect.
+        Reconcile a name. A resync of a name that failed permanently, or backs off, has no effect.
 
-        Args: version as Causes.add: nor has a status that a reconcile wrote which failed.
+        Args: version as in Causes.add; a status that a failed reconcile wrote has no effect either.
         """
         if self._is_idle_resync(name, cause):
             return
@@ -274,7 +274,7 @@ class ReconcileQueue:
             self._decisions.note(name, IGNORED, cause.label, by="its own last reconcile wrote it")
 
     def standing(self, name: ObjectName) -> Standing:
-        """A snapshot."""
+        """Return a snapshot."""
         causes, scheduled = self._causes.standing(name)
         due_in = None if scheduled is None else scheduled[0] - self._clock.now()
         with self._lock:
@@ -283,7 +283,7 @@ class ReconcileQueue:
         return Standing(causes, due_in, due, self._queue.num_requeues(name), gave_up)
 
     def names(self) -> set[ObjectName]:
-        """All names that wait, or are due later."""
+        """Return all names that wait, or are due later."""
         return self._causes.names()
 
     def wake(self, name: ObjectName, *, priority: int = DEFAULT_PRIORITY) -> None:
@@ -299,14 +299,14 @@ class ReconcileQueue:
         return self._queue.get()
 
     def take(self, name: ObjectName) -> tuple[Cause, ...]:
-        """The causes of a name that was got; () when an earlier reconcile has dealt with them."""
+        """Take the causes of a name that was got; () if an earlier reconcile has dealt with them."""
         return self.taken(name).causes
 
     def taken(self, name: ObjectName) -> Taken:
         """Like take, with the waits of the name."""
         taken = self._causes.take(name, self._clock.now())
         if taken.due_at is not None:
-            # a needless wake took the place of the delayed add: the scheduled reconcile is still due
+            # A needless wake replaced the delayed add, so the scheduled reconcile is still due.
             seconds = taken.due_at - self._clock.now()
             if TRACE.on:
                 self._tell_wait(name, seconds, "it is due later")
@@ -317,9 +317,9 @@ class ReconcileQueue:
         self, name: ObjectName, causes: tuple[Cause, ...], seconds: float, why: str = "", marks: Marks = ()
     ) -> None:
         """
-        A cache lacks a name's own writes: put it aside with its causes, until wake or this many seconds.
+        A cache lacks a name's own writes. Put the name aside with its causes, until wake or for this long.
 
-        Args: marks as they were taken: the wait that begins here, for why, follows them.
+        Args: marks as they were taken; the wait that begins here, for the reason why, is added to them.
         """
         if TRACE.on:
             self._tell_wait(name, seconds, "a cache lacks what its last sync wrote")
@@ -340,7 +340,7 @@ class ReconcileQueue:
         """
         A reconcile succeeded, and asks for another one later.
 
-        Args: why is "wait" after a WaitError. priority None = the one with which the worker got the name.
+        Args: why is "wait" after a WaitError. priority None = the priority that the worker's name had.
         """
         self.settle(name)
         if TRACE.on:
@@ -351,9 +351,9 @@ class ReconcileQueue:
         self, name: ObjectName, reason: str, *, at_least_seconds: float = 0.0, own: frozenset[str] = NONE
     ) -> float:
         """
-        A reconcile failed: come back after a back-off, and not before at_least_seconds.
+        Return a reconcile failed. Bring the name back after a back-off, and not before at_least_seconds.
 
-        Args: reason is a word, such as the class of the error; own as Causes.failed.
+        Args: reason is a word, such as the class of the error; own as in Causes.failed.
         Returns: the delay in seconds.
         """
         delay = max(self._rate_limiter.when(name), at_least_seconds)
@@ -367,7 +367,7 @@ class ReconcileQueue:
 
     def give_up(self, name: ObjectName, *, own: frozenset[str] = NONE) -> None:
         """
-        A reconcile failed for good: only a change leads to another one, no resync does.
+        A reconcile failed permanently. Only a change leads to another one; a resync does not.
 
         Args: own as Causes.failed.
         """
@@ -383,41 +383,41 @@ class ReconcileQueue:
         self.settle(name)
 
     def forget_names(self, gone: Callable[[ObjectName], bool]) -> None:
-        """Drop all names that wait, are scheduled, or failed for good, and are gone."""
+        """Drop all names that wait, are scheduled, or failed permanently, and are gone."""
         with self._lock:
             given_up = tuple(self._given_up)
         for name in (*given_up, *self._causes.names()):
             if gone(name):
                 self.drop(name)
                 if not gone(name):
-                    # its object was recreated, and that cause may have been dropped with the others
+                    # Its object was recreated, and that cause may have been dropped with the others.
                     self.add(name, Cause("object", "came"))
 
     def done(self, name: ObjectName) -> None:
-        """Give a name back; if it was added meanwhile, it waits again."""
+        """Return a name. If it was added in the meantime, it waits again."""
         self._queue.done(name)
 
     def num_requeues(self, name: ObjectName) -> int:
-        """How often a name failed since its last success."""
+        """Return how often a name has failed since its last success."""
         return self._queue.num_requeues(name)
 
     def has_work(self, name: ObjectName) -> bool:
-        """Whether a change, an error or a WaitError leads to a reconcile, and not only a requeue_after."""
+        """Return whether a change, an error or a WaitError leads to a reconcile, not only a requeue_after."""
         return self._causes.have_work(name)
 
     def comes_back(self, name: ObjectName) -> bool:
-        """Whether a name has failed, or waits after a WaitError, and has not succeeded since."""
+        """Return whether a name has failed, or waits after a WaitError, and has not succeeded since."""
         return self.num_requeues(name) > 0 or self._causes.wait(name)
 
     def depths(self) -> Mapping[int, int]:
-        """How many names need work per priority; names added again while a worker has them count."""
+        """Return how many names need work, per priority. Names added again while in work are counted."""
         return self._queue.depths()
 
     def __repr__(self) -> str:
         return f"<ReconcileQueue over {self._queue!r}>"
 
     def statistics(self) -> QueueStatistics:
-        """A snapshot."""
+        """Return a snapshot."""
         return self._queue.statistics()
 
     def shut_down(self) -> None:

@@ -1,19 +1,19 @@
 """
-The objects that a controller's objects refer to by name, each held by a watch of its own.
+The objects that a controller's objects refer to by name, each with a watch of its own.
 
     Site default/a --names(site)--> Secret default/tls --list and watch of that name--> one cached Secret
     Secret default/tls updated --> Site default/a is queued
 
-A watch of one name needs a right for only that name, and memory for one object. It begins with the first
-reference, and ends a few seconds after the last, so that names that come and go cost no list each. There are
-three ways to hear of a change:
+A watch of one name needs permission for only that name, and memory for one object. It begins with the first
+reference, and ends a few seconds after the last one, so that names that come and go do not each cost a list.
+A name is followed in one of three ways:
 
     watched     a watch of the name: a thread and a connection each, so a process has at most so many
     together    of a namespace with more than MOST_WATCHES names a single watch of the metadata of all its
                 objects, where a role allows that
     polled      one thread asks for the metadata of all other names in turn, at most POLLS a second
 
-Of a name that is not watched by itself each read asks the server.
+For a name that is not watched by itself, every read asks the server.
 """
 
 from __future__ import annotations
@@ -60,16 +60,16 @@ T = TypeVar("T", bound=Kind)
 K = TypeVar("K", bound=Kind)
 
 MOST_WATCHES: Final = 50
-"""How many names of a namespace are not watched together; at half as many they no longer are."""
+"""If a namespace has more names, they are watched together, until only half as many are left."""
 
 POLLS: Final = 20.0
-"""How many names a second are asked for at most."""
+"""The maximum number of names that are polled per second."""
 ROUND_SECONDS: Final = 10.0
-"""How often each name is asked for, if there are not too many."""
+"""How often each name is polled, if there are not too many names."""
 IDLE_SECONDS: Final = 10.0
-"""How long a watch continues without a reference, while there is room for all."""
+"""How long a watch without references continues, while there is room for all."""
 LOOK_SECONDS: Final = 0.5
-"""How soon after its beginning a watch of all replaces the watches of single names."""
+"""How soon after its start a watch of all objects replaces the watches of single names."""
 REFUSED_SECONDS: Final = 600.0
 """How long after a refusal the names of a namespace are not watched together."""
 
@@ -77,11 +77,11 @@ _SERVER_ERROR: Final = 500
 _LONGEST_NAME: Final = 253
 
 NamesFunc: TypeAlias = Callable[[Any], Iterable[str | ObjectName]]
-"""From an object to the names that it refers to: in its own namespace, or ObjectNames; "" is none. Pure."""
+"""Returns the names that an object refers to: in its own namespace, or ObjectNames; "" is none. Pure."""
 
 
 class NotReferredError(ReconcileError):
-    """A reconcile read a name that its object does not refer to: no change of it would wake the object."""
+    """A reconcile read a name that its object does not refer to, so no change of it would wake the object."""
 
 
 class Watcher(Protocol):
@@ -91,13 +91,13 @@ class Watcher(Protocol):
     seams: Seams
 
     def watch(self, kind: type[T], namespace: str) -> MultiNamespaceInformer[T] | None:
-        """A started informer of a namespace; `stop` ends it. None without room for more."""
+        """Start an informer of a namespace; `stop` ends it. None if there is no room for more."""
 
     def watch_object(self, kind: type[T], name: ObjectName, changed: Changed[T]) -> ObjectWatch[T] | None:
-        """A started watch of one object; None without room for more."""
+        """Start a watch of one object; None if there is no room for more."""
 
     def run_beside(self, name: str, run: Callable[[threading.Event], None]) -> bool:
-        """Run in a thread until the caches stop. Returns: False without room for a thread."""
+        """Run in a thread until the caches stop. Returns: False if there is no room for a thread."""
 
 
 class _Change(NamedTuple):
@@ -115,7 +115,7 @@ class Stoppable(Protocol):
 
 
 def may_exist(name: ObjectName) -> bool:
-    """Whether a server may have an object with that name: a user may have written anything."""
+    """Return whether a server can have an object with that name; a user may have written anything."""
     return len(name.name) <= _LONGEST_NAME and not (
         path_segment_errors(name.name) or path_segment_errors(name.namespace)
     )
@@ -123,9 +123,9 @@ def may_exist(name: ObjectName) -> bool:
 
 def referred_name(kind: type[Kind], name: Any, namespace: str) -> ObjectName:
     """
-    The full name of an object of a kind, as an object in a namespace refers to it.
+    Return the full name of an object of a kind that an object in a namespace refers to.
 
-    Raises: TypeError for what is not a name, and for a name alone where the namespace is not known.
+    Raises: TypeError for anything but a name, and for a name without a namespace if that is not known.
     """
     if isinstance(name, ObjectName):
         if kind.resource.namespaced and not name.namespace:
@@ -143,7 +143,7 @@ def referred_name(kind: type[Kind], name: Any, namespace: str) -> ObjectName:
 class ReferredObjects(Generic[T]):
     """
     One `refers_to` of a controller. Implements handloop.controller.runtime.reconciling.controller.Watch, and
-    as far as objects are held handloop.controller.runtime.guards.own_writes.Mirror.
+    for the objects that are held handloop.controller.runtime.guards.own_writes.Mirror.
 
     State, under _lock (2): _of = owner -> the names that it refers to; _by = name -> the owners that refer to
     it; _in = namespace -> the names in it that are in _by and may exist. Each of these is watched, in _held,
@@ -210,7 +210,7 @@ class ReferredObjects(Generic[T]):
         self._registration = self._owners.add_event_handler(handler)
 
     def troubles(self) -> list[str]:
-        """Why the first lists are not complete yet; one that fails keeps nobody but its owners waiting."""
+        """Return why the first lists are not complete. A list that fails delays only the list's owners."""
         if self._registration is not None and not self._registration.has_synced():
             return [f"{self.kind.resource.group_resource}: its references are not known yet"]
         with self._lock:
@@ -219,14 +219,14 @@ class ReferredObjects(Generic[T]):
 
     def get(self, owner: ObjectName, name: ObjectName) -> T | None:
         """
-        A referred object from its cache, or from the server where too many are referred to; None without one.
+        Return a referred object from its cache, or from the server if too many are referred to; else None.
 
         Raises: NotReferredError; TerminalError for a name that is not allowed; WaitError while its first list
         fails, and for an object that does not fit its type; as ResourceClient.get.
         Blocks: until its first list has arrived, or for one request.
         """
         if not self._refers(owner, name):
-            # its event may not have reached our listener yet
+            # The owner's event may not have reached our listener yet.
             self._look_at(owner)
             if not self._refers(owner, name):
                 raise self._why_not(owner, name)
@@ -236,7 +236,7 @@ class ReferredObjects(Generic[T]):
             except WaitError:
                 if not watch.has_ended:
                     raise
-                continue  # it is heard of in another way by now, or the reference has gone
+                continue  # it is followed in another way by now, or the reference has gone
             if found is None and watch.quarantine.is_quarantined(str(name)):
                 raise WaitError(f"{self.kind.resource.kind} {name} does not fit its type")
             return found
@@ -268,24 +268,24 @@ class ReferredObjects(Generic[T]):
     # as a mirror of own writes
 
     def get_by_key(self, key: str) -> Kind | None:
-        """The cached object with that store key, if it is held."""
+        """Return the cached object with that store key, if it is held."""
         namespace = namespace_of_key(key)
         held = self._watch(ObjectName(namespace, key.removeprefix(f"{namespace}/")))
         return None if held is None else held.get()
 
     def has_seen(self, namespace: str, resource_version: str) -> bool:
-        """Whether all watches of a namespace have all changes up to a version."""
+        """Return whether all watches of a namespace have all changes up to a version."""
         with self._lock:
             held = list(self._held.get(namespace, {}).values())
         return all(watch.has_seen(resource_version) for watch in held)
 
     def would_hold(self, body: bytes) -> bool:
-        """Whether an object, as the server sent it, is held."""
+        """Return whether an object, as the server sent it, is held."""
         metadata = msgspec.json.decode(body).get("metadata") or {}
         return self._watch(ObjectName(metadata.get("namespace", ""), metadata.get("name", ""))) is not None
 
     def _look_at(self, owner: ObjectName) -> None:
-        """Begin and end watches, so that they match the cached owner."""
+        """Begin and end watches so that they match the cached owner."""
         with self._lock:
             before = self._of.get(owner, frozenset())
             names = self._read_locked(owner, before)
@@ -308,7 +308,7 @@ class ReferredObjects(Generic[T]):
         for ended, moved in changes:
             for watch in ended:
                 watch.stop()
-            # events between the last one of the old way and the first one of the new way reach nobody
+            # Events between the last one of the old way and the first one of the new way are lost.
             for name in moved:
                 self._wake(name, LISTED)
 
@@ -348,7 +348,7 @@ class ReferredObjects(Generic[T]):
         return _Change(ended, frozenset(moved))
 
     def _may_idle_locked(self, name: ObjectName) -> bool:
-        """Whether a watch without a reference continues: not if another name waits for room."""
+        """Return whether a watch without references continues: not if another name waits for room."""
         return (
             not self._polled
             and self._clock.now() < self._idle.setdefault(name, self._clock.now()) + IDLE_SECONDS
@@ -362,15 +362,15 @@ class ReferredObjects(Generic[T]):
         return "together" if name.namespace in self._all else ""
 
     def _together_locked(self, namespace: str, count: int, ended: list[Stoppable]) -> bool:
-        """Whether one informer reports all names of a namespace; start or stop it as needed."""
+        """Return whether one informer reports all names of a namespace. Start or stop it as needed."""
         informer = self._all.get(namespace)
         most = MOST_WATCHES if informer is None else MOST_WATCHES // 2
         now = self._clock.now()
         if informer is not None and any(map(is_refused, informer.informers)):
-            # a role for single names allows no watch of all: they are polled
+            # A role for single names does not allow a watch of all, so they are polled.
             self._refused[namespace] = now + REFUSED_SECONDS
             where = f"{self.kind.resource.plural} of {namespace or 'all namespaces'}"
-            log.info("Asked for one by one, as no role allows a watch of all", what=where)
+            log.info("Polled one by one, because no role allows a watch of all", what=where)
         wanted = self._allowed is None and count > most and now >= self._refused.get(namespace, 0.0)
         if informer is None and wanted:
             informer = self._watcher.watch(metadata_of(self.kind), namespace)
@@ -386,16 +386,16 @@ class ReferredObjects(Generic[T]):
     # names that are polled
 
     def _has_upkeep_locked(self) -> bool:
-        """Whether a name is polled or idle, or whether that is not known yet for a namespace."""
+        """Return whether a name is polled or idle, or whether that is not known yet for a namespace."""
         return bool(self._polled or self._idle) or any(not each.has_synced() for each in self._all.values())
 
     def _keep_up_locked(self) -> None:
-        """Without room for the thread, the next look at an owner tries again: each resync, too."""
+        """Start the thread if there is room. If not, the next look at an owner, or a resync, tries again."""
         if self._has_upkeep_locked() and not self._polls:
             self._polls = self._watcher.run_beside(f"references-{self.kind.resource.plural}", self._poll)
 
     def _poll(self, stop: threading.Event) -> None:
-        """Ask for each polled name in turn, while there is one. The thread `references-<plural>`."""
+        """Poll each of the polled names in turn, while there are any. The thread `references-<plural>`."""
         while True:
             with self._lock:
                 names = list(self._polled)
@@ -415,7 +415,7 @@ class ReferredObjects(Generic[T]):
             self._carry_out(changes)
 
     def _ask(self, name: ObjectName) -> None:
-        """Wake the owners of a name if it is not as it was when it was last asked for."""
+        """Wake the owners of a name if it has changed since it was last polled."""
         try:
             found = self._watcher.client.resource(metadata_of(self.kind)).get(
                 name.name, namespace=name.namespace
@@ -436,7 +436,7 @@ class ReferredObjects(Generic[T]):
         self._wake(name, LISTED if before is None else ADDED if not before else UPDATED if seen else DELETED)
 
     def keep_cached(self) -> None:
-        """End the watches for owners that the cache lacks: they are watched no longer."""
+        """End the watches for owners that are no longer in the cache."""
         with self._lock:
             owners = list(self._of)
         for owner in owners:
@@ -450,13 +450,13 @@ class ReferredObjects(Generic[T]):
         try:
             named = self._full_names(self._names(obj), owner.namespace)
         except BaseException:
-            # one odd object ends no watch
+            # A single odd object must not end a watch.
             log.exception("References of an object failed", object=owner)
             return before
         return frozenset(each for each in named if self._allowed is None or each.name in self._allowed)
 
     def _full_names(self, names: Iterable[Any], namespace: str) -> list[ObjectName]:
-        """Raises: TypeError for a string, whose letters would pass for names, and for what is not a name."""
+        """Raises: TypeError for a string, whose letters would pass for names, and for anything but a name."""
         if isinstance(names, str):
             raise TypeError(f"the function of .refers_to(...) returns a list of names, such as [{names!r}]")
         return [referred_name(self.kind, name, namespace) for name in names if name != ""]

@@ -3,7 +3,7 @@ Every crash point of a controller, explored: the names of handloop_explore, whic
 
     explore(Workload(set_up, [applied(SITE), deleted(SITE)])).check()
 
-Raises: ImportError where it is not installed; the message has what to type.
+Raises: ImportError if it is not installed. The message says what to type.
 """
 
 from handloop.controller.cli.extensions import NotInstalledError, needing

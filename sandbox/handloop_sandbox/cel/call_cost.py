@@ -72,27 +72,27 @@ class Estimate(NamedTuple):
 
 
 def union(one: Size, other: Size) -> Size:
-    """A size that covers both."""
+    """Return a size that covers both."""
     return min(one[0], other[0]), max(one[1], other[1])
 
 
 def plus(one: Size, other: Size) -> Size:
-    """The sum of two sizes."""
+    """Return the sum of two sizes."""
     return min(one[0] + other[0], MOST), min(one[1] + other[1], MOST)
 
 
 def times(one: Size, other: Size) -> Size:
-    """The product of two sizes."""
+    """Return the product of two sizes."""
     return min(one[0] * other[0], MOST), min(one[1] * other[1], MOST)
 
 
 def scaled(size: Size, factor: float) -> Size:
-    """A size times a factor, rounded up."""
+    """Return a size times a factor, rounded up."""
     return tuple(min(math.ceil(float(side) * factor), MOST) for side in size)  # type: ignore[return-value]
 
 
 def call_cost(call: Call) -> Estimate:
-    """The cost of a call, which is not `?:`."""
+    """Return the cost of a call, which is not `?:`."""
     return _COSTS.get(call.name, _once)(call)
 
 
@@ -101,7 +101,7 @@ def _once(_call: Call) -> Estimate:
 
 
 def _read(call: Call, factor: float = _CHARACTER) -> Estimate:
-    """The cost of reading a string once; the result has the same size."""
+    """Return the cost of reading a string once; the result has the same size."""
     return Estimate(scaled(call.subject, factor)[1], call.subject)
 
 
@@ -238,7 +238,7 @@ def _new_list(call: Call) -> Estimate:
 
 
 def _replaced(text: Size, old: Size, new: Size) -> Size:
-    """The size of a text after each occurrence of old is replaced by new."""
+    """Return the size of a text after each occurrence of old is replaced by new."""
     sides = []
     for side, kept in ((0, old[1] <= new[0]), (1, new[1] <= old[0])):
         other = old[1 - side]
@@ -253,7 +253,7 @@ def _replaced(text: Size, old: Size, new: Size) -> Size:
 
 
 def _constant(argument: Argument, otherwise: int) -> Size:
-    """A constant number in the expression, as a size; else otherwise."""
+    """Return a constant number in the expression, as a size; else otherwise."""
     node = argument.node
     is_number = isinstance(node, Literal) and type(node.value) is int
     value = max(node.value, 0) if isinstance(node, Literal) and is_number else otherwise

@@ -44,7 +44,7 @@ _LITERALS: Final[dict[type, CelType]] = {
 
 def check(text: str, variables: Mapping[str, CelType], fields: Fields) -> Checked:
     """
-    An expression with the types of its parts.
+    Return an expression with the types of its parts.
 
     Raises: CelSyntaxError with all problems of the expression.
     """
@@ -235,7 +235,7 @@ class _Checker:
         return self._resolved(result)
 
     def _entries(self, node: Comprehension, over: CelType) -> tuple[CelType, ...]:
-        """The types of the variables of a loop."""
+        """Return the types of the variables of a loop."""
         if over.name == "list":
             return (INT, over.params[0])[-len(node.names) :]
         if over.name == "map":
@@ -265,7 +265,7 @@ class _Checker:
 
 
 def _qualified(node: Node) -> str | None:
-    """A dotted name; None if the node is something else."""
+    """Return a dotted name; None if the node is something else."""
     if isinstance(node, Name):
         return node.name
     if isinstance(node, Select) and not node.is_test and not node.optional:

@@ -66,7 +66,7 @@ class _Local(NamedTuple):
 
 
 def cost_of(checked: Checked, root: Declared) -> int:
-    """The cost of an expression about a value; at most 2**64 - 1."""
+    """Return the cost of an expression about a value; at most 2**64 - 1."""
     return _Coster(checked, root).cost(checked.root)
 
 
@@ -234,7 +234,7 @@ class _Coster:
         return self._size(node) or UNKNOWN
 
     def _size(self, node: Node) -> Size | None:
-        """The size of a value: computed, declared, that of its type, or that of the loop's entries."""
+        """Return the size of a value: computed, declared, that of its type, or that of the loop's entries."""
         known = self._sizes.get(id(node)) or _written(node) or self._at(self._path(node))
         if known is not None or _is_scalar(self._checked.type_of(node)):
             return known or ONE
@@ -242,7 +242,7 @@ class _Coster:
         return local and local.size
 
     def _at(self, path: _Path) -> Size | None:
-        """The declared size at a path, whose first name is the value itself."""
+        """Return the declared size at a path, whose first name is the value itself."""
         if not path:
             return None
         found = self._root
@@ -279,7 +279,7 @@ def _name(node: Call) -> str:
 
 
 def _inner(found: Declared, name: str) -> Declared | None:
-    """The declaration one step inside a value."""
+    """Return the declaration one step inside a value."""
     if name in ("@items", "@values"):
         return found.elements
     if name == "@keys":
@@ -293,7 +293,7 @@ def _is_bound(node: Comprehension) -> bool:
 
 
 def _written(node: Node) -> Size | None:
-    """The size of a constant, or of a list or map literal."""
+    """Return the size of a constant, or of a list or map literal."""
     match node:
         case Literal(value=str() | bytes() as value):
             return (len(value), len(value))

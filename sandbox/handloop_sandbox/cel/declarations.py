@@ -152,7 +152,7 @@ class Overload(NamedTuple):
     variables: tuple[CelType, ...]
 
     def instance(self, number: int) -> tuple[tuple[CelType, ...], CelType]:
-        """The types with fresh type variables; number makes them unique."""
+        """Return the types with fresh type variables; number makes them unique."""
         own: Bindings = {
             variable: CelType(f"%_var{number + index}") for index, variable in enumerate(self.variables)
         }
@@ -161,7 +161,7 @@ class Overload(NamedTuple):
 
 @cache
 def functions() -> Mapping[str, tuple[Overload, ...]]:
-    """Every function, by its name; operators are written with a _ for each operand."""
+    """Return every function, by its name; operators are written with a _ for each operand."""
     found: dict[str, str] = {}
     for names, _, variants in (
         line.partition(" = ") for line in _TEXT.strip().replace(*_AUTHORIZATION).splitlines()

@@ -49,7 +49,7 @@ _MICROSECOND: Final = timedelta(microseconds=1)
 
 
 def size(value: Any) -> int:
-    """The number of characters, elements or entries."""
+    """Return the number of characters, elements or entries."""
     if not isinstance(value, (str, list, dict, bytes)):
         raise CelError("no such overload: size")
     return len(value)
@@ -71,7 +71,7 @@ def _to_int(value: Any) -> int:
 
 
 def _read(name: str, parse: Callable[[str], _T], text: str) -> _T:
-    """The value that parse makes of a text. Raises: CelError for any error."""
+    """Return the value that parse makes of a text. Raises: CelError for any error."""
     try:
         return parse(text)
     except (ValueError, CelError) as error:
@@ -79,7 +79,7 @@ def _read(name: str, parse: Callable[[str], _T], text: str) -> _T:
 
 
 def _whole(text: str) -> int:
-    """A whole number. int() alone would also accept `1_000` and spaces."""
+    """Return a whole number. int() alone would also accept `1_000` and spaces."""
     if not _INTEGER.fullmatch(text):
         raise ValueError(text)
     return checked_int(int(text))
@@ -112,12 +112,12 @@ def _seconds(value: timedelta) -> str:
 
 
 def _without_zeros(text: str) -> str:
-    """A decimal number's text without trailing zeros after the point, and without a bare point."""
+    """Return a decimal number's text without trailing zeros after the point, and without a bare point."""
     return text.rstrip("0").rstrip(".")
 
 
 def _within(value: Any) -> str:
-    """An element of a list or map, as printf shows it."""
+    """Return an element of a list or map, as printf shows it."""
     return quoted(value) if isinstance(value, str) else _to_string(value)
 
 
@@ -275,7 +275,7 @@ def _end(index: int) -> Function:
 
 
 def _with_entries(found: dict[Any, Any], *more: Any) -> dict[Any, Any]:
-    """A map plus a key and value, or plus another map. Raises: CelError for a key in both."""
+    """Return a map plus a key and value, or plus another map. Raises: CelError for a key in both."""
     entries = more[0] if len(more) == 1 else {more[0]: more[1]}
     for key in entries:
         if key in found:

@@ -31,7 +31,7 @@ class Checked:
     overloads: dict[int, list[Overload]] = field(default_factory=dict)
 
     def type_of(self, node: Node) -> CelType:
-        """The type of a node."""
+        """Return the type of a node."""
         return self.types[id(node)]
 
     @property
@@ -54,7 +54,7 @@ _CHECKED: Final[dict[str, Callable[[Any], Any]]] = {
 
 
 def literal_problems(checked: Checked) -> Iterable[Problem]:
-    """The problems: constants that a function does not accept, bad formats, lists and maps of mixed types."""
+    """Yield the problems: constants that a function refuses, bad formats, lists and maps of mixed types."""
     exempt = {
         id(inner)
         for node in walk(checked.root)

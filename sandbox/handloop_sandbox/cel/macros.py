@@ -39,7 +39,7 @@ _NO_NAME.update(dict.fromkeys(("map", "filter", "sortBy"), "argument is not an i
 
 def expand(node: Node) -> Node:
     """
-    A tree without macros.
+    Return a tree without macros.
 
     Raises: CelSyntaxError with all incorrect uses of macros.
     """
@@ -52,7 +52,7 @@ def expand(node: Node) -> Node:
 
 def names_of(call: Call) -> tuple[str, ...]:
     """
-    The variables that a macro declares.
+    Return the variables that a macro declares.
 
     Raises: CelSyntaxError.
     """
@@ -71,7 +71,7 @@ def names_of(call: Call) -> tuple[str, ...]:
 
 
 def is_macro(call: Call) -> bool:
-    """Whether a call is a macro for a loop."""
+    """Return whether a call is a macro for a loop."""
     return call.target is not None and (call.function, len(call.args)) in MACROS
 
 
@@ -175,7 +175,7 @@ def _sorted(call: Call, target: Node, names: tuple[str, ...]) -> Node:
 
 
 def _bound(name: str, value: Node, result: Node, at: int) -> Node:
-    """The result with name bound to value: a loop over an empty list."""
+    """Return the result with name bound to value: a loop over an empty list."""
     return Comprehension(
         ListNode((), at=at),
         ("#unused",),

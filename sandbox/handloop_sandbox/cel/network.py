@@ -39,14 +39,14 @@ class Network:
     value: ipaddress.IPv4Interface | ipaddress.IPv6Interface
 
     def contains(self, other: Address | Network) -> bool:
-        """Whether an address, or every address of a network, is in this network."""
+        """Return whether an address, or every address of a network, is in this network."""
         inner = other.value.network if isinstance(other, Network) else ipaddress.ip_network(other.value)
         outer: Any = self.value.network
         return outer.version == inner.version and bool(inner.subnet_of(outer))
 
 
 def url(text: str) -> GoUrl:
-    """A URL, which is absolute or a path. Raises: CelError."""
+    """Return a URL, which is absolute or a path. Raises: CelError."""
     try:
         return parse_request_url(text)
     except ValueError as error:
@@ -62,7 +62,7 @@ def _query(found: GoUrl) -> dict[str, list[str]]:
 
 
 def address(text: str) -> Address:
-    """An address. Raises: CelError, also for one with a zone and for an IPv4-mapped IPv6 address."""
+    """Return an address. Raises: CelError, also for one with a zone and for an IPv4-mapped IPv6 address."""
     try:
         value = ipaddress.ip_address(text)
     except ValueError as error:
@@ -76,7 +76,7 @@ def address(text: str) -> Address:
 
 
 def network(text: str) -> Network:
-    """A network in CIDR notation. Raises: CelError."""
+    """Return a network in CIDR notation. Raises: CelError."""
     told = "network address parse error during conversion from string: "
     if why := _why_no_network(text):
         raise CelError(f"{told}{told}netip.ParsePrefix({quoted(text)}): {why}")
@@ -124,7 +124,7 @@ def _within(parse: Callable[[str], Any]) -> Callable[[Network, Any], bool]:
 
 
 def parses(parse: Callable[[str], Any]) -> Callable[..., bool]:
-    """A function that tells whether parse accepts a text."""
+    """Return a function that tells whether parse accepts a text."""
 
     def check(*args: Any) -> bool:
         try:

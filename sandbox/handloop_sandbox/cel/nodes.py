@@ -42,7 +42,7 @@ _ESCAPABLE: Final = re.compile(r"[A-Za-z_./-][A-Za-z0-9_./-]*")
 
 
 def _hidden(default: Any) -> Any:
-    """A member that the comparison of nodes ignores."""
+    """Return a member that the comparison of nodes ignores."""
     return field(default=default, compare=False)
 
 
@@ -134,7 +134,7 @@ Node = Literal | Name | Select | Index | Call | ListNode | MapNode | Comprehensi
 
 
 def children(node: Node) -> Iterable[Node]:
-    """The nodes directly below a node."""
+    """Return the nodes directly below a node."""
     found: tuple[Node, ...] = ()
     match node:
         case Select(operand=operand):
@@ -153,14 +153,14 @@ def children(node: Node) -> Iterable[Node]:
 
 
 def walk(node: Node) -> Iterable[Node]:
-    """A node and all nodes below it."""
+    """Yield a node and all nodes below it."""
     yield node
     for child in children(node):
         yield from walk(child)
 
 
 def unescape_member(name: str) -> str:
-    """A member's real name: `__dash__` and the like stand for characters that identifiers cannot have."""
+    """Return a member's real name: `__dash__` and others stand for characters not allowed in identifiers."""
     if name.startswith("__") and name.endswith("__") and len(name) > len("____"):
         return name[2:-2]
     for escaped, plain in _MEMBER_ESCAPES:
@@ -169,7 +169,7 @@ def unescape_member(name: str) -> str:
 
 
 def escape_member(name: str) -> str | None:
-    """The name of a property in expressions; None = expressions cannot name it."""
+    """Return the name of a property in expressions; None = expressions cannot name it."""
     if name in RESERVED:
         return f"__{name}__"
     if not _ESCAPABLE.fullmatch(name):

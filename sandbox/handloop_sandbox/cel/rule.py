@@ -61,7 +61,7 @@ _TYPES: Final = {
 @lru_cache(maxsize=2048)
 def compile_rule(text: str) -> Program:
     """
-    The function of an expression.
+    Return the function of an expression.
 
     Raises: CelSyntaxError. The function raises CelError.
     """
@@ -69,7 +69,7 @@ def compile_rule(text: str) -> Program:
 
 
 def names_in(text: str) -> frozenset[str]:
-    """The variables that an expression uses. Raises: CelSyntaxError."""
+    """Return the variables that an expression uses. Raises: CelSyntaxError."""
     return frozenset(node.name for node in walk(parse(text)) if isinstance(node, Name))
 
 
@@ -99,7 +99,7 @@ def _map(node: MapNode) -> Program:
 
 
 def _present(entries: Iterable[tuple[Any, Any]], optional: frozenset[int]) -> Iterator[tuple[Any, Any]]:
-    """The entries without those that are optional and missing."""
+    """Yield the entries without those that are optional and missing."""
     for index, (key, value) in enumerate(entries):
         if index not in optional:
             yield key, value
@@ -249,7 +249,7 @@ def _loop(node: Comprehension) -> Program:
 
 
 def _entries(values: Any, count: int) -> Iterable[tuple[Any, ...]]:
-    """The values of a loop's variables: elements or keys, or indices and keys with their values."""
+    """Return the values of a loop's variables: elements or keys, or indices and keys with their values."""
     if isinstance(values, dict):
         return values.items() if count > 1 else zip(values)
     if isinstance(values, list):
@@ -258,7 +258,7 @@ def _entries(values: Any, count: int) -> Iterable[tuple[Any, ...]]:
 
 
 def _going_on(node: Call) -> Program:
-    """The condition of a loop, which continues until its result is decided, even after errors."""
+    """Return the condition of a loop, which continues until its result is decided, even after errors."""
     inner = _compile(node.args[0])
 
     def program(env: Env) -> bool:

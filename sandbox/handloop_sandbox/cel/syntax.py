@@ -41,7 +41,7 @@ _FOLLOWING: Final = frozenset(("||", "&&", *_RELATIONS, *"+-*/%?:.,)]}["))
 
 def parse(text: str) -> Node:
     """
-    The tree of an expression.
+    Return the tree of an expression.
 
     Raises: CelSyntaxError.
     """
@@ -246,7 +246,7 @@ class _Parser:
         return MapNode(tuple(entries), frozenset(optional), at=at)
 
     def _closes(self, closing: str) -> bool:
-        """Whether the next token closes a list or map; a comma before it is allowed."""
+        """Return whether the next token closes a list or map; a comma before it is allowed."""
         if not self._is(closing) and not self._is(","):
             token = self._token()
             told = f"mismatched input '{token.text}' expecting {{'{closing}', ','}}"
@@ -293,12 +293,12 @@ class _Parser:
 
     @staticmethod
     def _follows(token: Token) -> bool:
-        """Whether a token can follow a closing bracket."""
+        """Return whether a token can follow a closing bracket."""
         return token.kind == "end" or token.text in _FOLLOWING
 
     @staticmethod
     def _starts(token: Token, expected: str) -> bool:
-        """Whether a token is an expected one that can start an expression."""
+        """Return whether a token is an expected one that can start an expression."""
         if token.kind == "symbol":
             return f"'{token.text}'" in expected
         return token.kind not in ("end", "escaped") and token.text != "in"

@@ -78,7 +78,7 @@ class Version:
 
 
 def version(text: str, normalized: bool = False) -> Version:  # noqa: FBT001, FBT002 - CEL's own shape
-    """A version; normalized allows a v, leading zeros and missing numbers. Raises: CelError."""
+    """Return a version; normalized allows a v, leading zeros and missing numbers. Raises: CelError."""
     written = _normalized(text) if normalized else text
     found = _VERSION.fullmatch(written)
     if found is None:
@@ -93,7 +93,7 @@ def _normalized(text: str) -> str:
 
 
 def _prefix(rule: Callable[[str], list[str]]) -> Callable[[str], list[str]]:
-    """The rule for a name prefix, which may end in a dash."""
+    """Return the rule for a name prefix, which may end in a dash."""
     return lambda text: rule(f"{text[:-1]}a" if text.endswith("-") else text)
 
 
@@ -140,7 +140,7 @@ def _of_name(name: str) -> Callable[[], Format]:
 
 
 def printf(text: str, values: list[Any], shown: Callable[[Any], str]) -> str:
-    """A text with its verbs replaced by values. Raises: CelError."""
+    """Return a text with its verbs replaced by values. Raises: CelError."""
     rest = iter(values)
 
     def filled(found: re.Match[str]) -> str:

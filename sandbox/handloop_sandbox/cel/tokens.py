@@ -55,7 +55,7 @@ class Uint(int):
 
 
 def tokens_of(text: str, problems: list[Problem]) -> list[Token]:
-    """The tokens of a text; anything else is added to problems and skipped."""
+    """Return the tokens of a text; anything else is added to problems and skipped."""
     found, position = [], 0
     word, other = re.compile(_TOKEN, re.VERBOSE | re.DOTALL | re.ASCII), re.compile(_NO_TOKEN, re.DOTALL)
     while position < len(text):
@@ -73,7 +73,7 @@ def tokens_of(text: str, problems: list[Problem]) -> list[Token]:
 
 def string_of(token: str) -> str | bytes:
     """
-    The value of a string or bytes literal.
+    Return the value of a string or bytes literal.
 
     Raises: ValueError for a bytes literal with a Unicode escape.
     """
@@ -105,7 +105,7 @@ def _char(match: re.Match[str]) -> str:
 
 
 def number_of(token: str) -> int:
-    """The value of a whole number. Raises: ValueError for one of more than 64 bits."""
+    """Return the value of a whole number. Raises: ValueError for one of more than 64 bits."""
     digits = token.rstrip("uU")
     value = int(digits, 16 if digits.startswith(("0x", "-0x")) else 10)
     if digits is not token and len(digits) < len(token):
@@ -118,7 +118,7 @@ def number_of(token: str) -> int:
 
 
 def told(text: str, problems: Iterable[Problem]) -> str:
-    """The problems of an expression as text, each with its line and a mark below the place."""
+    """Return the problems of an expression as text, each with its line and a mark below the place."""
     return "\n".join(_told(text, problem) for problem in sorted(problems, key=_place))
 
 

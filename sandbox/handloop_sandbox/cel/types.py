@@ -59,22 +59,22 @@ Bindings = dict[CelType, CelType]
 
 
 def list_of(element: CelType) -> CelType:
-    """The type of lists."""
+    """Return the type of lists."""
     return CelType("list", (element,))
 
 
 def map_of(key: CelType, value: CelType) -> CelType:
-    """The type of maps."""
+    """Return the type of maps."""
     return CelType("map", (key, value))
 
 
 def optional_of(value: CelType) -> CelType:
-    """The type of values that may be missing."""
+    """Return the type of values that may be missing."""
     return CelType("optional_type", (value,))
 
 
 def read_type(text: str) -> CelType:
-    """A type from its text; a single capital letter is a variable."""
+    """Return a type from its text; a single capital letter is a variable."""
     found, rest = _read(_WORD.findall(text))
     assert not rest, text
     return found
@@ -92,7 +92,7 @@ def _read(words: list[str]) -> tuple[CelType, list[str]]:
 
 
 def resolved(bindings: Bindings, found: CelType, *, open_ends: bool = False) -> CelType:
-    """A type with its variables replaced by their types; open_ends: unbound ones become dyn."""
+    """Return a type with its variables replaced by their types; open_ends: unbound ones become dyn."""
     while found.is_variable and found in bindings:
         found = bindings[found]
     if found.is_variable:
@@ -105,7 +105,7 @@ def resolved(bindings: Bindings, found: CelType, *, open_ends: bool = False) -> 
 
 
 def fits(bindings: Bindings, given: CelType, wanted: CelType) -> bool:
-    """Whether the given type is usable as the wanted one; adds the variables' types to bindings."""
+    """Return whether the given type is usable as the wanted one; adds the variables' types to bindings."""
     if wanted.is_variable:
         bound, was_bound = _binds(bindings, given, wanted)
         if bound or was_bound:
@@ -122,12 +122,12 @@ def fits(bindings: Bindings, given: CelType, wanted: CelType) -> bool:
 
 
 def all_fit(bindings: Bindings, given: tuple[CelType, ...], wanted: tuple[CelType, ...]) -> bool:
-    """Whether each given type fits the wanted one at the same index."""
+    """Return whether each given type fits the wanted one at the same index."""
     return len(given) == len(wanted) and all(map(fits, [bindings] * len(given), given, wanted))
 
 
 def _binds(bindings: Bindings, found: CelType, variable: CelType) -> tuple[bool, bool]:
-    """Whether a variable can be bound to a type, and whether it was bound before."""
+    """Return whether a variable can be bound to a type, and whether it was bound before."""
     if found == variable:
         return True, True
     known = bindings.get(variable)
@@ -156,7 +156,7 @@ def _is_within(bindings: Bindings, variable: CelType, found: CelType) -> bool:
 
 
 def wider_of(one: CelType, other: CelType) -> CelType:
-    """The less specific of two fitting types."""
+    """Return the less specific of two fitting types."""
     return one if _is_wider(one, other) else other
 
 

@@ -57,7 +57,7 @@ NONE: Final = Optional(present=False)
 
 
 def type_of(value: Any) -> Type:
-    """The type of a value."""
+    """Return the type of a value."""
     if value is None:
         return Type("null_type")
     return Type(getattr(value, "cel_type", "") or _NAMES.get(type(value), "map"))
@@ -82,7 +82,7 @@ _NAMES: Final[dict[type, str]] = {
 
 
 def equal(left: Any, right: Any) -> bool:
-    """Whether two values are equal; a boolean never equals a number."""
+    """Return whether two values are equal; a boolean never equals a number."""
     if isinstance(left, bool) != isinstance(right, bool):
         return False
     if isinstance(left, list) and isinstance(right, list):
@@ -93,14 +93,14 @@ def equal(left: Any, right: Any) -> bool:
 
 
 def checked_int(value: int) -> int:
-    """A whole number of 64 bits. Raises: CelError."""
+    """Return a whole number of 64 bits. Raises: CelError."""
     if not -_INT64 <= value < _INT64:
         raise CelError("integer overflow")
     return value
 
 
 def _whole(like: Any, value: Any) -> Any:
-    """The result of an operator; an integer must fit into 64 bits, unsigned if like is unsigned."""
+    """Return the result of an operator; an integer must fit into 64 bits, unsigned if like is unsigned."""
     if isinstance(like, Uint):
         if not 0 <= value < 2 * _INT64:
             raise CelError("unsigned integer overflow")
@@ -109,7 +109,7 @@ def _whole(like: Any, value: Any) -> Any:
 
 
 def parse_duration(text: str) -> timedelta:
-    """A duration such as `1h30m`, to the microsecond. Raises: CelError."""
+    """Return a duration such as `1h30m`, to the microsecond. Raises: CelError."""
     try:
         return timedelta(microseconds=duration.parse_duration(text) / 1000)
     except duration.DurationError as error:
@@ -117,7 +117,7 @@ def parse_duration(text: str) -> timedelta:
 
 
 def parse_timestamp(text: str) -> datetime:
-    """A timestamp. Raises: CelError."""
+    """Return a timestamp. Raises: CelError."""
     try:
         return go_time.parse(text)
     except go_time.TimeError as error:
@@ -147,7 +147,7 @@ def bound(schema: Schema, value: Any) -> Any:
 
 
 def readable(value: Any) -> Any:
-    """The value, unless bound() could not parse it. Raises: that CelError."""
+    """Return the value, unless bound() could not parse it. Raises: that CelError."""
     if isinstance(value, CelError):
         raise value
     return value
@@ -211,7 +211,7 @@ def _subtract(left: Any, right: Any) -> Any:
 
 
 def _timed(operation: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
-    """The result of an operation: a timestamp from year 1 to 9999, or a duration of 64-bit nanoseconds."""
+    """Return an operation's result: a timestamp from year 1 to 9999, or a duration of 64-bit nanoseconds."""
     what = "timestamp" if isinstance(left, datetime) != isinstance(right, datetime) else "duration"
     try:
         found = operation(left, right)

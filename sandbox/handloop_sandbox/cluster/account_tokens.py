@@ -58,7 +58,7 @@ class AccountTokenController(KeyedController[_Key]):
         return [] if filled == secret else [Write.of("update", SECRETS, filled)]
 
     def _filled(self, view: View, secret: Object, account: Reference) -> Object:
-        """A Secret with the token and other data that it lacks."""
+        """Return a Secret with the token and other data that it lacks."""
         metadata = secret["metadata"]
         namespace, data = metadata["namespace"], secret.get("data") or {}
         claims = tokens.lasting_claims(namespace, account, metadata["name"])

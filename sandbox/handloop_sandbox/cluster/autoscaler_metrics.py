@@ -28,7 +28,7 @@ class MetricFailure(NamedTuple):
 
 
 def failure(namespace: str, spec: Mapping[str, Any]) -> MetricFailure:
-    """The failure to read one metric of an autoscaler in that namespace."""
+    """Return the failure to read one metric of an autoscaler in that namespace."""
     match spec["type"]:
         case "Resource":
             metric = spec["resource"]
@@ -59,7 +59,7 @@ def _no_resource(metric: Mapping[str, Any]) -> str:
 
 def _no_object(namespace: str, metric: Mapping[str, Any]) -> str:
     name, described = metric["metric"]["name"], metric["describedObject"]
-    # upstream mixes up the arguments in this way
+    # Kubernetes mixes up the arguments in this way.
     where = f"{described['kind']} on {namespace} {described['name']}"
     message = f"unable to get metric {name}: {where}/{_NO_CUSTOM_API}"
     return (
@@ -84,7 +84,7 @@ def _external(namespace: str, metric: Mapping[str, Any]) -> MetricFailure:
 
 
 def _go_selector(selector: Mapping[str, Any] | None) -> str:
-    """A LabelSelector as Go prints it."""
+    """Return a LabelSelector as Go prints it."""
     if selector is None:
         return "nil"
     labels = "".join(f"{key}: {value}," for key, value in sorted((selector.get("matchLabels") or {}).items()))

@@ -58,7 +58,7 @@ class AutoscalerStatus:
             self._status["lastScaleTime"] = format_time(self._now)
 
     def changed(self) -> dict[str, Any] | None:
-        """The status to write; None when nothing has changed."""
+        """Return the status to write; None if nothing has changed."""
         status = {"desiredReplicas": 0, **_without_empty(self._status), "conditions": self._conditions}
         return None if _without_empty(status) == self._before else status
 
@@ -206,7 +206,7 @@ class AutoscalerController(KeyedController[_Key]):
 
 
 def _selector_problem(selector: str) -> tuple[str, str, str] | None:
-    """Why the target's pods cannot be found: the Event's reason and message, the condition's message."""
+    """Return why the target's pods cannot be found: the Event's reason and message, and the condition's."""
     if not selector:
         return "SelectorRequired", "selector is required", "the HPA target's scale is missing a selector"
     try:

@@ -23,7 +23,7 @@ _NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system"
 
 
 def writes() -> Iterator[Write]:
-    """The creates, in order."""
+    """Yield the creates, in order."""
     for name in _NAMESPACES:
         yield _create(GroupResource("", "namespaces"), "v1", "Namespace", name)
     yield _create(

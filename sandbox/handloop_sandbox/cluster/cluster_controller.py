@@ -39,7 +39,7 @@ class Pace:
             raise ValueError(f"speed must be above 0, got {self.speed}")
 
     def seconds(self, nominal: float) -> float:
-        """The real seconds for nominal ones, for deadlines and back-offs."""
+        """Return the real seconds for nominal ones, for deadlines and back-offs."""
         return nominal / self.speed
 
     def jittered(self, nominal: float, source: random.Random) -> float:
@@ -82,7 +82,7 @@ class Write(NamedTuple):
         propagation: str = "",
         grace_seconds: int | None = None,
     ) -> Write:
-        """A write of an object that was read. A delete has the object's uid as a precondition."""
+        """Return a write of an object that was read. A delete has the object's uid as a precondition."""
         metadata, deletes = obj["metadata"], verb == "delete"
         return cls(
             verb=verb,
@@ -113,7 +113,7 @@ class View(NamedTuple):
     signing_key: bytes = b""
 
     def new_name(self, generate_name: str) -> str:
-        """A name made from a prefix, as the server makes it."""
+        """Return a name made from a prefix, as the server makes it."""
         return new_name(generate_name, self.random)
 
 
@@ -208,7 +208,7 @@ class Runner:
             self._queue(change)
 
     def next_wake(self) -> float | None:
-        """The unix time at which run() is due: -inf = at once, None = after the next change."""
+        """Return the unix time at which run() is due: -inf = at once, None = after the next change."""
         if any(self._pending):
             return float("-inf")
         return min((wake for wake in self._wakes if wake is not None), default=None)

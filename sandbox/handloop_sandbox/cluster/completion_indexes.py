@@ -15,7 +15,7 @@ _RANGE: Final = 3
 
 
 def index_of(pod: Object) -> int | None:
-    """The index of a pod; None when it has none."""
+    """Return the index of a pod; None if it has none."""
     text = (pod["metadata"].get("annotations") or {}).get(INDEX, "")
     return int(text) if text.isdecimal() else None
 
@@ -30,7 +30,7 @@ def parsed(text: str) -> list[int]:
 
 
 def shown(indexes: Sequence[int]) -> str:
-    """The text of sorted indexes; three in a row are a range."""
+    """Return the text of sorted indexes; three in a row are a range."""
     parts: list[str] = []
     for _, pairs in groupby(enumerate(indexes), lambda pair: pair[1] - pair[0]):
         run = [index for _, index in pairs]
@@ -39,7 +39,7 @@ def shown(indexes: Sequence[int]) -> str:
 
 
 def indexed_pod(pod: Object, index: int) -> Object:
-    """A pod with its index in its annotation, label, host name and environment."""
+    """Return a pod with its index in its annotation, label, host name and environment."""
     metadata, spec = pod["metadata"], pod["spec"]
     added = {INDEX: str(index)}
     metadata = {

@@ -51,7 +51,7 @@ def history(view: View, owner: Object, made: Object) -> History:
 
 
 def expendable(owner: Object, known: Sequence[Object], used: Collection[str]) -> list[Write]:
-    """The deletes of unused revisions beyond revisionHistoryLimit, oldest first."""
+    """Return the deletes of unused revisions beyond revisionHistoryLimit, oldest first."""
     unused = [each for each in known if each["metadata"]["name"] not in used]
     limit = owner["spec"].get("revisionHistoryLimit", 10)
     return [Write.of("delete", CONTROLLER_REVISIONS, each) for each in unused[: max(0, len(unused) - limit)]]
@@ -60,7 +60,7 @@ def expendable(owner: Object, known: Sequence[Object], used: Collection[str]) ->
 def new_revision(
     owner: Object, *, name: str, label: tuple[str, str], annotations: Mapping[str, str] | None = None
 ) -> Object:
-    """A new revision of an owner's template; label is the (name, value) of the label with the hash."""
+    """Return a new revision of an owner's template; label is the (name, value) of the label with the hash."""
     template = owner["spec"]["template"]
     labels = {**((template.get("metadata") or {}).get("labels") or {}), label[0]: label[1]}
     metadata = {"name": name, "namespace": owner["metadata"]["namespace"], "labels": labels}
@@ -82,13 +82,13 @@ def _data(template: Mapping[str, Any]) -> Object:
 
 
 def template_of(revision: Object) -> Object:
-    """The pod template in a revision."""
+    """Return the pod template in a revision."""
     template = revision["data"]["spec"]["template"]
     return {name: value for name, value in template.items() if name not in _REPLACE}
 
 
 def data_hash(template: Mapping[str, Any], collisions: int) -> str:
-    """The hash of a template's JSON, which names the revisions of StatefulSets."""
+    """Return the hash of a template's JSON, which names the revisions of StatefulSets."""
     text = json.dumps(_data(template), separators=(",", ":"), sort_keys=True, ensure_ascii=False)
     for character, escaped in _ESCAPED.items():
         text = text.replace(character, escaped)

@@ -55,11 +55,11 @@ class Schedule:
     zone: tzinfo
 
     def next_after(self, at: float) -> float | None:
-        """The first scheduled time after a unix time; None = none within five years."""
+        """Return the first scheduled time after a unix time; None = none within five years."""
         return next((time for time in self._times(at, 1) if time > at), None)
 
     def latest(self, at: float, since: float) -> float | None:
-        """The last scheduled time in (since, at], both unix times; None when there is none."""
+        """Return the last scheduled time in (since, at], both unix times; None if there is none."""
         for time in self._times(at, -1):
             if time <= since:
                 return None
@@ -68,7 +68,7 @@ class Schedule:
         return None
 
     def _times(self, at: float, step: int) -> Iterator[float]:
-        """The scheduled times of the day of a unix time and of the following days, in order."""
+        """Yield the scheduled times of the day of a unix time and of the following days, in order."""
         minutes, hours, *_ = self.fields
         day = datetime.fromtimestamp(at, self.zone).replace(hour=0, minute=0, second=0, microsecond=0)
         for _ in range(_HORIZON_DAYS):
@@ -95,18 +95,18 @@ class Interval:
     seconds: float
 
     def next_after(self, at: float) -> float | None:
-        """The first scheduled time after a unix time."""
+        """Return the first scheduled time after a unix time."""
         return at + self.seconds
 
     def latest(self, at: float, since: float) -> float | None:
-        """The last scheduled time up to at, counted from since, both unix times; None when there is none."""
+        """Return the last scheduled time up to at, counted from since, both unix times; None without one."""
         passed = (at - since) // self.seconds
         return since + passed * self.seconds if passed >= 1 else None
 
 
 def parsed(text: str, zone: str | None) -> Schedule | Interval:
     """
-    The schedule in a string.
+    Return the schedule in a string.
 
     Raises: ValueError for an invalid string or zone; about a string, it has the words of the Go library.
     """
@@ -129,7 +129,7 @@ def parsed(text: str, zone: str | None) -> Schedule | Interval:
 
 
 def is_zone(name: str) -> bool:
-    """Whether a time zone of that name exists."""
+    """Return whether a time zone of that name exists."""
     try:
         ZoneInfo(name)
     except (ValueError, OSError, KeyError):

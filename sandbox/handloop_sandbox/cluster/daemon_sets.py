@@ -44,11 +44,11 @@ class _Spread(NamedTuple):
     available: set[str]
 
     def is_outdated(self, pod: Object) -> bool:
-        """Whether a pod has an earlier template."""
+        """Return whether a pod has an earlier template."""
         return _hash_of(pod) != self.hashed
 
     def serves(self, pod: Object) -> bool:
-        """Whether a pod is available and stays."""
+        """Return whether a pod is available and stays."""
         return pod["metadata"]["name"] in self.available and not is_deleting(pod)
 
 
@@ -95,7 +95,7 @@ class DaemonSetController(PodOwnerController):
         return writes + expendable(daemon_set, known.revisions, used)
 
     def _adjust(self, view: View, daemon_set: Object, spread: _Spread, now: float) -> list[Write]:
-        """The writes that create missing pods, delete those on other nodes, and replace finished ones."""
+        """Return the writes that create missing pods, delete those elsewhere, and replace finished ones."""
         key = (daemon_set["metadata"]["namespace"], daemon_set["metadata"]["name"])
         bare = [node for node in spread.wanted if not spread.pods.get(node)]
         failure = self._failure(key, missing=len(bare), now=now)
@@ -124,7 +124,7 @@ def _hash_of(pod: Object) -> str:
 
 
 def _outdated(daemon_set: Object, spread: _Spread) -> Iterator[Object]:
-    """The pods of old templates to delete now: the unavailable ones, and others within maxUnavailable."""
+    """Yield the pods of old templates to delete now: unavailable ones, and others within maxUnavailable."""
     strategy = daemon_set["spec"].get("updateStrategy") or {}
     if strategy.get("type", "RollingUpdate") != "RollingUpdate":
         return
@@ -155,7 +155,7 @@ def _pod(view: View, daemon_set: Object, node: str, hashed: str) -> Object:
 
 
 def _pod_spec(daemon_set: Object, node: str) -> dict[str, Any]:
-    """The template's spec, bound to a node by affinity, with tolerations for node conditions."""
+    """Return the template's spec, bound to a node by affinity, with tolerations for node conditions."""
     spec = daemon_set["spec"]["template"]["spec"]
     field = {"key": "metadata.name", "operator": "In", "values": [node]}
     terms = {"nodeSelectorTerms": [{"matchFields": [field]}]}

@@ -159,7 +159,7 @@ _HOLDERS: Final = {
 
 
 def writes() -> Iterator[Write]:
-    """The creates of the roles and their bindings."""
+    """Yield the creates of the roles and their bindings."""
     for name, rules in _RULES.items():
         into = name.removeprefix("system:aggregate-to-") if rules in (_ADMIN, _EDIT, _VIEW) else ""
         yield _create("ClusterRole", name, into, rules=[_rule(entry) for entry in rules])

@@ -71,7 +71,7 @@ def without_condition(status: Status, kind: str) -> Status:
 
 
 def counted(deployment: Object, replica_sets: Sequence[Object], new: Object | None, now: float) -> Status:
-    """The counters and the Available condition."""
+    """Return the counters and the Available condition."""
     old_status = deployment.get("status") or {}
     available = total_status(replica_sets, "availableReplicas")
     counters = {
@@ -100,7 +100,7 @@ def _availability(deployment: Object, available: int) -> Finding:
 
 
 def is_complete(deployment: Object, status: Status) -> bool:
-    """Whether only replicas of the new template exist, and all are available."""
+    """Return whether only replicas of the new template exist, and all are available."""
     wanted = spec_replicas(deployment)
     counters = ("updatedReplicas", "replicas", "availableReplicas")
     observed = status.get("observedGeneration", 0) >= deployment["metadata"].get("generation", 0)
@@ -108,7 +108,7 @@ def is_complete(deployment: Object, status: Status) -> bool:
 
 
 def is_progressing(before: Status, after: Status) -> bool:
-    """Whether a status shows more new, fewer old, more ready or more available replicas than before."""
+    """Return whether a status shows more new, fewer old, more ready or more available replicas."""
     rising = ("updatedReplicas", "readyReplicas", "availableReplicas")
     fewer_old = _old_replicas(after) < _old_replicas(before)
     return fewer_old or any(after.get(counter, 0) > before.get(counter, 0) for counter in rising)
@@ -119,14 +119,14 @@ def _old_replicas(status: Status) -> int:
 
 
 def has_deadline(deployment: Object) -> bool:
-    """Whether the Deployment has a progress deadline."""
+    """Return whether the Deployment has a progress deadline."""
     deadline = deployment["spec"].get("progressDeadlineSeconds")
     return deadline is not None and deadline != _NO_DEADLINE
 
 
 def deadline_at(deployment: Object, progressed_at: float | None, pace: Pace) -> float | None:
     """
-    The unix time at which the rollout counts as stuck; None when no rollout is under way.
+    Return the unix time at which the rollout counts as stuck; None when no rollout is under way.
 
     progressed_at is when progress was last seen. Without it, the condition's time counts, which has whole
     seconds only.
@@ -143,7 +143,7 @@ def deadline_at(deployment: Object, progressed_at: float | None, pace: Pace) -> 
 def with_progress(
     deployment: Object, status: Status, new: Object | None, *, stuck: bool, now: float
 ) -> Status:
-    """The new status with its Progressing condition: completed, progressing, timed out, or unchanged."""
+    """Return the new status with its Progressing condition: completed, progressing, timed out, unchanged."""
     if not has_deadline(deployment):
         return without_condition(status, PROGRESSING)
     before = deployment.get("status") or {}
@@ -181,7 +181,7 @@ def _subject(deployment: Object, new: Object | None) -> str:
 
 
 def with_failure(status: Status, replica_sets: Sequence[Object], new: Object | None) -> Status:
-    """The status with the ReplicaFailure of the new ReplicaSet, else that of any other, else none."""
+    """Return the status with the ReplicaFailure of the new ReplicaSet, else that of any other, else none."""
     ordered = [*([new] if new else []), *replica_sets]
     failing = next((found for rs in ordered if (found := condition(rs, REPLICA_FAILURE))), None)
     status = without_condition(status, REPLICA_FAILURE)
@@ -199,7 +199,7 @@ def with_failure(status: Status, replica_sets: Sequence[Object], new: Object | N
 
 
 def pause_finding(deployment: Object) -> Finding | None:
-    """The Progressing condition to set after a pause or resume; None = no change."""
+    """Return the Progressing condition to set after a pause or resume; None = no change."""
     present = condition(deployment, PROGRESSING)
     reason = present["reason"] if present else ""
     if not has_deadline(deployment) or reason == TIMED_OUT:

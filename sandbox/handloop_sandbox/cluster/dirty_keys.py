@@ -57,7 +57,7 @@ class DirtyKeys(Generic[K]):
         return taken
 
     def next_wake(self) -> float | None:
-        """When the next key is due; None when there is none."""
+        """Return when the next key is due; None if there is none."""
         while self._heap and self._due.get(self._heap[0][2]) != self._heap[0][0]:
             heapq.heappop(self._heap)
         return self._heap[0][0] if self._heap else None

@@ -72,14 +72,14 @@ def _status(budget: Object, pods: Sequence[Object], now: str) -> dict[str, Any]:
 
 
 def _desired(spec: Object, expected: int) -> int:
-    """How many pods must stay healthy."""
+    """Return how many pods must stay healthy."""
     if spec.get("maxUnavailable") is not None:
         return max(0, expected - _share(spec["maxUnavailable"], expected))
     return _share(spec.get("minAvailable", 1), expected)
 
 
 def _share(value: int | str, of: int) -> int:
-    """A number, or the percentage of `of`, rounded up."""
+    """Return a number, or the percentage of `of`, rounded up."""
     return math.ceil(int(value[:-1]) * of / 100) if isinstance(value, str) else value
 
 

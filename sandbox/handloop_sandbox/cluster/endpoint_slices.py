@@ -46,7 +46,7 @@ def slice_writes(view: View, service: Object, pods: Sequence[Object]) -> list[Wr
 
 
 def _content(service: Object, pods: Sequence[Object]) -> dict[str, Any]:
-    """The part of a slice that follows from the Service and its pods."""
+    """Return the part of a slice that follows from the Service and its pods."""
     ports = [
         {
             "name": port.get("name", ""),
@@ -64,7 +64,7 @@ def _content(service: Object, pods: Sequence[Object]) -> dict[str, Any]:
 
 
 def target_port(port: dict[str, Any], pods: Sequence[Object]) -> int | None:
-    """The number of a targetPort. A name is looked up in the containers of the first pod that has it."""
+    """Return the number of a targetPort. A name is looked up in the containers of the first pod with it."""
     target = port.get("targetPort") or port["port"]
     if isinstance(target, int):
         return target
@@ -92,7 +92,7 @@ def _endpoint(service: Object, pod: Object) -> dict[str, Any]:
 
 
 def _labels(service: Object) -> dict[str, str]:
-    """The Service's own labels, and those by which clients find its slices."""
+    """Return the Service's own labels, and those by which clients find its slices."""
     metadata = service["metadata"]
     own = {key: text for key, text in (metadata.get("labels") or {}).items() if key != HEADLESS_LABEL}
     headless = {HEADLESS_LABEL: ""} if service["spec"].get("clusterIP") == "None" else {}

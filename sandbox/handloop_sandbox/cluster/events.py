@@ -71,7 +71,7 @@ class ComponentEventRecorder:
         field_path: str = "",
         host: str = "",
     ) -> Write:
-        """The write that records an Event about an object; kind is `Normal` or `Warning`."""
+        """Return the write that records an Event about an object; kind is `Normal` or `Warning`."""
         topic = _Topic(about["metadata"]["uid"], kind, reason, field_path)
         message, key = self._aggregate(topic, message, now)
         namespace = about["metadata"].get("namespace") or "default"

@@ -82,7 +82,7 @@ class GarbageCollector:
             self._dirty.mark(place, now + self._pace.seconds(_RETRY_SECONDS))
 
     def _concerned(self, view: View, change: Change) -> Iterator[_Place]:
-        """The objects that a change may affect."""
+        """Yield the objects that a change may affect."""
         obj = change.new.object
         uid = obj["metadata"]["uid"]
         if change.type is ChangeType.DELETED:
@@ -206,7 +206,7 @@ def _blocks(obj: Object, uid: str) -> bool:
 
 
 def _may_fail(view: View, collection: GroupResource) -> bool:
-    """Whether a webhook can make writes fail: an owner then waits until all its dependents are free."""
+    """Return whether a webhook can make writes fail. If so, an owner waits until all dependents are free."""
     resource = view.catalog.storage(collection)
     return resource is not None and resource.conversion is not None
 

@@ -34,7 +34,7 @@ class Tally(NamedTuple):
 
 
 def tally_of(job: Object, pods: Sequence[Object]) -> Tally:
-    """The tally of a Job's pods."""
+    """Return the tally of a Job's pods."""
     status = job.get("status") or {}
     after_end_only = job["spec"].get("podReplacementPolicy") == "Failed"
     tracked = [pod for pod in pods if TRACKING in finalizers_of(pod)]
@@ -65,7 +65,7 @@ def tally_of(job: Object, pods: Sequence[Object]) -> Tally:
 
 
 def restarts_exceed(job: Object, active: Sequence[Object], limit: int) -> bool:
-    """Whether container restarts have used up the limit."""
+    """Return whether container restarts have used up the limit."""
     if job["spec"]["template"]["spec"].get("restartPolicy") != "OnFailure":
         return False
     statuses = [entry for pod in active for entry in (pod.get("status") or {}).get("containerStatuses") or ()]
@@ -74,14 +74,14 @@ def restarts_exceed(job: Object, active: Sequence[Object], limit: int) -> bool:
 
 
 def uncounted(job: Object, tally: Tally, failed: Sequence[Object]) -> dict[str, Any]:
-    """The status field uncountedTerminatedPods."""
+    """Return the status field uncountedTerminatedPods."""
     succeeded = [] if job["spec"].get("completionMode") == "Indexed" else tally.succeeded
     groups = {"succeeded": succeeded, "failed": failed}
     return {name: [pod["metadata"]["uid"] for pod in pods] for name, pods in groups.items() if pods}
 
 
 def counts_of(active: Sequence[Object], terminating: int) -> dict[str, int]:
-    """The counters of existing pods."""
+    """Return the counters of existing pods."""
     return {"active": len(active), "terminating": terminating, "ready": sum(map(is_pod_ready, active))}
 
 
@@ -92,7 +92,7 @@ def new_status(
     pending: dict[str, Any],
     indexes: list[int],
 ) -> dict[str, Any]:
-    """A status with everything except for the conditions of the end."""
+    """Return a status with everything except for the conditions of the end."""
     return {
         **before,
         "conditions": conditions,
@@ -103,13 +103,13 @@ def new_status(
 
 
 def stripped(status: dict[str, Any]) -> dict[str, Any]:
-    """The status without the fields that Go leaves out when they are empty."""
+    """Return the status without the fields that Go leaves out when they are empty."""
     empty = ("active", "succeeded", "failed", "conditions")
     return {name: value for name, value in status.items() if value or name not in empty}
 
 
 def held(job: Object, kind: str) -> dict[str, Any] | None:
-    """The condition of that type if it is True, else None."""
+    """Return the condition of that type if it is True, else None."""
     found = condition(job, kind)
     return found if found is not None and found["status"] == "True" else None
 
@@ -117,7 +117,7 @@ def held(job: Object, kind: str) -> dict[str, Any] | None:
 def with_condition(
     conditions: list[dict[str, Any]], kind: str, status: str, why: tuple[str, str], now: float
 ) -> list[dict[str, Any]]:
-    """The conditions with one of them set; unchanged if it has that status already."""
+    """Return the conditions with one of them set; unchanged if it has that status already."""
     before = next((entry for entry in conditions if entry["type"] == kind), None)
     if before is not None and before["status"] == status:
         return conditions

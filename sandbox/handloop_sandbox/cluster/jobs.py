@@ -171,7 +171,7 @@ class JobController(PodOwnerController):
     def _decision(
         self, job: Object, tally: Tally, status: dict[str, Any], now: float
     ) -> tuple[str, tuple[str, str]] | None:
-        """The final condition with its reason and message; None while the end is undecided."""
+        """Return the final condition with its reason and message; None while the end is undecided."""
         for target in _ENDS:
             if found := held(job, target):
                 return target, (found["reason"], found["message"])
@@ -200,7 +200,7 @@ class JobController(PodOwnerController):
     def _suspension(
         self, view: View, job: Object, conditions: list[dict[str, Any]], now: float
     ) -> tuple[list[dict[str, Any]], list[Write]]:
-        """The conditions with Suspended, and the Event when it changes."""
+        """Return the conditions with Suspended, and the Event when it changes."""
         suspended, before = bool(job["spec"].get("suspend")), held(job, "Suspended")
         if suspended == bool(before):
             return conditions, []
@@ -234,7 +234,7 @@ class JobController(PodOwnerController):
         return writes, active
 
     def _resume_at(self, job: Object, tally: Tally, now: float) -> float:
-        """The unix time at which the pause after the last failure ends; a success ends it at once."""
+        """Return the unix time at which the pause after the last failure ends; a success ends it at once."""
         uid = job["metadata"]["uid"]
         known = self._in_a_row.get(uid, _Failures())
         if tally.succeeded:

@@ -35,7 +35,7 @@ class LabelIndex:
             self._names.setdefault((change.namespace, *label), set()).add(change.name)
 
     def matching(self, namespace: str, labels: Mapping[str, str]) -> list[str]:
-        """The names of the objects that have all these labels, in order; none if labels is empty."""
+        """Return the names of the objects that have all these labels, in order; none if labels is empty."""
         listings = [self._names.get((namespace, *label), set()) for label in labels.items()]
         return sorted(set.intersection(*sorted(listings, key=len))) if listings else []
 
@@ -75,7 +75,7 @@ class ServiceIndex:
             self._by_label.setdefault((key[0], *min(selector.items())), set()).add(key)
 
     def selecting(self, namespace: str, labels: Mapping[str, str]) -> list[Key]:
-        """The Services of a namespace that select a pod with these labels, in order of their names."""
+        """Return the Services of a namespace that select a pod with these labels, in order of their names."""
         candidates = (self._by_label.get((namespace, *label), ()) for label in labels.items())
         found = {key for keys in candidates for key in keys if self._selectors[key].items() <= labels.items()}
         return sorted(found)

@@ -37,7 +37,7 @@ def default_controllers(
     hold_jobs: bool = False,
 ) -> tuple[ClusterController, ...]:
     """
-    A cluster's controllers, scheduler and kubelets.
+    Return a cluster's controllers, scheduler and kubelets.
 
     Args: speed = how many times faster than nominal. nodes = how many, named node_prefix-0 and so on. root_ca
     = PEM to publish in every namespace. hold_jobs = pods of Jobs end only where an annotation says so.

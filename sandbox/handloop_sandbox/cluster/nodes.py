@@ -27,7 +27,7 @@ NAME_PREFIX = "sandbox"
 
 
 def node_name(index: int, prefix: str = NAME_PREFIX) -> str:
-    """The name of a simulated node."""
+    """Return the name of a simulated node."""
     return f"{prefix}-{index}"
 
 
@@ -58,12 +58,12 @@ def _registration(index: int, name: str, now: float) -> Iterator[Write]:
     node = new_node(index, now, name)
     yield Write.of("create", NODES, node)
     yield Write.of("update", NODES, node, subresource="status")
-    # removes the taint that every new node gets: this one is ready from the start
+    # This removes the taint that every new node gets, because this one is ready from the start.
     yield Write.of("update", NODES, node)
 
 
 def new_node(index: int, now: float, name: str = "") -> Object:
-    """A node that is ready."""
+    """Return a node that is ready."""
     name = name or node_name(index)
     stamp = format_time(now)
     times = {"lastHeartbeatTime": stamp, "lastTransitionTime": stamp}
@@ -107,18 +107,18 @@ def new_node(index: int, now: float, name: str = "") -> Object:
 
 
 def address_of(node: Object) -> str:
-    """A node's internal address; "" when it has none."""
+    """Return a node's internal address; "" if it has none."""
     addresses = (node.get("status") or {}).get("addresses") or ()
     return next((entry["address"] for entry in addresses if entry["type"] == "InternalIP"), "")
 
 
 def is_schedulable(node: Object) -> bool:
-    """Whether new pods may be bound to a node."""
+    """Return whether new pods may be bound to a node."""
     return not node["spec"].get("unschedulable")
 
 
 def daemon_node(pod: Object) -> str:
-    """The node that a pod is on, or that its affinity names; "" for neither."""
+    """Return the node that a pod is on, or that its affinity names; "" for neither."""
     affinity = (pod["spec"].get("affinity") or {}).get("nodeAffinity") or {}
     required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
     fields = (term.get("matchFields") or () for term in required.get("nodeSelectorTerms") or ())
@@ -127,7 +127,7 @@ def daemon_node(pod: Object) -> str:
 
 
 def has_room_for(node: Object, spec: Mapping[str, Any]) -> bool:
-    """Whether a node's labels and taints allow a daemon's pod with this spec."""
+    """Return whether a node's labels and taints allow a daemon's pod with this spec."""
     labels: dict[str, str] = node["metadata"].get("labels") or {}
     if any(labels.get(key) != value for key, value in (spec.get("nodeSelector") or {}).items()):
         return False

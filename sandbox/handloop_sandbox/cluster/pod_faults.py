@@ -48,7 +48,7 @@ class FaultOfPod(NamedTuple):
 
 def fault_of_pod(state: State, pod: Object, *, hold_jobs: bool = False) -> FaultOfPod | None:
     """
-    The fault of a pod. The nearest annotation wins, and any annotation wins over the images.
+    Return the fault of a pod. The nearest annotation wins, and any annotation wins over the images.
 
     A value that names no fault means that the pod has none. hold_jobs = pods of Jobs keep running by default.
     """
@@ -79,14 +79,14 @@ def tag_of(image: str) -> str:
 
 
 def annotated(obj: Object) -> str:
-    """The fault that an object's annotations ask for; "" without one."""
+    """Return the fault that an object's annotations ask for; "" without one."""
     annotations = obj["metadata"].get("annotations") or {}
     text: str = annotations.get(FAULT_ANNOTATION, "")
     return text or _JOB_WORDS.get(annotations.get(JOB_ANNOTATION, ""), "")
 
 
 def concerned(state: State, change: Change) -> Iterator[Object]:
-    """The pods whose fault may have changed because an object that controls them has."""
+    """Yield the pods whose fault may have changed because an object that controls them has."""
     before = annotated(change.old.object) if change.old else ""
     if before != annotated(change.new.object):
         yield from _pods_below(state, change.new.object, MAX_GENERATIONS)

@@ -88,7 +88,7 @@ class PodOwnerController(KeyedController[Key]):
 
     @staticmethod
     def selector_of(owner: Object) -> Mapping[str, Any] | None:
-        """The label selector of an owner."""
+        """Return the label selector of an owner."""
         selector: Mapping[str, Any] | None = owner["spec"].get("selector")
         return selector
 
@@ -122,7 +122,7 @@ class PodOwnerController(KeyedController[Key]):
             self._ready_since.setdefault(uid, now)
 
     def _available(self, owner: Object, pods: Sequence[Object], now: float) -> list[Object]:
-        """The pods that have been ready for minReadySeconds; looks again when the next one has been."""
+        """Return pods that have been ready for minReadySeconds. Look again when the next one has been."""
         wait = self._pace.seconds(float(owner["spec"].get("minReadySeconds") or 0))
         found = []
         for pod in filter(is_pod_ready, pods):
@@ -160,7 +160,7 @@ class PodOwnerController(KeyedController[Key]):
         return claim(owner, PODS, candidates, self.selector_of(owner))
 
     def _failure(self, key: Key, *, missing: int, now: float) -> Failure | None:
-        """The failure that prevents pods from being created. It ends when no pod is missing any more."""
+        """Return the failure that prevents pods from being created. It ends when no pod is missing."""
         failure = self._failures.get(key)
         if failure is None or missing > 0:
             if failure is not None and failure.retry_at > now:
@@ -201,7 +201,7 @@ class PodOwnerController(KeyedController[Key]):
 
 
 def new_pod(view: View, owner: Object, template: Mapping[str, Any], *, prefix: str = "") -> Object:
-    """A pod of a template, with the owner as its controller; prefix "" = the owner's name and a dash."""
+    """Return a pod of a template, with the owner as controller; prefix "" = the owner's name and a dash."""
     prefix = prefix or f"{owner['metadata']['name']}-"
     found = template.get("metadata") or {}
     metadata = {

@@ -27,14 +27,14 @@ class Resources(NamedTuple):
 
     @classmethod
     def of(cls, container: Mapping[str, Any]) -> Resources:
-        """The amounts of an object with `resources`."""
+        """Return the amounts of an object with `resources`."""
         found = container.get("resources") or {}
         return cls(found.get("requests") or {}, found.get("limits") or {})
 
 
 def of_pod(spec: Object) -> Resources:
     """
-    The totals of a pod: the sums over its containers, or the pod-level amounts where it sets them.
+    Return the totals of a pod: the sums over its containers, or the pod-level amounts where it sets them.
 
     An init container runs only together with the restartable ones before it. It counts where it asks for
     more than all containers together.
@@ -61,7 +61,7 @@ def _total(spec: Object, member: int) -> Amounts:
 
 
 def added(each: Iterable[Amounts]) -> Amounts:
-    """The sums by name; each sum has the suffix of its first amount that is not zero."""
+    """Return the sums by name; each sum has the suffix of its first amount that is not zero."""
     total: dict[str, str] = {}
     for amounts in each:
         for name, amount in amounts.items():

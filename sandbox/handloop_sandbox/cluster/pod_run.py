@@ -78,11 +78,11 @@ class Situation(NamedTuple):
         return containers
 
     def has(self, *faults: PodFault) -> bool:
-        """Whether the pod has one of these faults."""
+        """Return whether the pod has one of these faults."""
         return self.active_fault is not None and self.active_fault.fault in faults
 
     def with_fault(self, container: dict[str, Any]) -> bool:
-        """Whether this container has the fault."""
+        """Return whether this container has the fault."""
         return self.active_fault is not None and container["name"] in self.active_fault.containers
 
     @property
@@ -92,7 +92,7 @@ class Situation(NamedTuple):
 
 
 def stage_of(pod: Object) -> Stage:
-    """The stage that a pod's status shows, for a pod that the kubelet does not know yet."""
+    """Return the stage that a pod's status shows, for a pod that the kubelet does not know yet."""
     if is_pod_finished(pod):
         return Stage.DONE
     if is_pod_ready(pod):

@@ -129,7 +129,7 @@ def _with_pull_state(at: Situation, reason: str, text: Callable[[dict[str, Any]]
 
 
 def back_off(failures: int) -> float:
-    """The pause after this many failures in a row: 10 s, 20 s, 40 s, at most 300 s."""
+    """Return the pause after this many failures in a row: 10 s, 20 s, 40 s, at most 300 s."""
     return float(min(BACK_OFF_SECONDS * 2 ** (failures - 1), MAX_BACK_OFF_SECONDS))
 
 
@@ -164,7 +164,7 @@ def _start_messages(container: dict[str, Any], *, restarted: bool) -> Iterator[M
 
 
 def _probe(run: PodRun, at: Situation) -> Transition:
-    """The end of a running stage: crash, stay unready, or become ready."""
+    """Return the end of a running stage: crash, stay unready, or become ready."""
     if at.has(*_STARTED_FAULTS):
         return _crash(run, at)
     if at.has(PodFault.NEVER_READY):
@@ -181,12 +181,12 @@ def _ready_seconds(at: Situation) -> float | None:
 
 
 def _ends(at: Situation) -> bool:
-    """Whether the containers exit by themselves."""
+    """Return whether the containers exit by themselves."""
     return at.pod["spec"].get("restartPolicy", "Always") != "Always" and not at.has(PodFault.HOLD)
 
 
 def _after_ready(run: PodRun, at: Situation) -> Transition:
-    """The next stage of a ready pod, which changes only by a fault or when its containers exit."""
+    """Return the next stage of a ready pod, which changes only by a fault or when its containers exit."""
     if at.has(*_STARTED_FAULTS):
         return _crash(run, at)
     if at.has(PodFault.NEVER_READY, PodFault.FLAKY):

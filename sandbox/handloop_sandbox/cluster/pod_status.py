@@ -15,7 +15,7 @@ _DONE = ("PodCompleted", "")
 
 
 def waiting(pod: Object, container: dict[str, Any], *, reason: str, message: str = "") -> Status:
-    """The status of a container that is not running, and why. A terminated state becomes its lastState."""
+    """Return a container's status if it is not running, and why. A terminated state becomes its lastState."""
     state = {"reason": reason, **({"message": message} if message else {})}
     before = container_status(pod, container["name"])
     terminated = before["state"].get("terminated")
@@ -29,7 +29,7 @@ def waiting(pod: Object, container: dict[str, Any], *, reason: str, message: str
 
 
 def running(pod: Object, container: dict[str, Any], *, now: float, restarted: bool) -> Status:
-    """The status of a container that has just been started."""
+    """Return the status of a container that has just been started."""
     before = container_status(pod, container["name"])
     terminated = before["state"].get("terminated")
     count = before["restartCount"] + restarted
@@ -46,7 +46,7 @@ def running(pod: Object, container: dict[str, Any], *, now: float, restarted: bo
 
 
 def terminated(pod: Object, container: dict[str, Any], *, exit_code: int, reason: str, now: float) -> Status:
-    """The status of a container that has exited."""
+    """Return the status of a container that has exited."""
     before = container_status(pod, container["name"])
     started = before["state"].get("running", {}).get("startedAt") or format_time(now)
     state = {
@@ -60,7 +60,7 @@ def terminated(pod: Object, container: dict[str, Any], *, exit_code: int, reason
 
 
 def container_status(pod: Object, name: str) -> Status:
-    """The status of a container; that of a container never started if the pod has none yet."""
+    """Return the status of a container; that of a container never started if the pod has none yet."""
     statuses: list[Status] = (pod.get("status") or {}).get("containerStatuses") or []
     untouched = {"name": name, "state": {}, "lastState": {}, "restartCount": 0, "imageID": ""}
     known = next((status for status in statuses if status["name"] == name), untouched)
@@ -74,7 +74,7 @@ def _identity(container: dict[str, Any], before: Status) -> Status:
 
 
 def init_statuses(pod: Object, now: float) -> list[Status]:
-    """The statuses of the init containers, which have all completed."""
+    """Return the statuses of the init containers, which have all completed."""
     stamp = format_time(now)
     ended = {"exitCode": 0, "reason": "Completed", "startedAt": stamp, "finishedAt": stamp}
     return [
@@ -93,7 +93,7 @@ def init_statuses(pod: Object, now: float) -> list[Status]:
 
 
 def with_containers(pod: Object, containers: Sequence[Status], now: float, **fields: Any) -> Object:
-    """A copy of pod with these container statuses, the resulting conditions, and further status fields."""
+    """Return a copy of pod with these container statuses, the resulting conditions, and further fields."""
     generation = pod["metadata"].get("generation", 1)
     status = {
         **(pod.get("status") or {}),
@@ -105,7 +105,7 @@ def with_containers(pod: Object, containers: Sequence[Status], now: float, **fie
 
 
 def _conditions(pod: Object, now: float) -> list[dict[str, Any]]:
-    """The five conditions of every pod on a node, then the conditions of other writers."""
+    """Return the five conditions of every pod on a node, then the conditions of other writers."""
     done = pod["status"].get("phase") in ("Succeeded", "Failed")
     why = _DONE if done else _unready(pod)
     ready = not why[0]

@@ -40,7 +40,7 @@ _OF_CLASS: Final = ".storageclass.storage.k8s.io/"
 
 
 def counted_collection(name: str) -> GroupResource | None:
-    """The collection whose objects use a quota's resource; None for a name that nothing uses."""
+    """Return the collection whose objects use a quota's resource; None for a name that nothing uses."""
     if name in _OLDER_NAMES:
         return GroupResource("", name)
     if name.startswith(_PREFIX):
@@ -54,7 +54,7 @@ def counted_collection(name: str) -> GroupResource | None:
 
 
 def usage(collection: GroupResource, obj: Object) -> Amounts:
-    """The amounts that an object uses, by every name that a quota may list."""
+    """Return the amounts that an object uses, by every name that a quota may list."""
     plural, group = collection.plural, collection.group
     amounts = {f"{_PREFIX}{plural}.{group}" if group else f"{_PREFIX}{plural}": "1"}
     if collection == PODS and is_pod_finished(obj):  # only the newer name counts a finished pod
@@ -71,7 +71,7 @@ def usage(collection: GroupResource, obj: Object) -> Amounts:
 
 
 def grown(new: Amounts, old: Amounts) -> Amounts:
-    """The increase of each amount that has grown."""
+    """Return the increase of each amount that has grown."""
     asked = {name: amount for name, amount in new.items() if parse_quantity(amount)}
     more = added((asked, {name: f"-{old[name]}" for name in asked if name in old}))
     return {name: amount for name, amount in more.items() if parse_quantity(amount) > 0}
@@ -109,7 +109,7 @@ def _storage(requests: Amounts) -> Amounts:
 
 
 def is_about(quota: Object, collection: GroupResource, obj: Object) -> bool:
-    """Whether a quota applies to an object. One with scopes applies only to pods."""
+    """Return whether a quota applies to an object. One with scopes applies only to pods."""
     terms = list(_terms(quota.get("spec") or {}))
     return all(collection == PODS and _matches(term, obj) for term in terms)
 

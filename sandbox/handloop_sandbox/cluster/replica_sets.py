@@ -95,7 +95,7 @@ class ReplicationControllerController(ReplicaSetController):
 
     @staticmethod
     def selector_of(owner: Object) -> Mapping[str, Any] | None:
-        """The label selector of an owner."""
+        """Return the label selector of an owner."""
         return {"matchLabels": owner["spec"].get("selector") or {}}
 
     def _put_status(self, owner: Object, status: Mapping[str, Any]) -> list[Write]:
@@ -104,7 +104,7 @@ class ReplicationControllerController(ReplicaSetController):
 
 
 def _related(view: View, replica_set: Object) -> list[Object]:
-    """The active pods of every ReplicaSet of the same Deployment."""
+    """Return the active pods of every ReplicaSet of the same Deployment."""
     owner = controller_of(replica_set)
     siblings = [replica_set]
     if owner is not None:
@@ -123,7 +123,7 @@ def _counted(
     failure: tuple[str, str] | None,
     now: float,
 ) -> dict[str, Any]:
-    """The status that counts the active pods; failure is the (reason, message) of a refused create."""
+    """Return the status that counts the active pods; failure is the (reason, message) of a refused create."""
     labels = replica_set["spec"]["template"]["metadata"].get("labels") or {}
     counters = {
         "fullyLabeledReplicas": sum(
@@ -165,7 +165,7 @@ _PHASES = {"Pending": 0, "Unknown": 1, "Running": 2}
 
 
 def doomed(pods: Sequence[Object], count: int, related: Sequence[Object]) -> list[Object]:
-    """The pods to delete, the least valuable first; related are all pods of the same Deployment."""
+    """Return the pods to delete, the least valuable first; related are all pods of the same Deployment."""
     crowd = Counter(node for pod in related if (node := pod["spec"].get("nodeName")))
     youngest_first = sorted(pods, key=lambda pod: pod["metadata"]["name"])
     youngest_first.sort(key=_times, reverse=True)
@@ -173,7 +173,7 @@ def doomed(pods: Sequence[Object], count: int, related: Sequence[Object]) -> lis
 
 
 def _value(pod: Object, crowd: Counter[str]) -> tuple[Any, ...]:
-    """The sort key of a pod's worth, weightiest first: assigned, running, ready, costly, alone, stable."""
+    """Return a sort key of a pod's worth, by weight: assigned, running, ready, costly, alone, stable."""
     node = pod["spec"].get("nodeName", "")
     status = pod.get("status") or {}
     restarts = max((entry["restartCount"] for entry in status.get("containerStatuses") or ()), default=0)

@@ -21,7 +21,7 @@ QUOTAS: Final = GroupResource("", "resourcequotas")
 
 
 def used(state: State, quota: Object, among: Container[str] | None = None) -> Amounts:
-    """The amounts of a quota that its namespace uses, by name in order. Args: among = only these names."""
+    """Return the amounts of a quota that its namespace uses, by name. Args: among = only these names."""
     counted = (name for name in sorted(_hard(quota)) if among is None or name in among)
     names = {name: counted_collection(name) for name in counted}
     total: dict[str, str] = {name: "0" for name, collection in names.items() if collection is not None}

@@ -42,7 +42,7 @@ def _types() -> _Types:
 
 
 def dump(template: Mapping[str, Any]) -> str:
-    """The text of a pod template, as spew prints it."""
+    """Return the text of a pod template, as spew prints it."""
     return _with_type(ROOT, template)
 
 
@@ -51,7 +51,7 @@ def _with_type(go_type: str, value: Any) -> str:
 
 
 def _shown(go_type: str) -> str:
-    """A type's name as Go prints it: the last part of its package, and its own name."""
+    """Return a type's name as Go prints it: the last part of its package, and its own name."""
     prefix_end = max(go_type.rfind("*"), go_type.rfind("]")) + 1
     prefix, name = go_type[:prefix_end], go_type[prefix_end:]
     if prefix.startswith("map["):
@@ -145,7 +145,7 @@ _COUNT_BYTES = 8
 
 
 def template_hash(template: Mapping[str, Any], collisions: int | None = None) -> str:
-    """A hash of at most ten characters that are safe in names; collisions is part of what is hashed."""
+    """Return a hash of at most ten characters that are safe in names. collisions is hashed as well."""
     counted = b"" if collisions is None else collisions.to_bytes(_COUNT_BYTES, "little")
     digest = _FNV_OFFSET
     for byte in dump(template).encode() + counted:
@@ -154,12 +154,12 @@ def template_hash(template: Mapping[str, Any], collisions: int | None = None) ->
 
 
 def safe_hash(digest: int) -> str:
-    """A number as characters that are safe in names (apimachinery util/rand.SafeEncodeString)."""
+    """Return a number as characters that are safe in names (apimachinery util/rand.SafeEncodeString)."""
     return "".join(NAME_SUFFIX_ALPHABET[ord(digit) % len(NAME_SUFFIX_ALPHABET)] for digit in str(digest))
 
 
 def same_template(first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
-    """Whether two pod templates are equal, except for the hash label."""
+    """Return whether two pod templates are equal, except for the hash label."""
     return _without_hash(first) == _without_hash(second)
 
 
@@ -170,24 +170,24 @@ def _without_hash(template: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def find_new(deployment: Object, replica_sets: Sequence[Object]) -> Object | None:
-    """The oldest ReplicaSet with the Deployment's template."""
+    """Return the oldest ReplicaSet with the Deployment's template."""
     template = deployment["spec"]["template"]
     return next((rs for rs in by_age(replica_sets) if same_template(rs["spec"]["template"], template)), None)
 
 
 def revision_of(obj: Object) -> int:
-    """The revision number of a Deployment or ReplicaSet; 0 when it has none."""
+    """Return the revision number of a Deployment or ReplicaSet; 0 when it has none."""
     text = (obj["metadata"].get("annotations") or {}).get(REVISION, "")
     return int(text) if text.isdecimal() else 0
 
 
 def max_revision(replica_sets: Sequence[Object]) -> int:
-    """The highest revision among them; 0 for none."""
+    """Return the highest revision among them; 0 for none."""
     return max((revision_of(replica_set) for replica_set in replica_sets), default=0)
 
 
 def with_annotations(obj: Object, annotations: Mapping[str, str]) -> Object:
-    """A copy of obj with these annotations added; obj itself if it already has them all."""
+    """Return a copy of obj with these annotations added; obj itself if it already has them all."""
     present = obj["metadata"].get("annotations") or {}
     merged = {**present, **annotations}
     if merged == present:
@@ -196,13 +196,13 @@ def with_annotations(obj: Object, annotations: Mapping[str, str]) -> Object:
 
 
 def size_annotations(bounds: Bounds) -> dict[str, str]:
-    """The Deployment's size in annotations, which a ReplicaSet keeps for scaling during a rollout."""
+    """Return the Deployment's size in annotations, which a ReplicaSet keeps for scaling during a rollout."""
     return {DESIRED_REPLICAS: str(bounds.replicas), MAX_REPLICAS: str(bounds.most)}
 
 
 def new_annotations(deployment: Object, existing: Object | None, revision: int) -> dict[str, str]:
     """
-    The annotations that the new ReplicaSet gets: the Deployment's, and its revision.
+    Return the annotations that the new ReplicaSet gets: the Deployment's, and its revision.
 
     A revision only rises. An old ReplicaSet that becomes the new one again gets the next number and keeps its
     former numbers in its history.
@@ -226,7 +226,7 @@ def _history(replica_set: Object, former: int) -> str:
 
 
 def new_replica_set(deployment: Object, *, replicas: int, annotations: Mapping[str, str]) -> Object:
-    """The ReplicaSet of a Deployment's template, as sent to the API."""
+    """Return the ReplicaSet of a Deployment's template, as sent to the API."""
     spec = deployment["spec"]
     hashed = template_hash(spec["template"], (deployment.get("status") or {}).get("collisionCount"))
     metadata = spec["template"].get("metadata") or {}
@@ -253,7 +253,7 @@ def new_replica_set(deployment: Object, *, replicas: int, annotations: Mapping[s
 
 
 def expendable(deployment: Object, old: Sequence[Object]) -> list[Object]:
-    """The old ReplicaSets without replicas beyond revisionHistoryLimit, lowest revision first."""
+    """Return the old ReplicaSets without replicas beyond revisionHistoryLimit, lowest revision first."""
     limit = deployment["spec"].get("revisionHistoryLimit")
     if limit is None:
         return []

@@ -45,7 +45,7 @@ class Bounds(NamedTuple):
 
 
 def scaled(value: int | str | None, total: int, *, round_up: bool) -> int:
-    """The value of an IntOrString: `25%` of total is rounded as round_up says, None is 0."""
+    """Return the value of an IntOrString: `25%` of total is rounded as round_up says, None is 0."""
     if value is None or isinstance(value, int):
         return value or 0
     share = int(value.removesuffix("%")) * total / 100
@@ -53,7 +53,7 @@ def scaled(value: int | str | None, total: int, *, round_up: bool) -> int:
 
 
 def bounds_of(deployment: Object) -> Bounds:
-    """The bounds of a Deployment; a strategy without rolling updates has no slack."""
+    """Return the bounds of a Deployment; a strategy without rolling updates has no slack."""
     replicas = spec_replicas(deployment)
     strategy: dict[str, Any] = deployment["spec"].get("strategy") or {}
     if strategy.get("type", "RollingUpdate") != "RollingUpdate":
@@ -67,17 +67,17 @@ def bounds_of(deployment: Object) -> Bounds:
 
 
 def total_replicas(replica_sets: Sequence[Object]) -> int:
-    """The sum of the replicas that these ReplicaSets want."""
+    """Return the sum of the replicas that these ReplicaSets want."""
     return sum(spec_replicas(replica_set) for replica_set in replica_sets)
 
 
 def total_status(replica_sets: Sequence[Object], field: str) -> int:
-    """The sum of a status counter."""
+    """Return the sum of a status counter."""
     return sum(status_count(replica_set, field) for replica_set in replica_sets)
 
 
 def size_of_new(bounds: Bounds, *, new: int, total: int) -> int:
-    """The next size of the new ReplicaSet; new is its size now, total that of all ReplicaSets."""
+    """Return the next size of the new ReplicaSet; new is its size now, total that of all ReplicaSets."""
     if new > bounds.replicas:
         return bounds.replicas
     room = bounds.most - total
@@ -86,7 +86,7 @@ def size_of_new(bounds: Bounds, *, new: int, total: int) -> int:
 
 def shrink_old(bounds: Bounds, new: Object, old: Sequence[Object]) -> list[Resize]:
     """
-    The steps that remove old replicas, oldest ReplicaSet first.
+    Return the steps that remove old replicas, oldest ReplicaSet first.
 
     Unavailable replicas go first, since that costs nothing, then as many available ones as the bounds allow.
     """
@@ -119,12 +119,12 @@ def _take(ordered: Sequence[Object], sizes: dict[str, int], most: int, *, keep: 
 
 
 def by_age(replica_sets: Sequence[Object]) -> list[Object]:
-    """The ReplicaSets, oldest first; equal times in order of their names."""
+    """Return the ReplicaSets, oldest first; equal times in order of their names."""
     return sorted(replica_sets, key=lambda rs: (rs["metadata"]["creationTimestamp"], rs["metadata"]["name"]))
 
 
 def active(replica_sets: Sequence[Object]) -> list[Object]:
-    """The ReplicaSets that want replicas."""
+    """Return the ReplicaSets that want replicas."""
     return [replica_set for replica_set in replica_sets if spec_replicas(replica_set) > 0]
 
 

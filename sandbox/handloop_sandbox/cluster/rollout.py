@@ -67,7 +67,7 @@ class Rollout:
         self._taken = taken
 
     def decide(self) -> list[Write]:
-        """The writes that are due."""
+        """Return the writes that are due."""
         if is_deleting(self.deployment):
             self._sync_new(create=False)
             self._write_counts()
@@ -92,7 +92,7 @@ class Rollout:
             self._write_status(statuses.with_condition(status, finding, self._now))
 
     def _is_resized(self) -> bool:
-        """Whether spec.replicas changed since the ReplicaSets were last sized."""
+        """Return whether spec.replicas changed since the ReplicaSets were last sized."""
         desired = (_annotations(rs).get(revisions.DESIRED_REPLICAS) for rs in active(self._all))
         return any(text is not None and int(text) != self._bounds.replicas for text in desired)
 
@@ -151,14 +151,14 @@ class Rollout:
         )
 
     def _active_or_latest(self) -> Object | None:
-        """The one ReplicaSet with replicas (several: None), else the new ReplicaSet, else the youngest."""
+        """Return the one ReplicaSet with replicas (several: None), else the new one, else the youngest."""
         sized = active(self._all)
         if len(sized) > 1 or not self._all:
             return None
         return sized[0] if sized else self.new or max(self._all, key=_age)
 
     def _is_saturated(self) -> bool:
-        """Whether the new ReplicaSet has everything the Deployment wants."""
+        """Return whether the new ReplicaSet has everything the Deployment wants."""
         if self.new is None:
             return False
         wanted = self._bounds.replicas
@@ -198,7 +198,7 @@ class Rollout:
             self._write_collision()
             return
         self.writes.append(Write.of("create", REPLICA_SETS, new))
-        # as the API will store it: it is the youngest of all
+        # This is how the API will store it: it is the youngest of all.
         self.new = {
             **new,
             "metadata": {**new["metadata"], "creationTimestamp": "9999"},

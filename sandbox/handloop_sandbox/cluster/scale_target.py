@@ -35,7 +35,7 @@ class ScaleTarget(NamedTuple):
 
 
 def find(view: View, namespace: str, reference: Mapping[str, Any]) -> ScaleTarget:
-    """The target of a scaleTargetRef. Raises: NoScaleError."""
+    """Return the target of a scaleTargetRef. Raises: NoScaleError."""
     group = reference.get("apiVersion", "").rpartition("/")[0]
     kind, name = reference["kind"], reference["name"]
     resource = next((r for r in view.catalog.resources if (r.group, r.kind) == (group, kind)), None)
@@ -51,7 +51,7 @@ def find(view: View, namespace: str, reference: Mapping[str, Any]) -> ScaleTarge
 
 
 def resized(target: ScaleTarget, replicas: int) -> Write:
-    """The write that gives a target another number of replicas."""
+    """Return the write that gives a target another number of replicas."""
     changed = with_value(target.object, target.paths.spec_replicas, replicas)
     return Write.of("update", target.resource.group_resource, changed, subresource="scale")
 
@@ -81,7 +81,7 @@ def _at(obj: Any, path: str) -> Any:
 
 
 def with_value(obj: Object, path: str, value: int) -> Object:
-    """A copy of an object with a value at a path (`.spec.replicas`)."""
+    """Return a copy of an object with a value at a path (`.spec.replicas`)."""
     first, _, rest = path.removeprefix(".").partition(".")
     inner = obj.get(first)
     below = inner if isinstance(inner, dict) else {}

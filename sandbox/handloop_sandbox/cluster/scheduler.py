@@ -112,7 +112,7 @@ def _wants_node(pod: Object) -> bool:
 
 
 def _asks_anew(change: Change) -> bool:
-    """Whether a part of the pod that scheduling depends on has changed."""
+    """Return whether a part of the pod that scheduling depends on has changed."""
     if change.old is None:
         return True
     old, new = change.old.object, change.new.object

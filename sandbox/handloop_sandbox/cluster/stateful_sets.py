@@ -64,7 +64,7 @@ class _Set(NamedTuple):
         return bool(self.object["spec"].get("podManagementPolicy", "OrderedReady") == "OrderedReady")
 
     def is_healthy(self, pod: Object) -> bool:
-        """Whether the pod is healthy, so that the next one may be changed."""
+        """Return whether the pod is healthy, so that the next one may be changed."""
         return pod["metadata"]["name"] in self.available and not is_deleting(pod)
 
 
@@ -134,7 +134,7 @@ def _hash(owner: Object) -> str:
 
 
 def _ordinal(owner: Object, pod: Object) -> int | None:
-    """The ordinal in a pod's name; None for the name of another owner's pod."""
+    """Return the ordinal in a pod's name; None for the name of another owner's pod."""
     parent, _, number = pod["metadata"]["name"].rpartition("-")
     return int(number) if parent == owner["metadata"]["name"] and number.isdecimal() else None
 
@@ -144,7 +144,7 @@ def _revision(pod: Object) -> str:
 
 
 def _missing(whole: _Set) -> Iterator[int]:
-    """The ordinals of the pods to create now."""
+    """Yield the ordinals of the pods to create now."""
     for ordinal in whole.ordinals:
         pod = whole.pods.get(ordinal)
         if pod is None:
@@ -154,7 +154,7 @@ def _missing(whole: _Set) -> Iterator[int]:
 
 
 def _expendable_pods(whole: _Set) -> Iterator[Object]:
-    """The pods to delete now: finished ones, those beyond the size, and those to update."""
+    """Yield the pods to delete now: finished ones, those beyond the size, and those to update."""
     wanted = [whole.pods[ordinal] for ordinal in whole.ordinals if ordinal in whole.pods]
     for pod in wanted:
         if is_pod_finished(pod) and not is_deleting(pod):
@@ -174,7 +174,7 @@ def _expendable_pods(whole: _Set) -> Iterator[Object]:
 
 
 def _outdated(whole: _Set) -> Iterator[Object]:
-    """The next pod of an old revision, from the last down to the partition; none beyond an unhealthy pod."""
+    """Yield the next pod of an old revision, from the last to the partition; none beyond an unhealthy pod."""
     strategy = whole.object["spec"].get("updateStrategy") or {}
     if strategy.get("type", "RollingUpdate") != "RollingUpdate":
         return

@@ -24,53 +24,53 @@ PODS = GroupResource("", "pods")
 
 
 def is_deleting(obj: Object) -> bool:
-    """Whether an object waits for its finalizers or its grace period."""
+    """Return whether an object waits for its finalizers or its grace period."""
     return bool(obj["metadata"].get("deletionTimestamp"))
 
 
 def finalizers_of(obj: Object) -> list[str]:
-    """The finalizers of an object."""
+    """Return the finalizers of an object."""
     finalizers: list[str] = obj["metadata"].get("finalizers") or []
     return finalizers
 
 
 def without_finalizer(obj: Object, name: str) -> Object:
-    """A copy of an object without a finalizer; if none is left, the field is left out."""
+    """Return a copy of an object without a finalizer; if none is left, the field is left out."""
     metadata = {key: value for key, value in obj["metadata"].items() if key != "finalizers"}
     left = [finalizer for finalizer in finalizers_of(obj) if finalizer != name]
     return {**obj, "metadata": {**metadata, "finalizers": left} if left else metadata}
 
 
 def spec_replicas(obj: Object) -> int:
-    """How many replicas are wanted; 1 when the field is absent."""
+    """Return how many replicas are wanted; 1 when the field is absent."""
     wanted = obj["spec"].get("replicas")
     return 1 if wanted is None else int(wanted)
 
 
 def status_count(obj: Object, field: str) -> int:
-    """A counter of the status; 0 when absent."""
+    """Return a counter of the status; 0 when absent."""
     return int((obj.get("status") or {}).get(field) or 0)
 
 
 def condition(obj: Object, condition_type: str) -> dict[str, Any] | None:
-    """A condition of the status by type."""
+    """Return a condition of the status by type."""
     conditions = (obj.get("status") or {}).get("conditions") or ()
     return next((entry for entry in conditions if entry["type"] == condition_type), None)
 
 
 def is_pod_ready(pod: Object) -> bool:
-    """Whether a pod's Ready condition is True."""
+    """Return whether a pod's Ready condition is True."""
     ready = condition(pod, "Ready")
     return ready is not None and ready["status"] == "True"
 
 
 def is_pod_finished(pod: Object) -> bool:
-    """Whether a pod has run to its end."""
+    """Return whether a pod has run to its end."""
     return (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
 
 
 def is_pod_active(pod: Object) -> bool:
-    """Whether a pod counts as a replica: neither finished nor being deleted."""
+    """Return whether a pod counts as a replica: neither finished nor being deleted."""
     return not is_pod_finished(pod) and not is_deleting(pod)
 
 
@@ -79,7 +79,7 @@ MAX_GENERATIONS = 10  # owner references can form a circle
 
 def lineage(state: State, pod: Object) -> Iterator[Object]:
     """
-    The pod and its controllers, nearest first.
+    Yield the pod and its controllers, nearest first.
 
     The ReplicaSets of a Deployment are skipped: they keep annotations that the Deployment no longer has.
     """

@@ -81,7 +81,7 @@ class Endpoint:
             try:
                 return self._answer(method, path, data, headers)
             except (http.client.HTTPException, ConnectionError):
-                # the connection may have been idle for too long
+                # The connection may have been idle for too long.
                 self._connection = None
                 if attempt + 1 == _ATTEMPTS:
                     raise
@@ -106,7 +106,7 @@ class Endpoint:
 
 
 def _current(document: Body) -> tuple[Body, Body]:
-    """The cluster and the user of the current context."""
+    """Return the cluster and the user of the current context."""
     named = {
         kind: {entry["name"]: entry[kind.removesuffix("s")] for entry in document.get(kind) or ()}
         for kind in ("clusters", "contexts", "users")

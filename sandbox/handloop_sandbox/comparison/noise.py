@@ -42,7 +42,7 @@ _MOST: Final = 20
 
 def compared(own: Answer, other: Answer) -> list[str]:
     """
-    The differences between two answers, one line for each place: `spec.size: 3 here, 4 there`.
+    Return the differences between two answers, one line for each place: `spec.size: 3 here, 4 there`.
 
     The status of a built-in kind is left out: controllers write it at their own pace.
     """
@@ -58,13 +58,13 @@ def compared(own: Answer, other: Answer) -> list[str]:
 
 
 def is_built_in(obj: Body) -> bool:
-    """Whether the kind of an object looks built-in."""
+    """Return whether the kind of an object looks built-in."""
     group = str(obj.get("apiVersion", "")).rpartition("/")[0]
     return "." not in group or group.endswith(".k8s.io")
 
 
 def _settled(body: Any) -> Any:
-    """An object without the parts that controllers of built-in kinds write."""
+    """Return an object without the parts that controllers of built-in kinds write."""
     is_object = isinstance(body, dict) and body.get("kind") != "Status"
     if not is_object or not isinstance(body.get("metadata"), dict) or not is_built_in(body):
         return body
@@ -83,7 +83,7 @@ def _message(answer: Answer) -> str:
 
 
 def _plain(value: Any, key: str = "") -> Any:
-    """A value without its meaningless parts."""
+    """Return a value without its meaningless parts."""
     if isinstance(value, dict):
         return {name: _plain(entry, name) for name, entry in value.items() if name not in _NOISE}
     if isinstance(value, list):
@@ -100,7 +100,7 @@ def _plain(value: Any, key: str = "") -> Any:
 
 
 def _with_sorted_members(found: re.Match[str]) -> str:
-    """An object that a message quotes, without its meaningless parts."""
+    """Return an object that a message quotes, without its meaningless parts."""
     try:
         return json.dumps(_plain(_settled(json.loads(json.loads(found[0])))), sort_keys=True)
     except ValueError:
@@ -108,7 +108,7 @@ def _with_sorted_members(found: re.Match[str]) -> str:
 
 
 def _with_sorted_causes(text: str) -> str:
-    """A message with its causes sorted, because Go's maps have no order."""
+    """Return a message with its causes sorted, because Go's maps have no order."""
     head, opened, rest = text.partition(" is invalid: [")
     return f"{head}{opened}{', '.join(sorted(rest[:-1].split(', ')))}]" if opened else text
 

@@ -36,7 +36,7 @@ class Ask(NamedTuple):
 
 
 def objects_in(folder: Path, broken: list[str]) -> Iterator[Body]:
-    """The objects of all files in a folder, lists expanded; broken gets the errors of other files."""
+    """Yield the objects of all files in a folder, lists expanded; broken gets the errors of other files."""
     files = sorted(folder.rglob("*")) if folder.is_dir() else [folder]
     for file in files:
         if file.suffix not in {".yaml", ".yml", ".json"}:
@@ -63,7 +63,7 @@ def _objects(document: Any) -> Iterator[Body]:
 
 
 def is_definition(obj: Body) -> bool:
-    """Whether an object defines a kind."""
+    """Return whether an object defines a kind."""
     return bool(obj["kind"] == _DEFINITION)
 
 
@@ -75,7 +75,7 @@ class Paths:
         self._known: dict[str, dict[str, Body]] = {}
 
     def of(self, obj: Body, namespace: str) -> tuple[str, list[str]] | None:
-        """The collection of an object and the subresources of its kind; None for an unknown kind."""
+        """Return the collection of an object and the subresources of its kind; None for an unknown kind."""
         version = obj["apiVersion"]
         root = f"/apis/{version}" if "/" in version else f"/api/{version}"
         kinds = self._known.get(root) or self._discovered(root)
@@ -103,7 +103,7 @@ class Paths:
 
 def life_of(obj: Body, collection: str, subresources: list[str], depth: int = 1) -> Iterator[Ask]:
     """
-    The requests that check, create, read, change and put back an object.
+    Yield the requests that check, create, read, change and put back an object.
 
     Args: depth = the number of levels of the object that get mistakes.
     """
@@ -161,7 +161,7 @@ def _changes(obj: Body, one: str, what: str) -> Iterator[Ask]:
 
 
 def _other(value: Any) -> Any:
-    """A value with another string, number or boolean in each place."""
+    """Return a value with another string, number or boolean in each place."""
     if isinstance(value, dict):
         return {name: _other(entry) for name, entry in value.items()}
     if isinstance(value, list):
@@ -172,7 +172,7 @@ def _other(value: Any) -> Any:
 
 
 def _parts(place: _Place, value: Any, depth: int) -> Iterator[tuple[_Place, Body]]:
-    """The objects in a value, down to a depth; of a list, only the first."""
+    """Yield the objects in a value, down to a depth; of a list, only the first."""
     if isinstance(value, list) and value:
         place, value = (*place, 0), value[0]
     if not isinstance(value, dict) or not depth:
@@ -183,7 +183,7 @@ def _parts(place: _Place, value: Any, depth: int) -> Iterator[tuple[_Place, Body
 
 
 def _with(value: Any, place: _Place, part: Body) -> Any:
-    """A copy of a value with the object at a place replaced by part."""
+    """Return a copy of a value with the object at a place replaced by part."""
     if not place:
         return part
     changed = copy.copy(value)

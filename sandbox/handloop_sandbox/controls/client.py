@@ -39,7 +39,7 @@ class Client:
             self._headers["authorization"] = token
 
     def get(self, path: str) -> Object:
-        """The JSON at a path. Raises: StatusError, with the server's Status."""
+        """Return the JSON at a path. Raises: StatusError, with the server's Status."""
         return self._sent("GET", path)
 
     def patch(self, path: str, body: Object, content_type: str) -> Object:
@@ -47,7 +47,7 @@ class Client:
         return self._sent("PATCH", path, body, content_type)
 
     def place(self, api_version: str, kind: str, namespace: str, name: str) -> Place:
-        """The place of an object. Raises: StatusError for a kind that is not served."""
+        """Return the place of an object. Raises: StatusError for a kind that is not served."""
         root = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
         served = {found["name"]: found for found in self.get(root)["resources"]}
         for plural, found in served.items():
@@ -68,7 +68,7 @@ class Client:
         try:
             document: Object = msgspec.json.decode(content)
         except msgspec.DecodeError:
-            # a path that does not exist is answered in plain text
+            # A path that does not exist is answered in plain text.
             document = failure(answer.status, "", content.decode(errors="replace").strip())
         if answer.status >= _FAILURES:
             raise StatusError(document)

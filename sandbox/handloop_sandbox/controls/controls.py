@@ -67,7 +67,7 @@ _MOVE: Final = msgspec.json.Decoder(Move, strict=False)
 
 
 def concerns(path: str) -> bool:
-    """Whether a path is a control's."""
+    """Return whether a path is a control's."""
     return path == PREFIX or path.startswith(f"{PREFIX}/")
 
 

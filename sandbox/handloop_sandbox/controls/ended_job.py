@@ -49,7 +49,7 @@ def end_job(client: Client, namespace: str, name: str, end: End, now: str) -> Ob
 
 
 def statuses(job: Object, end: End, now: str) -> Iterator[Object]:
-    """The next statuses of a Job, each a merge patch of the one before; now is a timestamp of the API."""
+    """Yield a Job's next statuses, each a merge patch of the one before; now is a timestamp of the API."""
     spec, before = job["spec"], job.get("status", {})
     wanted = spec.get("completions", spec["parallelism"])
     rest = {"ready": 0, "terminating": 0, "uncountedTerminatedPods": {}}

@@ -24,7 +24,7 @@ class Move(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
 
 
 def shown(machine: Machine) -> dict[str, Any]:
-    """The time as JSON, and whether the clock runs by itself."""
+    """Return the time as JSON, and whether the clock runs by itself."""
     clock = machine.clock
     running = clock.is_running if isinstance(clock, MovableClock) else True
     return {"time": format_micro_time(clock.time()), "running": running}
@@ -49,7 +49,7 @@ def move(machine: Machine, wanted: Move) -> None:
 
 
 def _end(now: float, wanted: Move) -> float:
-    """The unix time at which the move ends. Raises: StatusError for a time in the past."""
+    """Return the unix time at which the move ends. Raises: StatusError for a time in the past."""
     if wanted.time is not None and wanted.advance_seconds is not None:
         raise bad_request("either advanceSeconds or a time")
     if wanted.time is None:

@@ -45,7 +45,7 @@ class _Place(NamedTuple):
         return place is not None and is_unchanged(place.schema, place.value, place.old)
 
     def below(self, schema: Schema, value: Any, old: Any, path: str) -> _Place:
-        """The place of a value inside this one."""
+        """Return the place of a value inside this one."""
         return _Place(schema, value, old, path, self if self.old is not ABSENT else self.above)
 
 
@@ -61,7 +61,7 @@ Judge = Callable[[Schema, Mapping[str, Any]], str]
 
 
 def check(schema: Schema, value: Any, old: Any, path: str = "", judge: Judge | None = None) -> Verdict:
-    """The verdict on a value; old None = the value is new; judge checks rules that were never validated."""
+    """Return the verdict on a value; old None = the value is new; judge checks rules not yet validated."""
     before = ABSENT if old is None else old
     verdict = Verdict([], [])
     for place in _places(_Place(schema, value, before, path)):
@@ -72,7 +72,7 @@ def check(schema: Schema, value: Any, old: Any, path: str = "", judge: Judge | N
 
 
 def _places(place: _Place) -> Iterator[_Place]:
-    """The place itself and every place below it."""
+    """Yield the place itself and every place below it."""
     yield place
     if isinstance(place.value, dict):
         for name, entry in place.value.items():
@@ -95,7 +95,7 @@ def _elements(place: _Place) -> Iterator[_Place]:
 
 
 def _causes(place: _Place, judge: Judge | None) -> Iterator[tuple[Mapping[str, Any], Cause]]:
-    """The broken rules, each with its complaint. No rule is evaluated on null."""
+    """Yield the broken rules, each with its complaint. No rule is evaluated on null."""
     if place.value is None:
         return
     for rule in place.schema.get(RULES) or ():

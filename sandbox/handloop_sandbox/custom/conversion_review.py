@@ -29,20 +29,20 @@ class ReviewError(Exception):
 
 
 def version_of(webhook: Mapping[str, Any]) -> str:
-    """The version of the reviews: the webhook's first one that the sandbox supports."""
+    """Return the version of the reviews: the webhook's first one that the sandbox supports."""
     named: Sequence[str] = webhook["conversionReviewVersions"]
     return next(version for version in named if version in webhook_client.UNDERSTOOD)
 
 
 def review(version: str, uid: str, objects: Sequence[Object], api_version: str) -> Object:
-    """The ConversionReview to send to the webhook."""
+    """Return the ConversionReview to send to the webhook."""
     request = {"uid": uid, "desiredAPIVersion": api_version, "objects": list(objects)}
     return {"kind": _KIND, "apiVersion": f"{_GROUP}/{version}", "request": request}
 
 
 def answered(content: bytes, version: str, uid: str) -> list[Any]:
     """
-    The converted objects in an answer.
+    Return the converted objects in an answer.
 
     Raises: ReviewError.
     """
@@ -133,7 +133,7 @@ def problem_of(original: Object, converted: Any, api_version: str) -> str:
 
 
 def webhook_of(obj: Object) -> str:
-    """The name of an object's webhook in messages."""
+    """Return the name of an object's webhook in messages."""
     return f"conversion webhook for {obj['apiVersion']}, Kind={obj['kind']}"
 
 

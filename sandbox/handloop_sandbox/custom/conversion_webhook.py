@@ -61,7 +61,7 @@ class Target(NamedTuple):
 
 def call(target: Target, body: bytes, *, seconds: float = SECONDS) -> bytes:
     """
-    The answer of a webhook.
+    Return the answer of a webhook.
 
     Raises: CallError. Blocks: for this many seconds at most.
     """
@@ -105,7 +105,7 @@ def _left(until: float) -> float:
 
 @lru_cache(maxsize=32)
 def _context(authorities: str) -> ssl.SSLContext:
-    """A TLS context that trusts the definition's authorities, or this machine's if it has none."""
+    """Return a TLS context that trusts the definition's authorities, or this machine's if it has none."""
     context = ssl.create_default_context(cadata=authorities or None)
     context.check_hostname = False  # _check_name does that, and can report the names
     return context
@@ -170,7 +170,7 @@ def _untrusted(code: int) -> str:
 
 
 def _refusal(answer: http.client.HTTPResponse, content: bytes) -> str:
-    """Why an answer is a failure: the message of its Status, or the meaning of its code."""
+    """Return why an answer is a failure: the message of its Status, or the meaning of its code."""
     try:
         status = json.loads(content)
         if (status["kind"], status["apiVersion"]) == ("Status", "v1") and status.get("message"):
@@ -189,5 +189,5 @@ def _refusal(answer: http.client.HTTPResponse, content: bytes) -> str:
 
 
 def authorities_of(client: Mapping[str, Any]) -> str:
-    """The caBundle of a clientConfig as PEM; "" when it is missing or blank."""
+    """Return the caBundle of a clientConfig as PEM; "" when it is missing or blank."""
     return base64.b64decode(client.get("caBundle") or "").decode(errors="replace").strip()

@@ -20,12 +20,12 @@ ABSENT: Final[Any] = object()
 
 
 def member(old: Any, name: str) -> Any:
-    """The old value of a member; ABSENT when there is none."""
+    """Return the old value of a member; ABSENT when there is none."""
     return old.get(name, ABSENT) if isinstance(old, dict) else ABSENT
 
 
 def elements(schema: Schema, old: Any) -> Mapping[tuple[str, ...], Any]:
-    """The old elements of a list of type map by their `identity`; empty for other lists."""
+    """Return the old elements of a list of type map by their `identity`; empty for other lists."""
     if structure.list_type(schema) != "map" or not isinstance(old, list):
         return {}
     keys = structure.map_keys(schema)
@@ -33,13 +33,13 @@ def elements(schema: Schema, old: Any) -> Mapping[tuple[str, ...], Any]:
 
 
 def identity(entry: Any, keys: tuple[str, ...]) -> tuple[str, ...]:
-    """The key values that identify an element of a list of type map."""
+    """Return the key values that identify an element of a list of type map."""
     return tuple(repr(entry.get(key)) for key in keys) if isinstance(entry, dict) else ()
 
 
 def is_unchanged(schema: Schema, value: Any, old: Any) -> bool:
     """
-    Whether a value equals its old value.
+    Return whether a value equals its old value.
 
     Lists of type map are compared without their order. Members not declared in the schema count as changed.
     """

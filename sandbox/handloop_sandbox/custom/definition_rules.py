@@ -32,7 +32,7 @@ _COLUMN_FORMATS: Final = ("byte", "date", "date-time", "double", "float", "int32
 
 
 def definition(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """The complaints about a CustomResourceDefinition; old None = it is new."""
+    """Return the complaints about a CustomResourceDefinition; old None = it is new."""
     spec = part(new, "spec")
     stored = _stored_versions(new)
     if subresource == "status":
@@ -125,7 +125,7 @@ def _versions(spec: Object) -> list[Cause]:
 
 
 def _internal(spec: Object, version: Object) -> dict[str, Any]:
-    """A version as Go's internal type shows it, without the parts that all versions share."""
+    """Return a version as Go's internal type shows it, without the parts that all versions share."""
     own = {
         "Schema": None if _is_shared(spec, "schema") else version.get("schema"),
         "Subresources": None if _is_shared(spec, "subresources") else version.get("subresources"),
@@ -150,7 +150,7 @@ def _is_shared(spec: Object, member: str) -> bool:
 
 
 def _of_version(path: str, spec: Object, version: Object) -> list[Cause]:
-    """The complaints about one version."""
+    """Return the complaints about one version."""
     causes: list[Cause] = []
     if not _is_shared(spec, "schema"):
         causes += _schema(f"{path}.schema.openAPIV3Schema", version)
@@ -164,7 +164,7 @@ def _of_version(path: str, spec: Object, version: Object) -> list[Cause]:
 
 
 def _shared(spec: Object) -> list[Cause]:
-    """The complaints about the parts that all versions share."""
+    """Return the complaints about the parts that all versions share."""
     versions = entries(spec, "versions")
     if not versions:
         return []
@@ -281,7 +281,7 @@ def _established(old: Object) -> bool:
 
 
 def _approval(new: Object, group: str) -> list[Cause]:
-    """The complaints about a definition in a protected group without an approval."""
+    """Return the complaints about a definition in a protected group without an approval."""
     if not is_protected(group):
         return []
     path, given = f"metadata.annotations[{APPROVAL}]", part(new, "metadata", "annotations").get(APPROVAL)
@@ -293,7 +293,7 @@ def _approval(new: Object, group: str) -> list[Cause]:
 
 
 def is_protected(group: str) -> bool:
-    """Whether a group belongs to the Kubernetes community."""
+    """Return whether a group belongs to the Kubernetes community."""
     return group.endswith((".k8s.io", ".kubernetes.io")) or group in {"k8s.io", "kubernetes.io"}
 
 
@@ -303,7 +303,7 @@ def _is_url(text: str) -> bool:
 
 
 def _stored_versions(new: Object) -> list[Cause]:
-    """The complaints about stored versions that the spec no longer has."""
+    """Return the complaints about stored versions that the spec no longer has."""
     path, stored = "status.storedVersions", list(entries(part(new, "status"), "storedVersions"))
     if not stored:
         return [invalid_value(path, None, "must have at least one stored version")]

@@ -25,7 +25,7 @@ _MIXED: Final = "may have mixed case, but should otherwise match: "
 
 @lru_cache(maxsize=256)
 def is_in(resource: ServedResource) -> bool:
-    """Whether a kind's schema has any embedded resource; if not, decode has nothing to do."""
+    """Return whether a kind's schema has any embedded resource; if not, decode has nothing to do."""
     return resource.schema is not None and _is_in(resource.schema)
 
 
@@ -48,7 +48,7 @@ def decode(schema: Schema | None, obj: dict[str, Any], unknown: list[str]) -> di
 
 
 def found(schema: Schema, value: Any, path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
-    """Every embedded resource in a value, with its path."""
+    """Yield every embedded resource in a value, with its path."""
     if isinstance(value, list):
         items = structure.items_of(schema) or _NONE
         for index, entry in enumerate(value):
@@ -63,7 +63,7 @@ def found(schema: Schema, value: Any, path: str = "") -> Iterator[tuple[str, dic
 
 
 def type_causes(path: str, resource: dict[str, Any]) -> list[Cause]:
-    """The complaints about the apiVersion and the kind of an embedded resource."""
+    """Return the complaints about the apiVersion and the kind of an embedded resource."""
     causes = [required(f"{path}.{name}") for name in ("apiVersion", "kind") if name not in resource]
     version, kind = resource.get("apiVersion"), resource.get("kind")
     if version == "":

@@ -68,7 +68,7 @@ class _Place(NamedTuple):
     is_root: bool = True
 
     def inner(self) -> Iterator[_Place]:
-        """The places directly below."""
+        """Yield the places directly below."""
         kind = self.schema.get("type")
         factor: int | None = 1
         if kind == "array":
@@ -95,7 +95,7 @@ class _Budget:
         return [forbidden_field(path, _too_much(what, cost, _ONE_RULE))] if cost > _ONE_RULE else []
 
     def causes(self, path: str) -> list[Cause]:
-        """The complaints about the sum."""
+        """Return the complaints about the sum."""
         total = min(sum(cost for cost, _ in self.costs), _MOST)
         if total <= _ALL_RULES:
             return []
@@ -125,7 +125,7 @@ def expression_causes(
     path: str, schema: Object, wrong: Iterable[Cause] = (), *, is_compiled: bool = True
 ) -> list[Cause]:
     """
-    The complaints about the rules of a schema.
+    Return the complaints about the rules of a schema.
 
     If a place, or a place below it, has complaints, its expressions are not compiled.
     """
@@ -183,7 +183,7 @@ def _field_path(path: str, text: str, schema: Object) -> list[Cause]:
 
 
 def _is_field(text: str, schema: Any) -> bool:
-    """Whether a path leads to a field that an object's schema declares."""
+    """Return whether a path leads to a field that an object's schema declares."""
     while text:
         step = _STEP.match(text)
         if step is None or not isinstance(schema, dict):
@@ -244,7 +244,7 @@ def _wrong(rule: Object, root: Declared) -> tuple[str, Checked | None]:
 
 
 def _failed_conversion(checked: Checked) -> str:
-    """The error of a constant's conversion, which is evaluated at compile time."""
+    """Return the error of a constant's conversion, which is evaluated at compile time."""
     for node in walk(checked.root):
         if isinstance(node, Call) and node.function in _CONVERSIONS and isinstance(node.args[0], Literal):
             try:
@@ -260,7 +260,7 @@ def _checked(text: str, rule: Object, root: Declared) -> Checked:
 
 
 def _told(path: str, rule: Object, root: Declared, budget: _Budget) -> list[Cause]:
-    """The complaints about a rule's messageExpression."""
+    """Return the complaints about a rule's messageExpression."""
     text = rule["messageExpression"]
     try:
         checked = _checked(text, rule, root)
@@ -274,7 +274,7 @@ def _told(path: str, rule: Object, root: Declared, budget: _Budget) -> list[Caus
 
 
 def _invalid(path: str, rule: Object, detail: str) -> Cause:
-    """A complaint that shows the whole rule, as Go's internal type has it."""
+    """Return a complaint that shows the whole rule, as Go's internal type has it."""
     shown = {
         "Rule": rule.get("rule", ""),
         "Message": rule.get("message", ""),

@@ -38,7 +38,7 @@ _INT_BOUNDS: Final = {"int32": 2**31, "int64": 2**63}
 
 def validate(schema: Schema, value: Any, old: Any = ABSENT, *, prefix: str = "") -> list[Cause]:
     """
-    The complaints of a schema about a value, except for those about parts that are unchanged since old.
+    Return the complaints of a schema about a value, except those about parts that are unchanged since old.
 
     Args: prefix is put before each cause's field, but not into the texts; for validating only the status.
     """
@@ -49,7 +49,7 @@ def validate(schema: Schema, value: Any, old: Any = ABSENT, *, prefix: str = "")
 
 
 def validate_lists(schema: Schema, value: Any, path: str = "") -> list[Cause]:
-    """The complaints about duplicate elements in lists of type set and map."""
+    """Return the complaints about duplicate elements in lists of type set and map."""
     causes: list[Cause] = []
     if isinstance(value, list):
         items = structure.items_of(schema)
@@ -98,7 +98,7 @@ def _type_causes(schema: Schema, value: Any, path: str) -> list[Cause]:
     fits = actual in wanted or (actual == "integer" and "number" in wanted)
     if not fits and _names_the_format(schema, value):
         return _misformatted(schema, value, path)
-    # a server also accepts a list for a string with a format
+    # A server also accepts a list for a string with a format.
     if fits or not wanted or (isinstance(value, list) and formats.is_known(schema.get("format", ""))):
         return _format_causes(schema, value, path)
     whole = actual == "number" and wanted == ("integer",)
@@ -115,7 +115,7 @@ def _type_causes(schema: Schema, value: Any, path: str) -> list[Cause]:
 
 
 def _names_the_format(schema: Schema, value: Any) -> bool:
-    """Whether the complaint about a wrong type names the format: not for strings, lists and null."""
+    """Return whether the complaint about a wrong type names the format: not for strings, lists and null."""
     format_ = schema.get("format", "")
     return formats.is_known(format_) and isinstance(value, (bool, int, float, dict))
 
@@ -195,7 +195,7 @@ def _number_causes(schema: Schema, value: float, path: str) -> list[Cause]:
 
 
 def _go_int64(bound: float) -> int:
-    """A bound for whole numbers, converted as Go does: without its fraction."""
+    """Return a bound for whole numbers, converted as Go does: without its fraction."""
     return int(bound) if -(2**63) <= bound < 2**63 else -(2**63)
 
 
@@ -223,7 +223,7 @@ def _number(value: float) -> str:
 
 
 def _enum_causes(schema: Schema, value: Any, path: str) -> list[Cause]:
-    """The complaints of an enum, which refuses null even if it lists null or the schema is nullable."""
+    """Return an enum's complaints. It refuses null even if it lists null or the schema is nullable."""
     allowed = schema.get("enum")
     if not allowed:
         return []
@@ -274,7 +274,7 @@ def _object_causes(schema: Schema, value: Mapping[str, Any], path: str, old: Any
 
 
 def _combined(schema: Schema, value: Any, path: str, old: Any) -> list[Cause]:
-    """The complaints of allOf, anyOf, oneOf and not."""
+    """Return the complaints of allOf, anyOf, oneOf and not."""
     causes: list[Cause] = []
     if schema.get("anyOf"):
         causes += _any_of(schema["anyOf"], value, path, old)
@@ -319,7 +319,7 @@ def _whole(path: str, text: str) -> Cause:
 
 
 def _duplicates(schema: Schema, value: list[Any], path: str) -> list[Cause]:
-    """The complaints about duplicates in a set or map: one for each identity, at its second occurrence."""
+    """Return the complaints about duplicates in a set or map: one per identity, at its second occurrence."""
     kind = structure.list_type(schema)
     if kind == "atomic":
         return []

@@ -104,7 +104,7 @@ def _lists(path: str, schema: Object) -> list[Cause]:
 
 
 def _set_items(path: str, schema: Object) -> list[Cause]:
-    """The complaints about a set's items, which must be comparable as a whole."""
+    """Return the complaints about a set's items, which must be comparable as a whole."""
     items, causes = part(schema, "items"), []
     if items.get("nullable"):
         text = "cannot be nullable when x-kubernetes-list-type is set"

@@ -21,7 +21,7 @@ _TYPE_META: Final = ("apiVersion", "kind", "metadata")
 
 def prune(schema: Schema | None, obj: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """
-    A custom object without undeclared members, and the paths of the removed members.
+    Return a custom object without undeclared members, and the paths of the removed members.
 
     A schema of None declares nothing. apiVersion, kind and metadata always stay.
     """
@@ -32,7 +32,7 @@ def prune(schema: Schema | None, obj: Mapping[str, Any]) -> tuple[dict[str, Any]
 
 def default(schema: Schema | None, obj: Mapping[str, Any], *, keep_nulls: bool = False) -> dict[str, Any]:
     """
-    A custom object with its schema's defaults, and without nulls where null is not allowed.
+    Return a custom object with its schema's defaults, and without nulls where null is not allowed.
 
     Args: keep_nulls keeps the nulls that no default replaces, so that validation refuses them: an applied
     object has not passed the decoder that drops them.
@@ -46,7 +46,7 @@ def default(schema: Schema | None, obj: Mapping[str, Any], *, keep_nulls: bool =
 
 
 def without_nulls(schema: Schema | None, value: Any) -> Any:
-    """A value without the nulls that its schema does not allow and that no default replaces."""
+    """Return a value without the nulls that its schema does not allow and that no default replaces."""
     if isinstance(value, list):
         items = structure.items_of(schema or _NONE)
         return value if items is None else [without_nulls(items, entry) for entry in value]
@@ -63,7 +63,7 @@ def without_nulls(schema: Schema | None, value: Any) -> Any:
 
 def decode_metadata(obj: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """
-    A custom object with canonical metadata, and the paths of unknown metadata members.
+    Return a custom object with canonical metadata, and the paths of unknown metadata members.
 
     Raises: typed.DecodeError.
     """
@@ -74,7 +74,7 @@ def decode_metadata(obj: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
 
 
 def has_unknown(schema: Schema, value: Any) -> bool:
-    """Whether a value has members that its schema does not declare."""
+    """Return whether a value has members that its schema does not declare."""
     unknown: list[str] = []
     _prune(schema, value, "", unknown)
     return bool(unknown)

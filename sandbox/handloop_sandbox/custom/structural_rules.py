@@ -48,7 +48,7 @@ def structural_causes(path: str, schema: Object) -> list[Cause]:
 
 
 def children(path: str, schema: Object) -> list[tuple[str, Object, str]]:
-    """The schemas directly below one: path, schema, and whether it is an item's or a field's."""
+    """Return the schemas directly below one: path, schema, and whether it is an item's or a field's."""
     found: list[tuple[str, Object, str]] = []
     if isinstance(schema.get("items"), dict):
         found.append((f"{path}.items", schema["items"], "item"))
@@ -60,7 +60,7 @@ def children(path: str, schema: Object) -> list[tuple[str, Object, str]]:
 
 
 def junctors(path: str, schema: Object) -> list[tuple[str, Object]]:
-    """The schemas in allOf, anyOf, oneOf and not, with their paths."""
+    """Return the schemas in allOf, anyOf, oneOf and not, with their paths."""
     found = [
         (f"{path}.{name}[{index}]", entry)
         for name in ("allOf", "anyOf", "oneOf")
@@ -138,7 +138,7 @@ def _embedded(path: str, schema: Object) -> list[Cause]:
 
 
 def _valued(path: str, schema: Object) -> list[tuple[str, Object]]:
-    """The junctors to check: all but the anyOf of an IntOrString, the only place where types are allowed."""
+    """Return the junctors to check: all but the anyOf of an IntOrString, which alone may have types."""
     skipped: set[str] = set()
     if schema.get("x-kubernetes-int-or-string"):
         first: Any = (schema.get("allOf") or [{}])[0]

@@ -18,17 +18,17 @@ from handloop_sandbox.wire.resource import Conversion, ServedResource
 
 
 def stored_form(resource: ServedResource, obj: Object) -> Object:
-    """The stored form of an object of the served version."""
+    """Return the stored form of an object of the served version."""
     return in_version(resource, [obj], resource.storage_version)[0]
 
 
 def served_form(resource: ServedResource, obj: Object) -> Object:
-    """A stored object in the served version; the same object if nothing differs."""
+    """Return a stored object in the served version; the same object if nothing differs."""
     return served_forms(resource, [obj])[0]
 
 
 def served_forms(resource: ServedResource, objects: Sequence[Object]) -> list[Object]:
-    """The same for several objects, which are converted in one call."""
+    """Return the same for several objects, which are converted in one call."""
     return in_version(resource, [_filled(resource, obj) for obj in objects], resource.version)
 
 
@@ -51,7 +51,7 @@ def in_version(resource: ServedResource, objects: Sequence[Object], version: str
 
 
 def _filled(resource: ServedResource, obj: Object) -> Object:
-    """A stored object, pruned and defaulted by the schema of its storage version."""
+    """Return a stored object, pruned and defaulted by the schema of its storage version."""
     schema = resource.schemas.get(obj["apiVersion"].rpartition("/")[2])
     pruned, unknown = structural.prune(schema, obj)
     filled = structural.default(schema, pruned if unknown else obj)

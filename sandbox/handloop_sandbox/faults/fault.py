@@ -74,7 +74,7 @@ class Fault(
     seconds: Annotated[float, Meta(gt=0)] | None = None
 
     def chooses(self, asked: RequestAttributes) -> bool:
-        """Whether this request matches the fault's fields."""
+        """Return whether this request matches the fault's fields."""
         wanted = asked.attributes
         verbs = self.verbs or self.usual_verbs
         if (verbs and wanted.verb not in verbs and "*" not in verbs) or not self.concerns(asked):
@@ -93,7 +93,7 @@ class Fault(
         )
 
     def concerns(self, asked: RequestAttributes) -> bool:
-        """Whether this kind of fault can apply to such a request at all."""
+        """Return whether this kind of fault can apply to such a request at all."""
         del asked
         return True
 
@@ -135,7 +135,7 @@ class Error(Refusal, frozen=True, kw_only=True, tag="error"):
     retry_after: int | str | None = None
 
     def status(self, asked: RequestAttributes) -> StatusError:
-        """The answer."""
+        """Return the answer."""
         del asked
         reason = self.reason or _REASONS.get(self.code, "")
         text = self.message or f"a fault was asked for: {self.code} {reason}".rstrip()
@@ -150,7 +150,7 @@ class Conflict(Refusal, frozen=True, kw_only=True, tag="conflict"):
     usual_verbs = ("update", "patch")
 
     def status(self, asked: RequestAttributes) -> StatusError:
-        """The answer."""
+        """Return the answer."""
         wanted = asked.attributes
         qualified = f"{wanted.plural}.{wanted.group}" if wanted.group else wanted.plural
         text = f'Operation cannot be fulfilled on {qualified} "{wanted.name}": {OBJECT_MODIFIED}'
@@ -166,7 +166,7 @@ class Deny(Refusal, frozen=True, kw_only=True, tag="deny"):
     """403, as if no role allowed it."""
 
     def status(self, asked: RequestAttributes) -> StatusError:
-        """The answer."""
+        """Return the answer."""
         return forbidden_access(asked.user, asked.attributes)
 
     def concerns(self, asked: RequestAttributes) -> bool:
@@ -245,12 +245,12 @@ class Expire(WatchFault, frozen=True, kw_only=True, tag="expire"):
         return asked.continued if asked.verb == "list" else asked.verb == "watch"
 
     def status(self, asked: RequestAttributes) -> StatusError:
-        """The answer as an HTTP status."""
+        """Return the answer as an HTTP status."""
         return expired(_EXPIRED_LIST) if asked.verb == "list" else StatusError(self.error_status(asked))
 
     @staticmethod
     def error_status(asked: RequestAttributes) -> dict[str, object]:
-        """The Status of the ERROR watch event."""
+        """Return the Status of the ERROR watch event."""
         version = asked.resource_version
         asked_for = int(version) if version.isascii() and version.isdigit() else 0
         return too_old(asked_for, asked_for + 1)
@@ -275,7 +275,7 @@ class Lag(WatchFault, frozen=True, kw_only=True, tag="lag"):
         return asked.is_read
 
     def answers_from_the_past(self, asked: RequestAttributes) -> bool:
-        """Whether this read is answered from old state."""
+        """Return whether this read is answered from old state."""
         return self.consistent_reads or bool(asked.resource_version)
 
 

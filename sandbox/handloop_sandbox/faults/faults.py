@@ -86,7 +86,7 @@ class Machine(Protocol):
         """Unix time."""
 
     def version(self) -> int:
-        """The newest resource version."""
+        """Return the newest resource version."""
 
     def apply_to_open_watches(self, injection: Injection) -> None:
         """Offer an injection to every open watch."""
@@ -248,7 +248,7 @@ class Faults:
         return injection
 
     def list(self) -> builtins.list[Injection]:
-        """The active faults, oldest first."""
+        """Return the active faults, oldest first."""
         now = self._machine.now()
         with self._lock:
             self._end_those_due_locked(now)
@@ -265,7 +265,7 @@ class Faults:
         return len(names)
 
     def delay(self, asked: RequestAttributes) -> float:
-        """How many seconds a request waits before on_request(). Counts the request."""
+        """Return how many seconds a request waits before on_request(). Counts the request."""
         now = self._machine.now()
         with self._lock:
             self._end_those_due_locked(now)
@@ -277,7 +277,7 @@ class Faults:
             return seconds
 
     def on_request(self, asked: RequestAttributes, now: float, version: int) -> Verdict:
-        """The verdict on a request about to be carried out; version is the newest resource version."""
+        """Return the verdict on a request about to be carried out; version is the newest resource version."""
         with self._lock:
             self._end_those_due_locked(now)
             verdict = UNTOUCHED
@@ -291,7 +291,7 @@ class Faults:
         self, asked: RequestAttributes, known: set[str], now: float, *, opening: bool
     ) -> builtins.list[Injection]:
         """
-        The injections that affect a watch and are not in known yet; this call adds them to known.
+        Return the injections that affect a watch and are not in known yet; this call adds them to known.
 
         Args: opening = the watch has just been opened.
         """
@@ -308,7 +308,7 @@ class Faults:
             return found
 
     def offer(self, injection: Injection, asked: RequestAttributes) -> bool:
-        """Whether an injection affects this watch. Counts the watch if so."""
+        """Return whether an injection affects this watch. Counts the watch if so."""
         with self._lock:
             return self._claim_locked(injection, asked)
 
@@ -318,7 +318,7 @@ class Faults:
             self._end_those_due_locked(now)
 
     def next_wake(self) -> float | None:
-        """The unix time at which the next fault ends by itself; None if none will."""
+        """Return the unix time at which the next fault ends by itself; None if none will."""
         if not self.active:
             return None
         with self._lock:
@@ -337,7 +337,7 @@ class Faults:
     def _applied_locked(
         self, injection: Injection, asked: RequestAttributes, version: int, verdict: Verdict
     ) -> Verdict:
-        """The verdict plus the effect of one more fault."""
+        """Return the verdict plus the effect of one more fault."""
         match injection.fault:
             case Refusal() as fault if self._claim_locked(injection, asked):
                 return verdict._replace(refusal=fault.status(asked))
@@ -356,7 +356,7 @@ class Faults:
     def _claim_locked(self, injection: Injection, asked: RequestAttributes) -> bool:
         claimed = injection.claim(asked)
         if claimed and injection.is_spent and not injection.fault.lasting:
-            # watches that have the injection keep it, but it is no longer listed
+            # Watches that have the injection keep it, but it is no longer listed.
             self._active.pop(injection.id, None)
             self._moved_locked()
         return claimed
@@ -374,7 +374,7 @@ class Faults:
 
 
 def _is_over_at_once(fault: Fault) -> bool:
-    """Whether a fault ends as soon as it has been applied to the open watches."""
+    """Return whether a fault ends as soon as it has been applied to the open watches."""
     return isinstance(fault, WatchFault) and fault.only_open and not fault.lasting
 
 
@@ -383,11 +383,11 @@ def _holds_watch(fault: WatchFault, asked: RequestAttributes, *, opening: bool) 
         return fault.count is None
     if not isinstance(fault, Expire):
         return True
-    # a watch that starts at the present cannot be too old
+    # A watch that starts at the present cannot be too old.
     continues = not opening or fault.after_events or asked.resource_version not in ("", "0")
     return bool(continues) and not fault.as_status
 
 
 def _refuses(fault: Expire, asked: RequestAttributes) -> bool:
-    """Whether the request itself gets the 410; otherwise its watch gets an ERROR watch event."""
+    """Return whether the request itself gets the 410; otherwise its watch gets an ERROR watch event."""
     return asked.verb == "list" or (fault.as_status and asked.resource_version not in ("", "0"))

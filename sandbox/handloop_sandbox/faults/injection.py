@@ -49,7 +49,7 @@ class Injection:
         self._clear(self.id)
 
     def claim(self, asked: RequestAttributes) -> bool:
-        """Whether the fault hits this request, which is counted. Locks: the lock of its Faults is held."""
+        """Return whether the fault hits this request, which is counted. Locks: its Faults' lock is held."""
         if self.over or self.is_spent or not self.fault.chooses(asked):
             return False
         if self.skipped < self.fault.skip:
@@ -59,14 +59,14 @@ class Injection:
         return True
 
     def newest_visible(self, resource_version: int) -> int:
-        """The newest version that a Lag shows while resource_version is the newest in the store."""
+        """Return the newest version that a Lag shows while resource_version is the newest in the store."""
         assert isinstance(self.fault, Lag)
         if self.fault.changes is None:
             return min(self._asked_at_version, resource_version)
         return max(resource_version - self.fault.changes, 0)
 
     def document(self) -> dict[str, Any]:
-        """The injection's JSON in a listing: the fault, its id and hits."""
+        """Return the injection's JSON in a listing: the fault, its id and hits."""
         fault: dict[str, Any] = msgspec.to_builtins(self.fault)
         return {"id": self.id, **fault, "hits": self.hits}
 

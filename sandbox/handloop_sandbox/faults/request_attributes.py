@@ -40,7 +40,7 @@ class RequestAttributes:
 
     def is_about(self, resource: str) -> bool:
         """
-        Whether the request is on `foos`, `foos.example.com`, `foos/status` or `foos.example.com/status`.
+        Return whether the request is on `foos`, `foos.example.com`, or `foos/status` in either spelling.
 
         As in RBAC, `foos` does not include its subresources; `foos/*` means all of them, `*` everything.
         """
@@ -54,7 +54,7 @@ class RequestAttributes:
 
 
 def attributes_of(request: Request, user: User) -> RequestAttributes:
-    """The attributes of a request."""
+    """Return the attributes of a request."""
     query = request.query
     return RequestAttributes(
         attributes=_attributes(request),

@@ -87,7 +87,7 @@ class WatchOutput:
             self._take_in(now)
 
     def is_due(self, now: float) -> bool:
-        """Whether take() has something to do."""
+        """Return whether take() has something to do."""
         if self.ended or self.paused:
             return False
         if not self._is_touched():
@@ -97,7 +97,7 @@ class WatchOutput:
         return self._may_take() and self._watcher.is_due(now, up_to=self._up_to())
 
     def next_wake(self) -> float:
-        """The unix time at which a line or an end is due even without changes, infinity = never."""
+        """Return the unix time at which a line or an end is due even without changes, infinity = never."""
         if self.paused:
             return inf
         if not self._is_touched():
@@ -162,7 +162,7 @@ class WatchOutput:
         return (i.fault for i in self._injections if not i.over and isinstance(i.fault, kind))
 
     def _quota(self) -> float:
-        """How many more lines may be sent before a fault ends the stream."""
+        """Return how many more lines may be sent before a fault ends the stream."""
         limits = [fault.after_events for fault in self._holding(DropWatch)]
         limits += [fault.after_events for fault in self._holding(Expire)]
         return min(limits, default=inf) - self._sent
@@ -171,14 +171,14 @@ class WatchOutput:
         return min((fault.after_events for fault in self._holding(Silence)), default=inf) - self._sent
 
     def _delay(self) -> float:
-        """How many seconds lines wait, infinity = until a fault is cleared."""
+        """Return how many seconds lines wait, infinity = until a fault is cleared."""
         return max(
             (inf if f.delay_seconds is None else f.delay_seconds for f in self._holding(DelayWatch)),
             default=0.0,
         )
 
     def _up_to(self) -> int | None:
-        """The newest resource version that the client may see, None = all."""
+        """Return the newest resource version that the client may see, None = all."""
         newest = self._state.resource_version
         limits = [
             injection.newest_visible(newest)
@@ -191,7 +191,7 @@ class WatchOutput:
         return self._room_before_silence() > 0 and self._delay() < inf
 
     def _may_take(self) -> bool:
-        """Whether to take more from the watcher: false while nothing could be sent."""
+        """Return whether to take more from the watcher: false while nothing could be sent."""
         return not self._watcher.ended and self._may_send() and len(self._held) < self._room_before_silence()
 
 

@@ -76,7 +76,7 @@ _ZERO: Final = {"Object": ("targetValue", "currentValue"), "External": ("current
 
 
 def as_v1(obj: Object) -> Object:
-    """A v2 autoscaler converted to v1."""
+    """Return a v2 autoscaler converted to v1."""
     spec, status = dict(obj.get("spec") or {}), dict(obj.get("status") or {})
     metrics, current = spec.pop("metrics", None) or [], status.pop("currentMetrics", None) or []
     behavior, conditions = spec.pop("behavior", None), status.pop("conditions", None)
@@ -97,7 +97,7 @@ def as_v1(obj: Object) -> Object:
 
 
 def as_v2(obj: Object) -> Object:
-    """A v1 autoscaler converted to v2. Annotations with unexpected JSON are ignored."""
+    """Return a v1 autoscaler converted to v2. Annotations with unexpected JSON are ignored."""
     notes = _annotations(obj)
     spec, status = dict(obj.get("spec") or {}), dict(obj.get("status") or {})
     target = spec.pop("targetCPUUtilizationPercentage", None)
@@ -124,17 +124,17 @@ def as_v2(obj: Object) -> Object:
 
 
 def normal_v1(obj: Object) -> Object:
-    """A v1 autoscaler with its defaults, and with the annotations that its conversion makes."""
+    """Return a v1 autoscaler with its defaults, and with the annotations that its conversion makes."""
     return as_v1(as_v2(obj))
 
 
 def without_status(obj: Object) -> Object:
-    """An autoscaler without the annotations that belong to the status."""
+    """Return an autoscaler without the annotations that belong to the status."""
     return _without(obj, _OF_STATUS)
 
 
 def with_status_of(new: Object, old: Object) -> Object:
-    """A v1 autoscaler with the annotations of another one that belong to the status."""
+    """Return a v1 autoscaler with the annotations of another one that belong to the status."""
     notes = _annotations(old)
     kept = {name: notes[name] for name in _OF_STATUS if name in notes}
     given = _annotations(_without(new, _OF_STATUS))
@@ -142,7 +142,7 @@ def with_status_of(new: Object, old: Object) -> Object:
 
 
 def _cpu(metrics: Iterable[Object], side: str) -> int | None:
-    """The utilization of the first metric that v1 has a field for."""
+    """Return the utilization of the first metric that v1 has a field for."""
     for metric in metrics:
         resource = metric.get("resource") or {}
         utilization: int | None = (resource.get(side) or {}).get("averageUtilization")
@@ -178,7 +178,7 @@ def _metric_as_v2(metric: Object, paths: Mapping[str, Mapping[str, tuple[str, ..
 
 
 def _typed(target: Object) -> Object:
-    """A v2 target with its type, which v1 does not have."""
+    """Return a v2 target with its type, which v1 does not have."""
     if "averageUtilization" in target:
         return {"type": "Utilization", "averageUtilization": target["averageUtilization"]}
     if "averageValue" in target:
@@ -193,7 +193,7 @@ def _at(value: Any, path: tuple[str, ...]) -> Any:
 
 
 def _behavior_as_v1(behavior: Object) -> Object:
-    """The behavior in the form of Go's internal type, which has no JSON names."""
+    """Return the behavior in the form of Go's internal type, which has no JSON names."""
     return {
         _upper(name): rules and {rule: _uppered(rules.get(_lower(rule))) for rule in _RULES}
         for name, rules in ((name, behavior.get(name)) for name in ("scaleUp", "scaleDown"))
@@ -241,7 +241,7 @@ def _parsed(annotations: Mapping[str, str], name: str, kind: type) -> Any:
 
 
 def _annotated(obj: Object, notes: Mapping[str, str]) -> Object:
-    """An object with these conversion annotations, and without any other conversion annotation."""
+    """Return an object with these conversion annotations, and without any other conversion annotation."""
     given = _annotations(_without(obj, (*_OF_SPEC, *_OF_STATUS)))
     return _with_annotations(obj, {**given, **notes})
 

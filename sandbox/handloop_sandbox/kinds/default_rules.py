@@ -29,7 +29,7 @@ _NAME = re.compile(
 
 
 def tag_of(image: str) -> str:
-    """The tag of an image name; `latest` without tag and digest; "" for a digest alone or an invalid name."""
+    """Return an image's tag; `latest` without tag and digest; "" for only a digest or an invalid name."""
     found = _NAME.fullmatch(image)
     if found is None or re.fullmatch(r"[a-f0-9]{64}", image):
         return ""
@@ -39,7 +39,7 @@ def tag_of(image: str) -> str:
 
 
 def pull_policy(image: str) -> str:
-    """The imagePullPolicy of a container that names none."""
+    """Return the imagePullPolicy of a container that names none."""
     return "Always" if tag_of(image) == "latest" else "IfNotPresent"
 
 
@@ -121,7 +121,7 @@ def _replication_controller(controller: Object) -> Object:
 
 
 def _with_labels(obj: Object, labels: Object) -> Object:
-    """An object that, if it has no labels, shares this same dict of labels (see strategy.py about Jobs)."""
+    """Return an object that, if it has no labels, shares this dict of labels (see strategy.py about Jobs)."""
     metadata = obj.get("metadata") or {}
     return obj if metadata.get("labels") else {**obj, "metadata": {**metadata, "labels": labels}}
 
@@ -155,7 +155,7 @@ def _pod(pod: Object) -> Object:
 
 @_rule(f"{_CORE}.PodSpec")
 def _pod_spec(spec: Object) -> Object:
-    """A pod spec whose serviceAccount, the deprecated name, is equal to serviceAccountName."""
+    """Return a pod spec whose serviceAccount, the deprecated name, is equal to serviceAccountName."""
     account = spec.get("serviceAccountName") or spec.get("serviceAccount")
     done = {**spec, "serviceAccountName": account, "serviceAccount": account} if account else spec
     return spec if done == spec else done
@@ -168,7 +168,7 @@ def _containers(spec: Object) -> Object:
 
 
 def _pod_container(container: Object, *, host: bool) -> Object:
-    """A pod's container: requests default to limits, host ports to container ports; not in templates."""
+    """Return a pod's container: requests default to limits, host ports to container ports; no templates."""
     done = container
     resources = container.get("resources") or {}
     if limits := resources.get("limits"):

@@ -132,7 +132,7 @@ CONSTANTS: dict[str, dict[str, Any]] = {
 
 def default_object(resource: ServedResource, obj: Object) -> Object:
     """
-    The object with every default of its kind; the same object when none is missing.
+    Return the object with every default of its kind; the same object when none is missing.
 
     Custom resources do not change.
     """
@@ -217,7 +217,7 @@ def _is_not(left: object, right: object) -> bool:
 
 @cache
 def _plan(kind: str) -> _Plan | None:
-    """The plan of a type; None when neither it nor a member has defaults."""
+    """Return the plan of a type; None when neither it nor a member has defaults."""
     return _plan_below(kind, frozenset())
 
 
@@ -246,7 +246,7 @@ def _is_resource_list(child: Schema) -> bool:
 
 
 def _typed(child: Schema) -> tuple[str, str]:
-    """How a member contains its type (directly, in a list, or in a map), and the type's name."""
+    """Return how a member contains its type (directly, in a list, or in a map), and the type's name."""
     if name := reference_of(child):
         return "one", name
     entry = items_of(child)

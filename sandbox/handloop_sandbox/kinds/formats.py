@@ -45,18 +45,18 @@ _RGB: Final = re.compile(r"rgb\(\s*\d{1,3}\s*,\s*\d{1,3}\s*,\s*\d{1,3}\s*\)")
 
 
 def matches(format_: str, value: str) -> bool:
-    """Whether a text has a format."""
+    """Return whether a text has a format."""
     check = _FORMATS.get(format_.replace("-", ""))
     return check is None or check(value)
 
 
 def is_known(format_: str) -> bool:
-    """Whether the server knows a format, and checks it."""
+    """Return whether the server knows a format, and checks it."""
     return format_.replace("-", "") in _KNOWN
 
 
 def unknown(schema: Schema) -> Iterator[str]:
-    """The string formats, also of branches without a type, that the server does not know."""
+    """Yield the string formats, also of branches without a type, that the server does not know."""
     name = schema.get("format") if structure.type_of(schema) in ("", "string") else None
     if name and not is_known(name):
         yield name
@@ -84,7 +84,7 @@ def _fullmatch(pattern: re.Pattern[str]) -> Callable[[str], bool]:
 
 
 def _is_duration(value: str) -> bool:
-    """Whether a text is a duration that Go parses, or has whole numbers with units, also days and weeks."""
+    """Return whether Go parses a text as a duration, or it is whole numbers with units, even days, weeks."""
     try:
         parse_duration(value)
     except DurationError:

@@ -66,25 +66,25 @@ def _texts() -> tuple[str, ...]:
 
 
 def resource_entries() -> tuple[ResourceEntry, ...]:
-    """Every built-in resource in the order discovery lists them."""
+    """Return every built-in resource in the order discovery lists them."""
     return _kinds().resources
 
 
 def schema_names() -> tuple[str, ...]:
-    """The names of all schemas, without `io.k8s.`."""
+    """Return the names of all schemas, without `io.k8s.`."""
     return tuple(_kinds().schemas)
 
 
 @cache
 def named_schema(name: str) -> dict[str, Any] | None:
-    """The schema of that name (without `io.k8s.`), or None."""
+    """Return the schema of that name (without `io.k8s.`), or None."""
     raw = _kinds().schemas.get(name)
     return None if raw is None else msgspec.json.decode(raw, type=dict[str, Any])
 
 
 @cache
 def builtin_columns(group: str, version: str, plural: str) -> tuple[Column, ...]:
-    """The Table columns of a built-in resource; () for an unknown one."""
+    """Return the Table columns of a built-in resource; () for an unknown one."""
     raw = _kinds().columns.get(f"{group}/{version}/{plural}")
     if raw is None:
         return ()
@@ -109,7 +109,7 @@ def _messages() -> dict[str, msgspec.Raw]:
 
 @cache
 def message(name: str) -> dict[int, MessageField] | None:
-    """The fields of a message, which is named like its schema, by number. None for an unknown one."""
+    """Return the fields of a message, which is named like its schema, by number. None for an unknown one."""
     raw = _messages().get(name)
     if raw is None:
         return None
@@ -123,7 +123,7 @@ def message(name: str) -> dict[int, MessageField] | None:
 
 
 def type_and_label(schema: Mapping[str, Any]) -> tuple[str, str]:
-    """The type and label by which generated.proto declares a member with this schema, with few exceptions."""
+    """Return the type and label with which generated.proto declares a member, with few exceptions."""
     if "$ref" in schema:
         return schema["$ref"], ""
     match schema["type"]:

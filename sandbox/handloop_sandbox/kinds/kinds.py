@@ -86,7 +86,7 @@ DEPRECATIONS = {
 
 @cache
 def builtin_resources() -> tuple[ServedResource, ...]:
-    """Every built-in resource in the order discovery lists them."""
+    """Return every built-in resource in the order discovery lists them."""
     return tuple(_served(entry) for entry in resource_entries())
 
 

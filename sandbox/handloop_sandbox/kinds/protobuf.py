@@ -40,7 +40,7 @@ class _MalformedError(ValueError):
 
 def decode(body: bytes, catalog: Catalog) -> dict[str, Any]:
     """
-    The object in a body, with its kind and apiVersion.
+    Return the object in a body, with its kind and apiVersion.
 
     Raises: StatusError 400 for bytes that are not an envelope, 415 for a kind whose messages are not known.
     """
@@ -59,7 +59,7 @@ def decode(body: bytes, catalog: Catalog) -> dict[str, Any]:
 
 def decode_delete_options(body: bytes) -> dict[str, Any]:
     """
-    The DeleteOptions in a body; {} for an empty one.
+    Return the DeleteOptions in a body; {} for an empty one.
 
     Raises: StatusError 400 for bytes that are not an envelope.
     """
@@ -77,7 +77,7 @@ def decode_delete_options(body: bytes) -> dict[str, Any]:
 
 def read_message(body: bytes, name: str) -> dict[str, Any]:
     """
-    The message of a known type in an envelope.
+    Return the message of a known type in an envelope.
 
     Raises: ValueError for other bytes.
     """
@@ -170,7 +170,7 @@ def _message(data: bytes, name: str) -> Any:
 
 
 def _is_list(name: str, known: dict[int, MessageField]) -> bool:
-    """Whether a message is a list in JSON: Go's named slices are messages of one repeated field."""
+    """Return whether a message is a list in JSON: Go's named slices are messages of one repeated field."""
     return len(known) == 1 and 1 in known and known[1].json == "items" and named_schema(name) is None
 
 
@@ -242,7 +242,7 @@ _SCALARS: dict[str, Callable[[int | bytes], Any]] = {
 
 
 def _time(data: bytes) -> str | None:
-    """The time in a message of seconds since the epoch; None for an empty message."""
+    """Return the time in a message of seconds since the epoch; None for an empty message."""
     if not data:
         return None
     return format_time(_integer(dict(_fields(data)).get(1, 0)))
@@ -272,14 +272,14 @@ def _raw(data: bytes) -> Any:
 
 
 def _either(data: bytes) -> Any:
-    """The value of a message with a schema or an alternative to it: {1: value, 2: other}."""
+    """Return the value of a message with a schema or an alternative to it: {1: value, 2: other}."""
     parts = dict(_fields(data))
     schema = next((value for value in parts.values() if isinstance(value, bytes)), None)
     return bool(parts.get(1)) if schema is None else _schema(schema)
 
 
 def _schema(data: bytes) -> Any:
-    """A nested schema without the zero values that its JSON omits, since nothing later drops them."""
+    """Return a nested schema without the zero values that its JSON omits, since nothing later drops them."""
     name = f"{_EXTENSIONS}.JSONSchemaProps"
     return typed.decode(named(name), _message(data, name), typed.Report())
 

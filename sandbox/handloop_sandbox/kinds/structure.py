@@ -51,7 +51,7 @@ class Shape(StrEnum):
 
 
 def resolve(schema: Schema) -> Schema:
-    """The schema of a node: the one that it refers to, overridden by the node's own keys."""
+    """Return the schema of a node: the one that it refers to, overridden by the node's own keys."""
     if "$ref" not in schema and "allOf" not in schema:
         return schema
     known = _RESOLVED.get(id(schema))
@@ -84,7 +84,7 @@ def type_of(schema: Schema) -> str:
 
 
 def shape_of(schema: Schema) -> Shape:
-    """The special type of a schema, if it has one."""
+    """Return the special type of a schema, if it has one."""
     found = resolve(schema)
     if found.get("x-kubernetes-int-or-string"):
         return Shape.INT_OR_STRING
@@ -92,42 +92,42 @@ def shape_of(schema: Schema) -> Shape:
 
 
 def properties(schema: Schema) -> Mapping[str, Schema]:
-    """The declared members of an object."""
+    """Return the declared members of an object."""
     found = resolve(schema).get("properties")
     return found if isinstance(found, dict) else _EMPTY
 
 
 def value_of(schema: Schema) -> Schema | None:
-    """The schema of a map's values; None when it is not a map."""
+    """Return the schema of a map's values; None when it is not a map."""
     found = resolve(schema).get("additionalProperties")
     return found if isinstance(found, dict) else {} if found is True else None
 
 
 def property_of(schema: Schema, name: str) -> Schema | None:
-    """The schema of a member: the declared one, or that of a map's values; None when there is none."""
+    """Return the schema of a member: the declared one, or that of a map's values; None if there is none."""
     return properties(schema).get(name) or value_of(schema)
 
 
 def member_path(schema: Schema, path: str, name: str) -> str:
-    """The field path of a member: `spec.a`, and for a key of a map `spec.map[a]`."""
+    """Return the field path of a member: `spec.a`, and for a key of a map `spec.map[a]`."""
     if value_of(schema) is not None and name not in properties(schema):
         return f"{path}[{name}]"
     return f"{path}.{name}" if path else name
 
 
 def items_of(schema: Schema) -> Schema | None:
-    """The schema of a list's elements."""
+    """Return the schema of a list's elements."""
     found = resolve(schema).get("items")
     return found if isinstance(found, dict) else None
 
 
 def required(schema: Schema) -> tuple[str, ...]:
-    """The required members."""
+    """Return the required members."""
     return tuple(resolve(schema).get("required", ()))
 
 
 def is_struct(schema: Schema) -> bool:
-    """Whether the type is an object with declared members, in contrast to a map or any value."""
+    """Return whether the type is an object with declared members, in contrast to a map or any value."""
     found = resolve(schema)
     return type_of(found) == "object" and "additionalProperties" not in found
 
@@ -138,7 +138,7 @@ def list_type(schema: Schema) -> str:
 
 
 def map_keys(schema: Schema) -> tuple[str, ...]:
-    """The members that identify an element of a list of type map."""
+    """Return the members that identify an element of a list of type map."""
     return tuple(resolve(schema).get("x-kubernetes-list-map-keys", ()))
 
 
@@ -148,30 +148,30 @@ def map_type(schema: Schema) -> str:
 
 
 def merge_key(schema: Schema) -> str | None:
-    """The member by which strategic merge patch matches list elements."""
+    """Return the member by which strategic merge patch matches list elements."""
     found = resolve(schema).get("x-kubernetes-patch-merge-key")
     return found if isinstance(found, str) else None
 
 
 def patch_strategy(schema: Schema) -> tuple[str, ...]:
-    """The strategies of strategic merge patch: `merge`, `replace`, `retainKeys`."""
+    """Return the strategies of strategic merge patch: `merge`, `replace`, `retainKeys`."""
     found = resolve(schema).get("x-kubernetes-patch-strategy", "")
     return tuple(part for part in str(found).split(",") if part)
 
 
 def is_preserving(schema: Schema) -> bool:
-    """Whether members that the schema does not declare are kept."""
+    """Return whether members that the schema does not declare are kept."""
     found = resolve(schema)
     return bool(found.get("x-kubernetes-preserve-unknown-fields")) or shape_of(found) is Shape.RAW
 
 
 def omission(schema: Schema) -> Omission:
-    """The rule for this property's zero value; custom resources keep all values."""
+    """Return the rule for this property's zero value; custom resources keep all values."""
     return Omission(schema.get("x-omit", "omitempty"))
 
 
 def zero_of(schema: Schema) -> Any:
-    """The value of an absent member that is never omitted."""
+    """Return the value of an absent member that is never omitted."""
     found = resolve(schema)
     shape = shape_of(found)
     if shape is not Shape.PLAIN:
@@ -184,19 +184,19 @@ def zero_of(schema: Schema) -> Any:
 
 
 def metadata_schema() -> Schema:
-    """The schema of ObjectMeta, which every kind has and custom resources do not declare."""
+    """Return the schema of ObjectMeta, which every kind has and custom resources do not declare."""
     return named("apimachinery.pkg.apis.meta.v1.ObjectMeta")
 
 
 def reference_of(schema: Schema) -> str:
-    """The name of the type that a node refers to; "" when the node describes its type itself."""
+    """Return the name of the type that a node refers to; "" if the node describes its type itself."""
     found = schema.get("$ref", "")
     return found if isinstance(found, str) else ""
 
 
 def named(name: str) -> Schema:
     """
-    The built-in type of that name (`api.core.v1.Pod`).
+    Return the built-in type of that name (`api.core.v1.Pod`).
 
     Raises: LookupError for an unknown one.
     """

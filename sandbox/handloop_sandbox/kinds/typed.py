@@ -54,7 +54,7 @@ class Report:
             self.unknown.append(path_text([*self.path, name]))
 
     def mismatch(self, value: Any, go_type: str) -> DecodeError:
-        """The error for a value of the wrong JSON type."""
+        """Return the error for a value of the wrong JSON type."""
         kind = json_kind(value)
         if isinstance(value, float) and not go_type.startswith(("int", "uint")):
             kind = "number"  # the message quotes only whole numbers
@@ -69,7 +69,7 @@ Decoder = Callable[[Any, Report], Any]
 
 def decode(schema: Schema, value: Any, report: Report) -> Any:
     """
-    A value of a type in canonical form.
+    Return a value of a type in canonical form.
 
     Raises: DecodeError.
     """
@@ -77,12 +77,12 @@ def decode(schema: Schema, value: Any, report: Report) -> Any:
 
 
 def path_text(parts: list[str]) -> str:
-    """The path that consists of these members and `[index]`es."""
+    """Return the path that consists of these members and `[index]`es."""
     return "".join(part if part.startswith("[") else f".{part}" for part in parts).removeprefix(".")
 
 
 def compact(value: Any) -> str:
-    """A value as JSON without spaces."""
+    """Return a value as JSON without spaces."""
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
@@ -108,7 +108,7 @@ def _decoder(schema: Schema) -> Decoder:
         return _compile(schema, "")
     known = _compiled.get(reference)
     if known is None:
-        # a type may contain itself: until it is compiled, it is looked up at each use
+        # A type can contain itself, so until it is compiled, it is looked up on every use.
         _compiled[reference] = _late(reference)
         known = _compiled[reference] = _compile(schema, reference)
     return known
@@ -200,7 +200,7 @@ def _struct(properties: Mapping[str, Schema], reference: str) -> Decoder:
 
 def _member(name: str, schema: Schema) -> tuple[Decoder, str, type | None, bool]:
     """
-    The decoder of a member.
+    Return the decoder of a member.
 
     Returns: the decoder, the member's name in messages, the type of values that need no decoding, and whether
     zero is left out.
@@ -370,7 +370,7 @@ _SHAPES: Final[dict[Shape, Decoder]] = {
 
 
 def _zero_maker(schema: Schema) -> Callable[[], Any]:
-    """A function that makes the value of an absent member that is never omitted, inner ones included."""
+    """Return a function that makes the value of an absent member that is never omitted, and inner ones."""
     if structure.is_struct(schema) and structure.shape_of(schema) is Shape.PLAIN:
         return lambda: _decoder(schema)({}, Report())
     return lambda: structure.zero_of(schema)

@@ -25,17 +25,17 @@ _MEMBER: FieldSet = {SELF: {}}
 
 
 def field_element(name: str) -> str:
-    """The element of a named member."""
+    """Return the element of a named member."""
     return f"f:{name}"
 
 
 def key_element(keys: dict[str, Any]) -> str:
-    """The element of a list entry that is identified by key members."""
+    """Return the element of a list entry that is identified by key members."""
     return "k:" + _go_json(dict(sorted(keys.items())))
 
 
 def value_element(value: Any) -> str:
-    """The element of an entry of a set."""
+    """Return the element of an entry of a set."""
     return "v:" + _go_json(value)
 
 
@@ -83,7 +83,7 @@ def _plain(node: FieldSet) -> FieldSet:
 
 
 def union(left: FieldSet, right: FieldSet) -> FieldSet:
-    """The members of either set."""
+    """Return the members of either set."""
     if not left or left is right:
         return right
     merged = dict(left)
@@ -94,7 +94,7 @@ def union(left: FieldSet, right: FieldSet) -> FieldSet:
 
 
 def difference(left: FieldSet, right: FieldSet) -> FieldSet:
-    """The members of left that are not in right; a parent and its children are separate members."""
+    """Return the members of left that are not in right; a parent and its children are separate members."""
     rest: FieldSet | None = None
     for element, node in right.items():
         known = left.get(element)
@@ -110,7 +110,7 @@ def difference(left: FieldSet, right: FieldSet) -> FieldSet:
 
 
 def intersection(left: FieldSet, right: FieldSet) -> FieldSet:
-    """The members of both sets."""
+    """Return the members of both sets."""
     shared: FieldSet = {}
     for element, node in right.items():
         known = left.get(element)
@@ -124,7 +124,7 @@ def intersection(left: FieldSet, right: FieldSet) -> FieldSet:
 
 
 def without(left: FieldSet, right: FieldSet) -> FieldSet:
-    """The set left without the members of right and everything below them."""
+    """Return the set left without the members of right and everything below them."""
     rest: FieldSet = {}
     for element, node in left.items():
         other = right.get(element)
@@ -136,13 +136,13 @@ def without(left: FieldSet, right: FieldSet) -> FieldSet:
 
 
 def has(fields: FieldSet, element: str) -> bool:
-    """Whether the element itself, directly below the root, is a member."""
+    """Return whether the element itself, directly below the root, is a member."""
     node = fields.get(element)
     return node is not None and (not node or SELF in node)
 
 
 def below(fields: FieldSet, element: str) -> FieldSet:
-    """The members below an element, without the element itself."""
+    """Return the members below an element, without the element itself."""
     node = fields.get(element)
     if not node:
         return {}
@@ -150,7 +150,7 @@ def below(fields: FieldSet, element: str) -> FieldSet:
 
 
 def paths(fields: FieldSet, prefix: Path = ()) -> Iterator[Path]:
-    """Every member, sorted: first those directly below a node, then the deeper ones."""
+    """Yield every member, sorted: first those directly below a node, then the deeper ones."""
     ordered = sorted(element for element in fields if element != SELF)
     for element in ordered:
         if has(fields, element):
@@ -160,7 +160,7 @@ def paths(fields: FieldSet, prefix: Path = ()) -> Iterator[Path]:
 
 
 def shown(path: Path) -> str:
-    """A path as messages show it: `.spec.containers[name="app"].image`."""
+    """Return a path as messages show it: `.spec.containers[name="app"].image`."""
     return "".join(map(_shown_element, path))
 
 

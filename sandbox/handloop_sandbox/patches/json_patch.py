@@ -29,9 +29,9 @@ Container = dict[str, Any] | list[Any]
 
 def json_patch(current: dict[str, Any], operations: Any, body: bytes = b"") -> dict[str, Any]:
     """
-    The object after the operations, which are decoded JSON; body is their text.
+    Return the object after the operations, which are decoded JSON; body is their text.
 
-    Raises: StatusError 400 when they are not a list of objects, 413 for too many, 422 when one of them fails.
+    Raises: StatusError 400 when they are not a list of objects, 413 for too many, 422 if one of them fails.
     """
     checked = _checked(operations)
     document: Container = _copied(current)
@@ -55,7 +55,7 @@ def json_patch(current: dict[str, Any], operations: Any, body: bytes = b"") -> d
 
 
 def _copied_bytes(document: Container, operation: dict[str, Any]) -> int:
-    """The size of a copied value, for a limit: a few copies of copies would fill any memory."""
+    """Return the size of a copied value, for a limit: a few copies of copies would fill any memory."""
     source, key = _find(document, _text(operation, "from"))
     return len(json.dumps(_get(source, key), separators=(",", ":")))
 
@@ -98,7 +98,7 @@ def _text(operation: dict[str, Any], key: str) -> str:
 
 
 def _find(document: Container, path: str) -> tuple[Container, str]:
-    """The container that the last part of a path belongs to, and that part."""
+    """Return the container that the last part of a path belongs to, and that part."""
     parts = [part.replace("~1", "/").replace("~0", "~") for part in path.split("/")]
     if len(parts) < 2:  # noqa: PLR2004  no slash at all
         _refuse()
@@ -203,7 +203,7 @@ class _Operation(msgspec.Struct):
 
 
 def _spelled_values(body: bytes) -> list[msgspec.Raw]:
-    """The values of the operations as the client spelled them."""
+    """Return the values of the operations as the client spelled them."""
     try:
         return [operation.value for operation in msgspec.json.decode(body, type=list[_Operation])]
     except msgspec.DecodeError:
@@ -211,7 +211,7 @@ def _spelled_values(body: bytes) -> list[msgspec.Raw]:
 
 
 def _is_spelled(found: Any, raw: msgspec.Raw) -> bool:
-    """Whether a value is spelled as Go would: with `&`, `<` and `>` escaped, and no other characters."""
+    """Return whether a value is spelled as in Go: with only `&`, `<` and `>` escaped."""
     if isinstance(found, dict) and raw:
         inner = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
         return all(_is_spelled(entry, inner[key]) for key, entry in found.items())
@@ -238,7 +238,7 @@ _OPERATIONS: dict[str, Callable[[Container, dict[str, Any]], Container]] = {
 
 
 def same_json(left: Any, right: Any) -> bool:
-    """Whether two JSON values are the same in type and value: 1, 1.0 and true are all different."""
+    """Return whether two JSON values are the same in type and value: 1, 1.0 and true are all different."""
     if type(left) is not type(right):
         return False
     if isinstance(left, dict):

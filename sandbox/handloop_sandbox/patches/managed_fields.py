@@ -78,14 +78,14 @@ Managed = dict[FieldManager, Owned]
 
 
 def manager_of(resource: ServedResource, name: str, operation: str, subresource: str) -> FieldManager:
-    """The identity under which a request's fields are recorded."""
+    """Return the identity under which a request's fields are recorded."""
     version = "" if operation == APPLY else resource.api_version
     return FieldManager(name or UNKNOWN_MANAGER, operation, version, subresource)
 
 
 def decode(entries: Any) -> Managed:
     """
-    The managers in `metadata.managedFields`.
+    Return the managers in `metadata.managedFields`.
 
     Raises: ValueError for entries in a form that the server does not write.
     """
@@ -130,7 +130,7 @@ def record_update(
     now: float,
     subresource: str = "",
 ) -> list[dict[str, Any]]:
-    """The managedFields after a create (old None), update or patch: manager gets what changed. [] = none."""
+    """Return the managedFields after a create (old None), update or patch by manager. [] = none."""
     before = old["metadata"].get("managedFields") or [] if old is not None else []
     managed = _managed_before(before, new, subresource=subresource)
     if not managed and old is not None:
@@ -150,7 +150,7 @@ def record_update(
 
 
 def in_versions(managed: Managed, resource: ServedResource) -> Managed:
-    """The managers whose version the kind still has; those of removed versions are dropped."""
+    """Return the managers whose version the kind still has; those of removed versions are dropped."""
     if not resource.schemas:
         return managed
     known = {f"{resource.group}/{version}" for version in resource.schemas}
@@ -158,7 +158,7 @@ def in_versions(managed: Managed, resource: ServedResource) -> Managed:
 
 
 def misfits(managed: Managed, obj: Mapping[str, Any], resource: ServedResource) -> list[str]:
-    """The members of an object that the version of one of its managers does not declare."""
+    """Return the members of an object that the version of one of its managers does not declare."""
     if not resource.schemas:
         return []
     others = (in_version(resource, api_version) for api_version in _other_versions(managed, resource))
@@ -173,7 +173,7 @@ def changes_for_others(
     old: Mapping[str, Any], new: Mapping[str, Any], managed: Managed, resource: ServedResource
 ) -> Mapping[str, Comparison]:
     """
-    The change as managers of other versions see it, by version, if a webhook converts the objects.
+    Return the change as managers of other versions see it, by version, if a webhook converts the objects.
 
     Raises: ConversionNeededError, ConversionFailedError.
     """
@@ -202,7 +202,7 @@ def _other_versions(managed: Managed, resource: ServedResource) -> list[str]:
 
 
 def in_version(resource: ServedResource, api_version: str) -> ServedResource:
-    """The resource of another version of the kind."""
+    """Return the resource of another version of the kind."""
     return _in_version(resource, api_version.rpartition("/")[2])
 
 
@@ -212,7 +212,7 @@ def _in_version(resource: ServedResource, version: str) -> ServedResource:
 
 
 def _managed_before(before: list[dict[str, Any]], new: Mapping[str, Any], *, subresource: str) -> Managed:
-    """The managers before an update; a client may send others, or reset them by one empty entry."""
+    """Return the managers before an update; a client may send others, or reset them by one empty entry."""
     sent = new["metadata"].get("managedFields")
     if sent == [{}] and not subresource:
         return {}
@@ -250,7 +250,7 @@ def after_update(
     others: Mapping[str, Comparison] = MappingProxyType({}),
 ) -> Managed:
     """
-    The managers after an update: changed fields move from all others to manager, if the request can set them.
+    Return the managers after an update: changed fields move to manager, if the request can set them.
 
     Args: others has the changes as managers of other versions see them, if they differ.
     """
@@ -273,13 +273,13 @@ def after_update(
 
 
 def ownable(fields: FieldSet, resource: ServedResource, subresource: str) -> FieldSet:
-    """A set without the fields that never have an owner, and those that this request resets."""
+    """Return a set without the fields that never have an owner, and those that this request resets."""
     return difference(without(fields, reset_fields(resource, subresource)), _NEVER_OWNED)
 
 
 @lru_cache(maxsize=512)
 def reset_fields(resource: ServedResource, subresource: str) -> FieldSet:
-    """The fields that a write through this subresource never changes."""
+    """Return the fields that a write through this subresource never changes."""
     fields: FieldSet = {}
     for path in _reset_paths(resource, subresource):
         insert(fields, [field_element(part) for part in path])
@@ -299,7 +299,7 @@ def _reset_paths(resource: ServedResource, subresource: str) -> tuple[tuple[str,
 
 
 def capped(managed: Managed) -> Managed:
-    """The managers with at most ten updaters: the oldest of the same version are merged into one."""
+    """Return the managers with at most ten updaters: the oldest of the same version are merged into one."""
     updaters = sorted(
         (manager for manager in managed if manager.operation == UPDATE),
         key=lambda manager: (managed[manager].time or "", manager),
@@ -327,7 +327,7 @@ def capped(managed: Managed) -> Managed:
 
 @lru_cache(maxsize=256)
 def empty_object(resource: ServedResource) -> dict[str, Any]:
-    """A new object of the kind before anything is set: the structs that are never omitted."""
+    """Return a new object of the kind before anything is set: the structs that are never omitted."""
     return {} if resource.custom or resource.schema is None else _zero_struct(resource.schema)
 
 

@@ -27,7 +27,7 @@ from handloop_sandbox.wire.status import StatusError, bad_request, failure, inte
 
 
 def merge_patch(current: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
-    """The object with the patch merged in: null removes a member, objects merge, everything else replaces."""
+    """Merge a patch into the object: null removes a member, objects merge, everything else replaces."""
     merged = dict(current)
     for key, value in patch.items():
         if value is None:
@@ -44,7 +44,7 @@ def merge_patch(current: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any
 
 
 def without_nulls(value: Any) -> Any:
-    """A value without members that are null, at any depth; null elements of lists stay."""
+    """Return a value without members that are null, at any depth; null elements of lists stay."""
     if isinstance(value, dict):
         return {key: without_nulls(child) for key, child in value.items() if child is not None}
     if isinstance(value, list):
@@ -70,7 +70,7 @@ class _Field(NamedTuple):
 
 def strategic_merge_patch(current: Map, patch: Map, schema: Schema) -> Map:
     """
-    The object with the patch merged in.
+    Return the object with the patch merged in.
 
     Raises: StatusError 400 for malformed directives, 422 for lists of lists, 500 for errors that the server
         does not classify.
@@ -122,7 +122,7 @@ def _set(merged: Map, key: str, value: Any, schema: Schema) -> None:
 
 
 def _without_directives(value: Any) -> tuple[Any, bool]:
-    """The value without `$patch` maps inside, and whether to keep the value at all."""
+    """Return the value without `$patch` maps inside, and whether to keep the value at all."""
     if isinstance(value, dict):
         if PATCH in value:
             return None, False
@@ -232,7 +232,7 @@ def _check_order(new: list[Any], order: list[Any], key: str) -> None:
             position += 1
         if position < len(wanted) and _key_of(wanted[position], key) == _key_of(named, key):
             position += 1
-    # as upstream, elements with a directive after the last ordered one count as out of order
+    # As in Kubernetes, elements with a directive after the last ordered one count as out of order.
     if position < len(wanted):
         given, wanted_order = go_value(new), go_value(order)
         text = f"The order in patch list:\n{given}\n doesn't match {ELEMENT_ORDER} list:\n{wanted_order}\n"

@@ -44,7 +44,7 @@ class Atom(NamedTuple):
     map: MapType | None = None
 
     def of(self, value: Any) -> Atom:
-        """The part that applies to a value; for null and values of a wrong type, the whole Atom."""
+        """Return the part that applies to a value; for null and values of a wrong type, the whole Atom."""
         if isinstance(value, dict):
             return Atom(map=self.map) if self.map else self
         if isinstance(value, list):
@@ -73,11 +73,11 @@ class MapType:
         self._children: dict[str, Atom] = {}
 
     def declares(self, name: str) -> bool:
-        """Whether the schema declares this member, in contrast to the keys of a map."""
+        """Return whether the schema declares this member, in contrast to the keys of a map."""
         return name in self._schemas
 
     def member(self, name: str) -> Atom | None:
-        """The type of a member; None when there is no such member."""
+        """Return the type of a member; None if there is no such member."""
         known = self._children.get(name)
         if known is None:
             declared = name in self._schemas
@@ -115,7 +115,7 @@ class ListType:
 
     def element(self, value: Any) -> str:
         """
-        The path element of an entry.
+        Return the path element of an entry.
 
         Raises: ElementError for an entry without keys, or one that is not a scalar in a set.
         """
@@ -162,7 +162,7 @@ DEDUCED_ATOM = Atom(UNTYPED, ListType(None, associative=False), MapType({}, DEDU
 
 
 def compile_type(schema: Schema, *, preserve: bool = False) -> Atom:
-    """The type of a schema; preserve is inherited from an outer x-kubernetes-preserve-unknown-fields."""
+    """Return a schema's type. preserve comes from an outer x-kubernetes-preserve-unknown-fields."""
     found = resolve(schema)
     shape = shape_of(found)
     if schema is DEDUCED_SCHEMA or shape is Shape.RAW:
@@ -216,7 +216,7 @@ def _list_type(found: Schema, *, preserve: bool) -> ListType:
 
 @lru_cache(maxsize=256)
 def type_of_resource(resource: ServedResource) -> Atom:
-    """The type of a resource's objects, compiled once."""
+    """Return the type of a resource's objects, compiled once."""
     if resource.schema is None:
         return DEDUCED_ATOM
     if not resource.custom:

@@ -94,7 +94,7 @@ def server_side_apply(
     subresource: str = "",
 ) -> Object:
     """
-    The object after the apply, with its new managedFields; current None = it is created.
+    Return the object after the apply, with its new managedFields; current None = it is created.
 
     Raises: StatusError 400 for a wrong kind or sent managedFields, 409 with a cause for each field of another
         manager (unless force), 500 for a configuration that does not fit the schema.
@@ -159,7 +159,7 @@ def _empty(resource: ServedResource) -> Object:
 def _managed(
     current: Object | None, live: Object, resource: ServedResource, now: float, identity: FieldManager
 ) -> Managed:
-    """The managers so far. Fields older than the first apply belong to the manager `before-first-apply`."""
+    """Return the managers so far. Fields older than the first apply belong to `before-first-apply`."""
     if current is None:
         return {}
     try:
@@ -250,7 +250,7 @@ def _owned_by_version(managed: Managed, home: str, resource: ServedResource) -> 
 
 
 def _with_owned(request: _Apply, whole: Object, pruned: Object, fields: FieldSet, version: str) -> Object:
-    """A pruned object plus the fields of the whole object that managers of a version own."""
+    """Return a pruned object plus the fields of the whole object that managers of a version own."""
     resource = request.resource
     atom = type_of_resource(in_version(resource, version) if resource.conversion else resource)
     (whole,), (pruned,) = (seen_in(resource, [obj], version) for obj in (whole, pruned))
@@ -270,7 +270,7 @@ def _taken_over(
     *,
     force: bool,
 ) -> Managed:
-    """The managers after an apply. Args: others has the changes as managers of other versions see them."""
+    """Return the managers after an apply. Args: others has the changes in other managers' versions."""
     seen = {other: others.get(owned.api_version, changes) for other, owned in managed.items()}
     conflicts = {
         other: shared
@@ -293,7 +293,7 @@ def _taken_over(
 
 
 def _last_applied_fields(request: _Apply) -> FieldSet | None:
-    """The fields that kubectl's client-side apply set and nobody has changed; None without its annotation."""
+    """Return the fields that kubectl's client-side apply set and nobody changed; None if unannotated."""
     text = (request.live["metadata"].get("annotations") or {}).get(LAST_APPLIED)
     try:
         last = json.loads(text or "")
@@ -310,7 +310,7 @@ def _last_applied_fields(request: _Apply) -> FieldSet | None:
 
 
 def _with_last_applied(merged: Object, request: _Apply) -> Object:
-    """The merged object, with kubectl's annotation, if it has one, set to the applied object."""
+    """Return the merged object, with kubectl's annotation, if it has one, set to the applied object."""
     annotations = merged["metadata"].get("annotations") or {}
     if request.manager.name != "kubectl" or not annotations.get(LAST_APPLIED):
         return merged

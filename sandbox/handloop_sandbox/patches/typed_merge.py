@@ -18,7 +18,7 @@ _NOTHING = object()
 
 def merge(live: Any, applied: Any, atom: Atom) -> Any:
     """
-    The live object merged with the applied configuration: applied values win, and list entries keep an
+    Return the live object merged with the applied configuration: applied values win, and list entries keep an
     order.
 
     Raises: ElementError for duplicate entries, or entries without keys, in applied.
@@ -55,7 +55,7 @@ def _merge_maps(live: dict[str, Any], applied: dict[str, Any], kind: MapType) ->
 
 def _merge_lists(live: list[Any], applied: list[Any], kind: ListType) -> Any:
     """
-    The entries in the applied order, with the other live ones in their old places.
+    Return the entries in the applied order, with the other live ones in their old places.
 
     Shared entries move only as far as the applied order demands.
     """
@@ -106,7 +106,7 @@ def _indexed(applied: list[Any], kind: ListType) -> dict[str, Any]:
 
 
 def _first_or_none(live: list[Any], elements: list[str]) -> dict[str, Any]:
-    """Each live entry by its element; None for an element that occurs twice, which cannot be merged."""
+    """Map each element to its live entry; None for an element that occurs twice and cannot be merged."""
     found: dict[str, Any] = {}
     for entry, element in zip(live, elements, strict=True):
         found[element] = None if element in found else entry
@@ -120,7 +120,7 @@ def _take(merged: list[Any], live: Any, applied: Any, kind: ListType) -> None:
 
 
 def remove(value: Any, fields: FieldSet, atom: Atom) -> Any:
-    """The value without the members of a set; containers that become empty are removed, too (None)."""
+    """Return the value without the members of a set; containers that become empty are removed, too (None)."""
     atom = atom.of(value)
     if atom.map and isinstance(value, dict):
         return None if atom.map.atomic or not value else _remove_from_map(value, fields, atom.map)
@@ -153,7 +153,7 @@ def _remove_from_list(value: list[Any], fields: FieldSet, kind: ListType) -> Any
 
 
 def with_named_members(fields: FieldSet, atom: Atom | None) -> FieldSet:
-    """A set in which declared fields that have members below them are members themselves."""
+    """Return a set in which declared fields that have members below them are members themselves."""
     widened: FieldSet = {}
     for element, node in fields.items():
         if element == ".":

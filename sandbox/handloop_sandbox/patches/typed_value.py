@@ -33,7 +33,7 @@ class Comparison(NamedTuple):
 
 def compare(left: Any, right: Any, atom: Atom) -> Comparison:
     """
-    The fields in which right differs from left.
+    Return the fields in which right differs from left.
 
     Raises: ElementError for list entries without keys.
     """
@@ -62,7 +62,7 @@ def _compare_as(left: Any, right: Any, atom: Atom, path: list[str], found: Compa
 
 
 def _members(value: Any, atom: Atom) -> FieldSet:
-    """The fields of a value that has no counterpart, itself included."""
+    """Return the fields of a value that has no counterpart, itself included."""
     found: FieldSet = {}
     if isinstance(value, dict) and (fields := atom.map) and not fields.atomic:
         for name, entry in value.items():
@@ -74,7 +74,7 @@ def _members(value: Any, atom: Atom) -> FieldSet:
 
 
 def granular_type(left: Any, right: Any, atom: Atom) -> MapType | ListType | None:
-    """The type by which to descend; None for a leaf: a scalar, an atomic value, or two empty values."""
+    """Return the type to descend by; None for a leaf: a scalar, an atomic value, or two empty values."""
     if atom.map:
         return atom.map if not atom.map.atomic and (as_dict(left) or as_dict(right)) else None
     if atom.scalar or atom.list is None:
@@ -83,12 +83,12 @@ def granular_type(left: Any, right: Any, atom: Atom) -> MapType | ListType | Non
 
 
 def as_dict(value: Any) -> dict[str, Any]:
-    """The value if it is an object, else an empty one."""
+    """Return the value if it is an object, else an empty one."""
     return value if isinstance(value, dict) else {}
 
 
 def as_list(value: Any) -> list[Any]:
-    """The value if it is a list, else an empty one."""
+    """Return the value if it is a list, else an empty one."""
     return value if isinstance(value, list) else []
 
 
@@ -148,7 +148,7 @@ def _compare_entries(
 
 
 def field_set(value: Any, atom: Atom) -> FieldSet:
-    """Every field that an object sets."""
+    """Return every field that an object sets."""
     found: FieldSet = {}
     _collect(value, atom, [], found)
     return found
@@ -187,7 +187,7 @@ def _collect_list(value: list[Any], kind: ListType, path: list[str], found: Fiel
 
 
 def violations(value: Any, atom: Atom, path: str = "") -> list[str]:
-    """The places where a value does not fit its type, as `.spec.x: field not declared in schema`."""
+    """Return the places where a value does not fit its type, as `.spec.x: field not declared in schema`."""
     atom = atom.of(value)
     if value is None:
         return []
@@ -248,7 +248,7 @@ def _located(path: str, message: str) -> str:
 
 
 def _described(value: Any, scalar: str = "") -> str:
-    """A value as messages show it; for a numeric field, its Go type."""
+    """Return a value as messages show it; for a numeric field, its Go type."""
     if scalar == "numeric":
         return {str: "string", bool: "bool", dict: "map[string]interface {}", list: "[]interface {}"}[
             type(value)

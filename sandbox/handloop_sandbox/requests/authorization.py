@@ -53,7 +53,7 @@ class PathAttributes(NamedTuple):
 
 def attributes(path: ResourcePath, verb: str, fields: str = "") -> Attributes:
     """
-    The attributes of a request on a resource.
+    Return the attributes of a request on a resource.
 
     Args: fields is its field selector: a rule for one name also allows a list or watch of that name.
     """
@@ -79,7 +79,7 @@ def check_resource(state: State, user: User, wanted: Attributes) -> None:
 
 
 def forbidden_access(user: User, wanted: Attributes) -> StatusError:
-    """The refusal of a request on a resource."""
+    """Return the refusal of a request on a resource."""
     where = f'in the namespace "{wanted.namespace}"' if wanted.namespace else "at the cluster scope"
     resource = f'"{wanted.resource}" in API group "{wanted.group}"'
     qualified = f"{wanted.plural}.{wanted.group}" if wanted.group else wanted.plural
@@ -98,32 +98,32 @@ def check_path(state: State, user: User, verb: str, path: str) -> None:
 
 
 def allowed(state: State, user: User, wanted: Attributes) -> bool:
-    """Whether any rule allows a request on a resource."""
+    """Return whether any rule allows a request on a resource."""
     if _MASTERS in user.groups:
         return True
     return any(rule_allows(rule, wanted) for rule in _rules(state, user, wanted.namespace))
 
 
 def path_allowed(state: State, user: User, verb: str, path: str) -> bool:
-    """Whether any rule allows a request on a path that is not a resource."""
+    """Return whether any rule allows a request on a path that is not a resource."""
     if _MASTERS in user.groups:
         return True
     return any(rule_allows_path(rule, verb, path) for rule in _rules(state, user, ""))
 
 
 def service_account(namespace: str, name: str, uid: str) -> User:
-    """The user that a service account's token authenticates."""
+    """Return the user that a service account's token authenticates."""
     groups = ("system:serviceaccounts", f"system:serviceaccounts:{namespace}", AUTHENTICATED)
     return User(f"system:serviceaccount:{namespace}:{name}", groups, uid)
 
 
 def is_master(user: User) -> bool:
-    """Whether a user may do everything."""
+    """Return whether a user may do everything."""
     return _MASTERS in user.groups
 
 
 def rules(state: State, user: User, namespace: str) -> list[Mapping[str, Any]]:
-    """The rules that apply to a user in a namespace; for "", the cluster-wide rules."""
+    """Return the rules that apply to a user in a namespace; for "", the cluster-wide rules."""
     return list(_rules(state, user, namespace))
 
 
@@ -133,7 +133,7 @@ def _rules(state: State, user: User, namespace: str) -> Iterator[Mapping[str, An
 
 
 def grants(state: State, user: User, namespace: str) -> Iterator[tuple[str, list[Mapping[str, Any]] | None]]:
-    """The name and rules of each role that a user has in a namespace; a missing role's rules are None."""
+    """Yield the name and rules of each role of a user in a namespace; a missing role's rules are None."""
     bindings = [(binding, "") for binding in state.list(CLUSTER_ROLE_BINDINGS)]
     if namespace:
         bindings += [(binding, namespace) for binding in state.list(ROLE_BINDINGS, namespace)]
@@ -144,7 +144,7 @@ def grants(state: State, user: User, namespace: str) -> Iterator[tuple[str, list
 
 
 def role_rules(state: State, reference: Mapping[str, str], namespace: str) -> list[Mapping[str, Any]] | None:
-    """The rules of the role that a binding in a namespace names; None when that role is missing."""
+    """Return the rules of the role that a binding in a namespace names; None when that role is missing."""
     clustered = reference["kind"] == "ClusterRole"
     role = state.get(CLUSTER_ROLES if clustered else ROLES, "" if clustered else namespace, reference["name"])
     return None if role is None else role.get("rules") or []
@@ -163,7 +163,7 @@ def _is_subject(user: User, subject: Mapping[str, str], namespace: str) -> bool:
 
 
 def rule_allows(rule: Mapping[str, Any], wanted: Attributes) -> bool:
-    """Whether a rule allows a request on a resource."""
+    """Return whether a rule allows a request on a resource."""
     names = rule.get("resourceNames") or ()
     resources = rule.get("resources") or ()
     return (
@@ -175,7 +175,7 @@ def rule_allows(rule: Mapping[str, Any], wanted: Attributes) -> bool:
 
 
 def rule_allows_path(rule: Mapping[str, Any], verb: str, path: str) -> bool:
-    """Whether a rule allows a request on a path that is not a resource."""
+    """Return whether a rule allows a request on a path that is not a resource."""
     patterns = rule.get("nonResourceURLs") or ()
     return bool({verb, "*"} & set(rule.get("verbs") or ())) and _path_matches(path, patterns)
 

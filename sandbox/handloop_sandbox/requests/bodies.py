@@ -50,13 +50,13 @@ class MisfitError(ValueError):
 
 
 def media_type(header: str) -> str:
-    """The media type in a Content-Type header; JSON if the header is empty."""
+    """Return the media type in a Content-Type header; JSON if the header is empty."""
     return header.partition(";")[0].strip().lower() or JSON
 
 
 def decode(body: bytes, content_type: str, resource: ServedResource, catalog: Catalog) -> Decoded:
     """
-    The object in a body.
+    Return the object in a body.
 
     Raises: StatusError 400 or 415.
     """
@@ -82,7 +82,7 @@ def decode_value(
     value: Any, strict: list[str], resource: ServedResource, catalog: Catalog, *, text: bytes = b""
 ) -> Decoded:
     """
-    An object from parsed JSON; strict has the parser's complaints.
+    Return an object from parsed JSON; strict has the parser's complaints.
 
     Raises: UnrecognizedError, MisfitError.
     """
@@ -100,7 +100,7 @@ def decode_value(
 
 def read_options(body: bytes, content_type: str) -> Mapping[str, Any] | None:
     """
-    The DeleteOptions in a body; None for an empty body.
+    Return the DeleteOptions in a body; None for an empty body.
 
     Raises: StatusError 400 or 415.
     """
@@ -131,7 +131,7 @@ def read_options(body: bytes, content_type: str) -> Mapping[str, Any] | None:
 
 
 def pseudo_resource(group: str, version: str, kind: str, schema: str) -> ServedResource:
-    """A resource for decoding a kind that is only sent (Scale, Binding); schema is a schema's name."""
+    """Return a resource for decoding a kind that is only sent (Scale, Binding); schema is a schema's name."""
     return ServedResource(
         group=group,
         version=version,
@@ -147,7 +147,7 @@ def pseudo_resource(group: str, version: str, kind: str, schema: str) -> ServedR
 
 
 def wrong_version(given: str, expected: str) -> StatusError:
-    """The refusal (400) of an object whose version is not the path's."""
+    """Return the refusal (400) of an object whose version is not the path's."""
     text = f"the API version in the data ({given}) does not match the expected API version ({expected})"
     return bad_request(text)
 
@@ -162,7 +162,7 @@ def no_kind(kind: str, api_version: str) -> str:
 
 
 def _parse(body: bytes, kind: str) -> tuple[Any, list[str]]:
-    """The value, and the complaints of strict decoding about duplicate members."""
+    """Return the value, and the complaints of strict decoding about duplicate members."""
     try:
         text = body.decode()
     except UnicodeDecodeError as error:

@@ -60,7 +60,7 @@ class Call:
         return self.path.name
 
     def stored(self) -> Stored | None:
-        """The stored object of the path."""
+        """Return the stored object of the path."""
         return self.state.stored(self.collection, self.namespace, self.name)
 
     def read(self) -> Stored | None:
@@ -79,7 +79,7 @@ class Call:
         self.changes += transaction.changes
 
     def manager(self, options: WriteOptions) -> str:
-        """The field manager: the one in the options, else the user agent's."""
+        """Return the field manager: the one in the options, else the user agent's."""
         if options.field_manager:
             return options.field_manager
         agent = self.request.headers.get("user-agent", "").partition("/")[0]
@@ -91,14 +91,14 @@ class Call:
             self.warnings.append(text)
 
     def refused(self, obj: Object, text: str) -> StatusError:
-        """A 403 by admission; an object that has no name yet is called by its generateName."""
+        """Return a 403 by admission; an object that has no name yet is called by its generateName."""
         name, prefix = (obj["metadata"].get(member) or "" for member in ("name", "generateName"))
         return forbidden(
             self.resource, prefix if prefix and (self.makes_name or self.trusted) else name, text
         )
 
     def presentation(self, shown: ServedResource | None = None) -> Presentation:
-        """The form of this request's answers; shown is the resource to show if it is not the path's."""
+        """Return the form of this request's answers; shown is the resource to show if not the path's."""
         include = self.request.query.get("includeObject") or ""
         if self.form.shape == "Table" and include not in _INCLUDES:
             text = "must be 'Metadata', 'Object', 'None', or empty"
@@ -108,16 +108,16 @@ class Call:
         return presentation(self.form, shown or self.resource, include=include or "Metadata")
 
     def answer(self, stored: Stored, code: int = 200) -> Response:
-        """An answer with a stored object."""
+        """Return an answer with a stored object."""
         parts = self.presentation().one(stored, self.context.now)
         return Response(code, self.headers(), parts)
 
     def answer_value(self, value: Object | Status, code: int = 200) -> Response:
-        """An answer with a document that is not stored: a Status, a review."""
+        """Return an answer with a document that is not stored: a Status, a review."""
         return Response(code, self.headers(), (self.form.encode_value(value),))
 
     def headers(self) -> Headers:
-        """The headers of an answer, warnings included."""
+        """Return the headers of an answer, warnings included."""
         return (("Content-Type", self.form.content_type), _CACHE, *warning_headers(self.warnings))
 
 
@@ -131,7 +131,7 @@ def _escaped(text: str) -> str:
 
 
 def shallow_metadata(obj: Object, **changes: Any) -> Object:
-    """A copy of an object with changed metadata; None removes a member."""
+    """Return a copy of an object with changed metadata; None removes a member."""
     metadata = {**obj["metadata"], **changes}
     kept = {key: value for key, value in metadata.items() if value is not None}
     return {**obj, "metadata": kept}

@@ -23,7 +23,7 @@ from handloop_sandbox.wire.resource import GroupResource, Schema, ServedResource
 
 _EVENTS_GROUP: Final = "events.k8s.io"
 
-# events.k8s.io/v1 field -> core/v1 field; all other fields have the same name in both
+# This maps events.k8s.io/v1 fields to core/v1 fields. All other fields have the same name in both.
 _CORE_NAMES: Final = {
     "regarding": "involvedObject",
     "note": "message",
@@ -37,12 +37,12 @@ _EVENTS_NAMES: Final = {core: name for name, core in _CORE_NAMES.items()}
 
 
 def collection_of(resource: ServedResource) -> GroupResource:
-    """The collection that a resource's objects are stored in."""
+    """Return the collection that a resource's objects are stored in."""
     return EVENTS if _is_event(resource) else resource.group_resource
 
 
 def converter(resource: ServedResource) -> Callable[[Object], Object] | None:
-    """A function from stored objects to the served version; None when only the apiVersion differs."""
+    """Return a function from stored objects to the served version; None when only the apiVersion differs."""
     if _is_event(resource):
         return _to_events_v1
     if resource.custom:
@@ -51,7 +51,7 @@ def converter(resource: ServedResource) -> Callable[[Object], Object] | None:
 
 
 def to_storage(resource: ServedResource, obj: Object) -> Object:
-    """The stored form of an object of the served version."""
+    """Return the stored form of an object of the served version."""
     if _is_event(resource):
         return {**_renamed(obj, _CORE_NAMES), "apiVersion": "v1"}
     if _is_v1_autoscaler(resource):
@@ -65,12 +65,12 @@ def to_storage(resource: ServedResource, obj: Object) -> Object:
 
 
 def with_unseen(resource: ServedResource, new: Object, old: Object) -> Object:
-    """A new object of the served version plus the parts of the old object that this version does not show."""
+    """Return a new object of the served version plus the old object's parts that the version lacks."""
     return autoscaler_versions.with_status_of(new, old) if _is_v1_autoscaler(resource) else new
 
 
 def stored_field(resource: ServedResource, field: str) -> str:
-    """The stored object's name for a selectable field of the served version."""
+    """Return the stored object's name for a selectable field of the served version."""
     if not _is_event(resource):
         return field
     first, dot, rest = field.partition(".")
@@ -99,7 +99,7 @@ _DEEPEST: Final = 4
 
 
 def as_stored(resource: ServedResource, obj: dict[str, Any]) -> dict[str, Any]:
-    """An object with null in place of empty lists that Go never omits, except for those inside lists."""
+    """Return an object with null in place of empty lists that Go never omits, except those inside lists."""
     for path in _paths(resource):
         if _at(obj, path) == []:
             obj = _with_null(obj, path)

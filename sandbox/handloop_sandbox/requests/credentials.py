@@ -45,7 +45,7 @@ class Credentials(NamedTuple):
         self, state: State, token: str, now: float, audiences: Sequence[str] = (tokens.ISSUER,)
     ) -> Identity:
         """
-        The holder of a token.
+        Return the holder of a token.
 
         Raises: InvalidTokenError.
         """
@@ -90,7 +90,7 @@ def _check_secret(secret: Object | None, token: str) -> None:
 
 
 def _extra(state: State, namespace: str, claims: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
-    """The user's extra fields from a short-lived token: its id, and the pod and node that it is bound to."""
+    """Return the user's extra fields from a short-lived token: its id, and its pod and node."""
     extra: dict[str, tuple[str, ...]] = {f"{_ABOUT}credential-id": (f"JTI={claims['jti']}",)}
     for kind, reference in tokens.bound_to(claims).items():
         found = state.get(_COLLECTIONS[kind], "" if kind == "node" else namespace, reference.name)

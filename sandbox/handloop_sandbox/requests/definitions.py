@@ -39,12 +39,12 @@ def condition_status(crd: Object, kind: str) -> str:
 
 
 def definition_of(state: State, resource: ServedResource) -> Object | None:
-    """The definition of a custom resource."""
+    """Return the definition of a custom resource."""
     return state.get(DEFINITIONS, "", f"{resource.plural}.{resource.group}")
 
 
 def begin_removal(call: Call, transaction: Transaction, obj: Object) -> Stored:
-    """The first step of a DELETE: the definition stays until its resources are gone."""
+    """Return the first step of a DELETE: the definition stays until its resources are gone."""
     if obj["metadata"].get("deletionTimestamp"):
         stored = call.stored()
         assert stored is not None
@@ -58,7 +58,7 @@ def begin_removal(call: Call, transaction: Transaction, obj: Object) -> Stored:
 
 def with_condition(crd: Object, wanted: tuple[str, str, str, str], now: str) -> Object:
     """
-    A definition with a condition (type, status, reason, message).
+    Return a definition with a condition (type, status, reason, message).
 
     The condition's time changes with its status.
     """
@@ -92,14 +92,14 @@ def catalog(state: State, *, revision: int, known: Known | None = None) -> Catal
 
 
 def served_by(definitions: Iterable[Object], known: Known | None = None) -> Iterator[ServedResource]:
-    """The resources of established definitions: group by group, the preferred version of each first."""
+    """Yield the resources of established definitions: group by group, the preferred version of each first."""
     established = [crd for crd in definitions if condition_status(crd, "Established") == "True"]
     found = [resource for crd in established for resource in _resources(crd, known or Known())]
     yield from sorted(found, key=lambda resource: (resource.group, _version_rank(resource.version)))
 
 
 def redefined(before: Catalog, after: Catalog) -> list[GroupResource]:
-    """The collections of custom resources whose definition was removed or changed."""
+    """Return the collections of custom resources whose definition was removed or changed."""
     found = {
         resource.group_resource: None
         for resource in before.resources
@@ -126,7 +126,7 @@ def _resources(crd: Object, known: Known) -> Iterator[ServedResource]:
 
 
 def _conversion(crd: Object, known: Known) -> WebhookConversion | None:
-    """The webhook conversion of a definition; None without one."""
+    """Return the webhook conversion of a definition; None without one."""
     conversion, metadata = crd["spec"].get("conversion") or {}, crd["metadata"]
     if conversion.get("strategy") != "Webhook":
         return None
@@ -183,7 +183,7 @@ def _scale_paths(scale: dict[str, str]) -> ScalePaths:
 
 
 def _deprecation(spec: Object, kind: str, version: Object) -> str:
-    """The warning for users of a deprecated version; "" for other versions."""
+    """Return the warning for users of a deprecated version; "" for other versions."""
     if not version.get("deprecated"):
         return ""
     group, rank = spec["group"], _version_rank(version["name"])
@@ -244,7 +244,7 @@ class DefinitionController:
                 names[change.name] = None
                 if change.type is ChangeType.DELETED:
                     self._failures.pop(change.name, None)
-                    # names that the deleted definition had taken may be free again
+                    # Names that the deleted definition had taken may be free again.
                     names.update(dict.fromkeys(crd["metadata"]["name"] for crd in state.list(DEFINITIONS)))
             elif change.type is ChangeType.DELETED:
                 names[str(change.group_resource)] = None
@@ -265,7 +265,7 @@ def _writes(state: State, crd: Object, now: str, failure: str) -> Iterator[Write
 
 
 def _with_approval(crd: Object, now: str) -> Object:
-    """A definition with the condition that says whether its protected group was approved."""
+    """Return a definition with the condition that says whether its protected group was approved."""
     approved = (crd["metadata"].get("annotations") or {}).get(APPROVAL)
     if not approved or not is_protected(crd["spec"]["group"]):
         return crd
@@ -278,7 +278,7 @@ def _with_approval(crd: Object, now: str) -> Object:
 
 
 def _with_names(state: State, crd: Object, now: str) -> Object:
-    """A definition with its accepted names: those that no other definition of its group has taken."""
+    """Return a definition with its accepted names: those that no other definition of its group has taken."""
     wanted = crd["spec"]["names"]
     conflict = _conflict(state, crd)
     if conflict is None:

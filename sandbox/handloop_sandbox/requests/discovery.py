@@ -166,7 +166,7 @@ def _aggregated_resource(resource: ServedResource) -> Document:
 
 
 def _response_kind(resource: ServedResource, sub: Subresource | None) -> Document:
-    """The kind of an answer. Built-in kinds omit the parent's group and version, custom ones repeat them."""
+    """Return an answer's kind. Built-in kinds omit the parent's group and version; custom ones do not."""
     kind = resource.kind if sub is None else sub.kind
     if sub is not None and sub.version:
         return {"group": sub.group, "version": sub.version, "kind": kind}

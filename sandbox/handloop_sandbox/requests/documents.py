@@ -46,7 +46,7 @@ class Site(NamedTuple):
 
 def document(site: Site, request: Request, parts: Sequence[str]) -> Response:
     """
-    The document at a path.
+    Return the document at a path.
 
     Raises: StatusError, PageNotFoundError.
     """
@@ -69,7 +69,7 @@ def document(site: Site, request: Request, parts: Sequence[str]) -> Response:
 
 
 def _has_head(catalog: Catalog, parts: tuple[str, ...]) -> bool:
-    """Whether a path answers HEAD: the routers of built-in groups know only GET."""
+    """Return whether a path answers HEAD: the routers of built-in groups know only GET."""
     match parts:
         case ("version",) | ("api", *_):
             return False
@@ -114,7 +114,7 @@ def _openapi(site: Site, request: Request, version: str, path: str) -> Response:
 def _published(
     request: Request, found: bytes, caching: tuple[str, str], as_protobuf: Callable[[bytes], bytes]
 ) -> Response:
-    """An OpenAPI document in the requested media type; 406 with an empty body if that type is not served."""
+    """Return an OpenAPI document in the requested media type, or 406 without a body if it is not served."""
     protobuf = openapi_protobuf.V2 if as_protobuf is openapi_protobuf.version_2 else openapi_protobuf.V3
     available = (JSON, protobuf, protobuf.replace(".v1.0", "@v1.0"))
     chosen = choose(request.headers.get("accept", ""), available)

@@ -38,7 +38,7 @@ def acting_user(
     state: State, user: User, headers: Mapping[str, str], wanted: Attributes | PathAttributes
 ) -> User:
     """
-    The user as whom a request is carried out; a service account gets its usual groups.
+    Return the user as whom a request is carried out; a service account gets its usual groups.
 
     Args: wanted is the action that the request asks for.
     Raises: StatusError 400 if no user is named, 403 if user may not act as the other one.
@@ -58,7 +58,7 @@ def acting_user(
 
 
 def _asked(headers: Mapping[str, str]) -> User:
-    """The user that the headers name; one with the name "" if they name none."""
+    """Return the user that the headers name; one with the name "" if they name none."""
     groups = tuple(filter(None, headers.get("impersonate-group", "").split("\n")))
     extra = {
         unquote(name.removeprefix(_EXTRA)): tuple(value.split("\n"))
@@ -83,7 +83,7 @@ def _rights(asked: User) -> Iterator[Attributes]:
 
 
 def _refusal(user: User, right: Attributes, wanted: Attributes | PathAttributes) -> StatusError:
-    """The refusal to act as the user; it names the request, with the verb of constrained impersonation."""
+    """Return the refusal to act as the user. It names the request, with constrained impersonation's verb."""
     verb = f"impersonate-on:{'serviceaccount' if right.namespace else 'user-info'}:{wanted.verb}"
     if isinstance(wanted, PathAttributes):
         return forbidden_path(user.name, verb, wanted.path)
@@ -91,7 +91,7 @@ def _refusal(user: User, right: Attributes, wanted: Attributes | PathAttributes)
 
 
 def _with_usual_group(asked: User) -> tuple[str, ...]:
-    """The groups plus system:authenticated or system:unauthenticated, unless they include either."""
+    """Return the groups plus system:authenticated or system:unauthenticated, unless they include either."""
     if asked.name == ANONYMOUS.name:
         return asked.groups if UNAUTHENTICATED in asked.groups else (*asked.groups, UNAUTHENTICATED)
     known = {AUTHENTICATED, UNAUTHENTICATED} & set(asked.groups)
@@ -99,7 +99,7 @@ def _with_usual_group(asked: User) -> tuple[str, ...]:
 
 
 def _shown(asked: User) -> str:
-    """A user as Go's `%#v` shows one."""
+    """Return a user as Go's `%#v` shows one."""
     extra = ", ".join(f"{quoted(name)}:{_strings(values)}" for name, values in asked.extra.items())
     shown = f"map[string][]string{{{extra}}}" if extra else "map[string][]string(nil)"
     about = f'Name:"", UID:{quoted(asked.uid)}, Groups:{_strings(asked.groups)}, Extra:{shown}'

@@ -142,7 +142,7 @@ def _add_builtin(schemas: Document, name: str) -> None:
 
 
 def _published(schema: Schema, pending: list[str]) -> Document:
-    """A schema in OpenAPI 3.0: without the sandbox's own keys, and without siblings of a reference."""
+    """Return a schema in OpenAPI 3.0: without the sandbox's own keys, and without siblings of a reference."""
     done: Document = {}
     for key, value in schema.items():
         if key in _OURS:
@@ -162,7 +162,7 @@ def _published(schema: Schema, pending: list[str]) -> Document:
 
 
 def _held(schema: Document) -> Document:
-    """A reference wrapped in allOf, as a server does to add a description or a default to it."""
+    """Return a reference wrapped in allOf, as a server does to add a description or a default to it."""
     rest = {key: value for key, value in schema.items() if key != "$ref"}
     return {**rest, "allOf": [{"$ref": schema["$ref"]}]} if "$ref" in schema else schema
 

@@ -20,7 +20,7 @@ _CONVENTIONS: Final = "https://git.k8s.io/community/contributors/devel/sig-archi
 
 
 def _described(words: str, anchor: str, reference: str = "") -> Document:
-    """The schema of a described string, or of a described reference."""
+    """Return the schema of a described string, or of a described reference."""
     said = {"description": f"{words} More info: {_CONVENTIONS}#{anchor}"}
     if reference:
         return {**said, "allOf": [{"$ref": f"{COMPONENTS}io.k8s.{reference}"}]}
@@ -53,14 +53,14 @@ _EMBEDDED: Final[Document] = {
 
 
 def described(schema: Document) -> Document:
-    """The schema of a built-in kind with descriptions for these members."""
+    """Return the schema of a built-in kind with descriptions for these members."""
     own: Document = schema.get("properties", {})
     said = {**_TYPE_META, "metadata": _METADATA}
     return {**schema, "properties": {**own, **{key: said[key] for key in said if key in own}}}
 
 
 def custom(resource: ServedResource) -> Document:
-    """The schema of a custom kind."""
+    """Return the schema of a custom kind."""
     schema = dict(resource.schema or {"x-kubernetes-preserve-unknown-fields": True})
     found = _with_embedded(schema)
     properties = {**found.get("properties", {}), **_TYPE_META, "metadata": _METADATA}
@@ -68,7 +68,7 @@ def custom(resource: ServedResource) -> Document:
 
 
 def listing(resource: ServedResource, name: str) -> Document:
-    """The schema of a kind's list; name is that of the kind's schema."""
+    """Return the schema of a kind's list; name is that of the kind's schema."""
     reference = {"$ref": f"{COMPONENTS}{name}"}
     items: Document = {"type": "array", "items": reference if resource.custom else {"allOf": [reference]}}
     found: Document = {"type": "object", "required": ["items"]}
@@ -91,7 +91,7 @@ def _selectable(resource: ServedResource) -> Document:
 
 
 def _with_embedded(schema: Document) -> Document:
-    """A schema whose embedded objects have apiVersion, kind and metadata."""
+    """Return a schema whose embedded objects have apiVersion, kind and metadata."""
     done = dict(schema)
     if "properties" in done:
         done["properties"] = {key: _with_embedded(child) for key, child in done["properties"].items()}

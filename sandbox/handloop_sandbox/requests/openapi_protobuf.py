@@ -26,18 +26,18 @@ _Fields = dict[str, tuple[int, _Writer]]
 
 @lru_cache(maxsize=1)
 def version_2(document: bytes) -> bytes:
-    """A document of version 2 in JSON as protobuf."""
+    """Return a document of version 2 in JSON as protobuf."""
     return _members(msgspec.json.decode(document), _DOCUMENT_2)
 
 
 @lru_cache(maxsize=16)
 def version_3(document: bytes) -> bytes:
-    """A document of version 3 in JSON as protobuf."""
+    """Return a document of version 3 in JSON as protobuf."""
     return _members(msgspec.json.decode(document), _DOCUMENT_3)
 
 
 def _members(value: Mapping[str, Any], fields: _Fields) -> bytes:
-    """A message's fields in bytes; the row "x-" is for its extensions, members without a row are omitted."""
+    """Return a message's fields in bytes. The row "x-" is for extensions; other members need a row."""
     written = []
     for key, member in value.items():
         if key in fields:
@@ -54,7 +54,7 @@ def _message(fields: _Fields) -> _Writer:
 
 
 def _inside(write: _Writer, at: int = 1) -> _Writer:
-    """A writer of the value as the only field of a message: gnostic's form of a oneof."""
+    """Return a writer of the value as the only field of a message: gnostic's form of a oneof."""
     return lambda number, value: content(number, write(at, value))
 
 
@@ -63,7 +63,7 @@ def _each(write: _Writer) -> _Writer:
 
 
 def _named(write: _Writer, at: int = 1) -> _Writer:
-    """A writer of a map: a message of entries with name and value."""
+    """Return a writer of a map: a message of entries with name and value."""
 
     def entries(number: int, values: Mapping[str, Any]) -> bytes:
         return content(number, b"".join(content(at, text(1, key) + write(2, values[key])) for key in values))
@@ -76,7 +76,7 @@ def _any(number: int, value: Any) -> bytes:
 
 
 def _default(number: int, value: Any) -> bytes:
-    """A default in version 3, which has no form for objects and lists: those are omitted."""
+    """Return a default in version 3, which has no form for objects and lists: those are omitted."""
     match value:
         case bool():
             return content(number, whole(2, value))
@@ -96,7 +96,7 @@ def _schema_2(number: int, schema: Mapping[str, Any]) -> bytes:
 
 
 def _schema_3(number: int, schema: Mapping[str, Any]) -> bytes:
-    """A schema, or a reference to one."""
+    """Return a schema, or a reference to one."""
     if "$ref" in schema:
         return content(number, content(2, text(1, schema["$ref"])))
     return content(number, content(1, _members(schema, _SCHEMA_3)))
@@ -110,7 +110,7 @@ def _additional(write: _Writer) -> _Writer:
 
 
 def _checks(first: int) -> _Fields:
-    """The validation keywords, which have the same order in both versions."""
+    """Return the validation keywords, which have the same order in both versions."""
     rows: tuple[tuple[str, _Writer], ...] = (
         ("multipleOf", double),
         ("maximum", double),

@@ -26,7 +26,7 @@ _OF_OBJECTS: Final = ("x-kubernetes-group-version-kind", "x-kubernetes-selectabl
 
 @lru_cache(maxsize=1)
 def document(catalog: Catalog) -> bytes:
-    """The whole document."""
+    """Return the whole document."""
     paths: Document = {}
     definitions: Document = {}
     for path in openapi.index(catalog)["paths"]:
@@ -68,7 +68,7 @@ def _parameter(parameter: Document) -> Document:
 
 
 def _definition(schema: Document) -> Document:
-    """A kind's schema. It lists no properties if it keeps unknown fields; number-or-string becomes string."""
+    """Return a kind's schema, without properties if it keeps unknown fields; number-or-string is string."""
     if schema.get(_PRESERVE):
         return {key: value for key, value in schema.items() if key == "type" or key in _OF_OBJECTS}
     if "oneOf" in schema and "type" not in schema:
@@ -77,7 +77,7 @@ def _definition(schema: Document) -> Document:
 
 
 def _schema(schema: Document) -> Document:
-    """A schema without version 3's keywords; a reference keeps only its description."""
+    """Return a schema without version 3's keywords; a reference keeps only its description."""
     match schema:
         case {"$ref": name} | {"allOf": [{"$ref": name}]}:
             said = {key: schema[key] for key in ("description",) if key in schema}
@@ -95,7 +95,7 @@ def _schema(schema: Document) -> Document:
 
 
 def _untyped(schema: Document) -> Iterator[str]:
-    """The keywords to remove from a schema because kubectl would apply them too strictly."""
+    """Yield the keywords to remove from a schema because kubectl would apply them too strictly."""
     free, nullable = schema.get(_PRESERVE), schema.get("nullable")
     if free or nullable:
         yield from ("items", "properties")

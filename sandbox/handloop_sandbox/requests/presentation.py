@@ -27,17 +27,17 @@ class Presentation(Protocol):
     """One form of answers about one resource; now, in unix seconds, is for the ages in tables."""
 
     def one(self, stored: Stored, now: float) -> Parts:
-        """The JSON of an object."""
+        """Return the JSON of an object."""
 
     def many(self, items: Sequence[Stored], metadata: Mapping[str, Any], now: float) -> Parts:
-        """The JSON of a list with its ListMeta."""
+        """Return the JSON of a list with its ListMeta."""
 
     def watched(self, stored: Stored, now: float, *, first: bool) -> bytes:
-        """The JSON of a watch event's object; first is true for the first one of a stream."""
+        """Return the JSON of a watch event's object; first is true for the first one of a stream."""
 
 
 def presentation(form: Form, resource: ServedResource, *, include: str = "Metadata") -> Presentation:
-    """The presentation of a resource in a form; include is Table's includeObject."""
+    """Return the presentation of a resource in a form; include is Table's includeObject."""
     match form.shape:
         case AnswerShape.TABLE:
             return _Tables(form, resource, include)
@@ -54,7 +54,7 @@ class _Plain:
         self._resource = resource
         self._is_stored_so = converter(resource) is None
         self._head = resource_head(resource)
-        # items of built-in lists come without kind and apiVersion, those of custom resources with them
+        # Items of built-in lists come without kind and apiVersion, but those of custom resources have them.
         self._item_head = self._head if resource.custom else b"{"
 
     def tail(self, stored: Stored) -> bytes:
@@ -150,7 +150,7 @@ class _Partials:
 
 
 def served_object(resource: ServedResource, stored: Stored) -> Object:
-    """A stored object in the served version."""
+    """Return a stored object in the served version."""
     obj = served(resource, stored).object
     if obj["apiVersion"] == resource.api_version:
         return obj
@@ -158,7 +158,7 @@ def served_object(resource: ServedResource, stored: Stored) -> Object:
 
 
 def served(resource: ServedResource, stored: Stored) -> Stored:
-    """A stored object in the served version; the result is kept for later readers."""
+    """Return a stored object in the served version; the result is kept for later readers."""
     if resource.conversion is not None:
         return _converted(resource, resource.conversion, [stored])[0]
     if stored.served is not None and stored.served[0] is resource:

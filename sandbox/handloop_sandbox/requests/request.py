@@ -46,18 +46,18 @@ class Response(NamedTuple):
         return sum(map(len, self.body))
 
     def content(self) -> bytes:
-        """The whole body."""
+        """Return the whole body."""
         return b"".join(self.body)
 
     def in_gzip(self) -> Response:
-        """The same answer compressed by gzip; a small one stays uncompressed."""
+        """Return the same answer compressed by gzip; a small one stays uncompressed."""
         if self.size <= _PLAIN_BYTES:
             return self
         headers = (*self.headers, ("Content-Encoding", "gzip"), ("Vary", "Accept-Encoding"))
         return Response(self.status, headers, (gzip.compress(self.content(), compresslevel=1, mtime=0),))
 
     def blocks(self, least: int) -> Iterator[bytes]:
-        """The body in pieces of at least this many bytes, except for the last one."""
+        """Yield the body in pieces of at least this many bytes, except for the last one."""
         parts: list[bytes] = []
         size = 0
         for part in self.body:
@@ -87,7 +87,7 @@ class User(NamedTuple):
     extra: Mapping[str, tuple[str, ...]] = _NO_EXTRA
 
     def info(self) -> dict[str, Any]:
-        """The user as a UserInfo object without empty fields."""
+        """Return the user as a UserInfo object without empty fields."""
         extra = {name: list(values) for name, values in self.extra.items()}
         about = {"username": self.name, "uid": self.uid, "groups": list(self.groups), "extra": extra}
         return {name: value for name, value in about.items() if value}

@@ -39,7 +39,7 @@ class ResourcePath(NamedTuple):
     watching: bool = False
 
     def verb(self, method: str) -> str:
-        """The RBAC verb of a request with that HTTP method."""
+        """Return the RBAC verb of a request with that HTTP method."""
         verbs = _OBJECT_VERBS if self.name else _COLLECTION_VERBS
         verb = verbs.get(method, {"PUT": "update", "PATCH": "patch"}.get(method, ""))
         return "watch" if self.watching and verb in ("list", "get") else verb
@@ -47,13 +47,13 @@ class ResourcePath(NamedTuple):
 
 @lru_cache(maxsize=1024)  # clients ask for the same few again and again
 def split(path: str) -> tuple[str, ...]:
-    """The decoded segments of a path."""
+    """Return the decoded segments of a path."""
     return tuple(unquote(part) for part in path.strip("/").split("/") if part)
 
 
 @lru_cache(maxsize=1024)
 def resource_path(parts: tuple[str, ...]) -> ResourcePath | None:
-    """The path as a resource's; None when it is a document's (`/api/v1`, `/version`, ...)."""
+    """Return the path as a resource's; None when it is a document's (`/api/v1`, `/version`, ...)."""
     match parts:
         case ("api", version, *rest) if rest:
             return _words("", version, tuple(rest))
@@ -64,7 +64,7 @@ def resource_path(parts: tuple[str, ...]) -> ResourcePath | None:
 
 def find(catalog: Catalog, path: ResourcePath, method: str) -> ServedResource:
     """
-    The resource at a path.
+    Return the resource at a path.
 
     Raises: StatusError 404 or 405, PageNotFoundError. Built-in groups refuse in JSON, others in plain text.
     """
@@ -77,7 +77,7 @@ def find(catalog: Catalog, path: ResourcePath, method: str) -> ServedResource:
 
 
 def is_built_in_group(catalog: Catalog, group: str) -> bool:
-    """Whether a group exists without any CRD."""
+    """Return whether a group exists without any CRD."""
     return any(
         not resource.custom
         for version in catalog.versions(group)

@@ -36,7 +36,7 @@ _END: Final = f"0x{HASHES:x}"
 _DIGITS: Final = 16
 _ARGUMENTS: Final = 3
 _ONLY: Final = "expected shardRange() call or || operator"
-# cel-go's numbers for expression kinds, its operator names, and Go's type names
+# These are cel-go's numbers for expression kinds, its operator names, and Go's type names.
 _KINDS: Final = {Call: 1, Index: 1, Name: 3, ListNode: 4, Literal: 5, MapNode: 6, Select: 7}
 _OPERATORS: Final = {"!": "!_", "negate": "-_", "?:": "_?_:_", "in": "@in"}
 _TYPES: Final = {bool: "bool", int: "int64", float: "float64", type(None): "structpb.NullValue"}
@@ -50,7 +50,7 @@ class ShardSelector:
     ranges: tuple[ShardRange, ...]
 
     def matches(self, obj: Object) -> bool:
-        """Whether an object is selected. A cluster-scoped one has the namespace ""."""
+        """Return whether an object is selected. A cluster-scoped one has the namespace ""."""
         value = fnv1a_64(obj["metadata"].get(self.field.rpartition(".")[2], ""))
         return any(start <= value < end for start, end in self.ranges)
 
@@ -60,7 +60,7 @@ class ShardSelector:
 
 def shard_selector(call: RequestCall) -> ShardSelector | None:
     """
-    The shardSelector of a list, watch or deletecollection; None = everything, and always without the gate.
+    Return the shardSelector of a request for several objects; None = everything, or without the gate.
 
     Raises: StatusError 500 in the server's words; not 400, since the server does not classify the error.
     """
@@ -76,7 +76,7 @@ def shard_selector(call: RequestCall) -> ShardSelector | None:
 
 
 def shard_info(call: RequestCall) -> dict[str, Any]:
-    """The member shardInfo of a ListMeta: only lists of whole objects of a built-in kind have it."""
+    """Return the member shardInfo of a ListMeta: only lists of whole objects of a built-in kind have it."""
     selector = None if call.resource.custom or call.form.shape else shard_selector(call)
     return {} if selector is None else {"shardInfo": {"selector": str(selector)}}
 
@@ -136,7 +136,7 @@ def _path(node: Node) -> str:
 
 
 def _hash(node: Node, name: str) -> str:
-    """The text of a hash in its only valid spelling: 0x and 16 digits in lower case, or 2**64."""
+    """Return the text of a hash in its only valid spelling: 0x and 16 digits in lower case, or 2**64."""
     if not isinstance(node, Literal):
         kind = _KINDS[type(node)]
         raise SelectorError(f"{name} must be a string literal (e.g. '0xff'), got expression kind {kind}")

@@ -46,7 +46,7 @@ _ALONE: Final = "name and selector are mutually exclusive"
 
 
 def validating_policy(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """The complaints about a ValidatingAdmissionPolicy."""
+    """Return the complaints about a ValidatingAdmissionPolicy."""
     del old
     if subresource == "status":
         return []
@@ -77,7 +77,7 @@ def validating_policy(new: Object, old: Object | None, subresource: str) -> list
 
 
 def mutating_policy(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """The complaints about a MutatingAdmissionPolicy."""
+    """Return the complaints about a MutatingAdmissionPolicy."""
     del old, subresource
     spec = part(new, "spec")
     expressions = Expressions(has_params=spec.get("paramKind") is not None)
@@ -95,7 +95,7 @@ def mutating_policy(new: Object, old: Object | None, subresource: str) -> list[C
 
 
 def validating_binding(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """The complaints about a ValidatingAdmissionPolicyBinding."""
+    """Return the complaints about a ValidatingAdmissionPolicyBinding."""
     del old, subresource
     spec = part(new, "spec")
     actions, path = list(entries(spec, "validationActions")), "spec.validationActions"
@@ -110,7 +110,7 @@ def validating_binding(new: Object, old: Object | None, subresource: str) -> lis
 
 
 def mutating_binding(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """The complaints about a MutatingAdmissionPolicyBinding."""
+    """Return the complaints about a MutatingAdmissionPolicyBinding."""
     del old, subresource
     spec = part(new, "spec")
     return _binding(spec) + _only_mutating("spec.matchResources", part(spec, "matchResources"))
@@ -190,7 +190,7 @@ def _matched(path: str, given: Object) -> list[Cause]:
 
 
 def _only_mutating(path: str, matched: Object) -> list[Cause]:
-    """The complaints about a policy that matches deletions, which cannot be mutated."""
+    """Return the complaints about a policy that matches deletions, which cannot be mutated."""
     return [
         not_supported(f"{path}.resourceRules.operations", operation, _MUTATING)
         for rule in entries(matched, "resourceRules")

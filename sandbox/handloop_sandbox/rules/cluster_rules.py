@@ -41,7 +41,7 @@ _NEEDED_KEYS: Final = {
 
 
 def config_map(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """The complaints about a ConfigMap: its keys, its size, and changes if it is immutable."""
+    """Return the complaints about a ConfigMap: its keys, its size, and changes if it is immutable."""
     del subresource
     causes = _frozen(new, old, "data", "binaryData")
     plain, binary = part(new, "data"), part(new, "binaryData")
@@ -67,7 +67,7 @@ def _frozen(new: Object, old: Object | None, *members: str) -> list[Cause]:
 
 
 def secret(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """The complaints about a Secret: its keys, and missing ones that its type needs."""
+    """Return the complaints about a Secret: its keys, and missing ones that its type needs."""
     del subresource
     causes = immutable("type", new.get("type"), old.get("type")) if old is not None else []
     causes += _frozen(new, old, "data")
@@ -107,7 +107,7 @@ def _json_object(path: str, text: str) -> list[Cause]:
 
 
 def lease(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """The complaints about a Lease."""
+    """Return the complaints about a Lease."""
     del old, subresource
     spec = part(new, "spec")
     causes = []
@@ -123,7 +123,7 @@ def lease(new: Object, old: Object | None, subresource: str) -> list[Cause]:
 
 
 def api_service(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """The complaints about an APIService, whose name consists of version and group."""
+    """Return the complaints about an APIService, whose name consists of version and group."""
     del old
     if subresource == "status":
         return []
@@ -160,7 +160,7 @@ def api_service(new: Object, old: Object | None, subresource: str) -> list[Cause
 
 
 def priority_class(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """The complaints about a PriorityClass, whose value cannot change."""
+    """Return the complaints about a PriorityClass, whose value cannot change."""
     del subresource
     value = new.get("value", 0)
     if old is not None:

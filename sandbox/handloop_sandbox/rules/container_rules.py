@@ -49,7 +49,7 @@ _CONTAINER_POLICIES: Final = ("Always", "Never", "OnFailure")
 
 
 def containers(path: str, found: list[Object], volumes: Collection[str]) -> list[Cause]:
-    """The complaints about a pod's containers: at least one, each with a unique name."""
+    """Return the complaints about a pod's containers: at least one, each with a unique name."""
     if not found:
         return [required(path)]
     causes: list[Cause] = []
@@ -67,7 +67,7 @@ def containers(path: str, found: list[Object], volumes: Collection[str]) -> list
 
 
 def init_containers(path: str, found: list[Object], volumes: Collection[str], taken: set[str]) -> list[Cause]:
-    """The complaints about init containers: unique names, probes only in restartable ones."""
+    """Return the complaints about init containers: unique names, probes only in restartable ones."""
     causes: list[Cause] = []
     for index, container in enumerate(found):
         at = f"{path}[{index}]"
@@ -98,7 +98,7 @@ def _unique(at: str, container: Object, seen: set[str]) -> list[Cause]:
 
 
 def common(at: str, container: Object, volumes: Collection[str]) -> list[Cause]:
-    """The complaints about a container of any type."""
+    """Return the complaints about a container of any type."""
     causes = named_by(f"{at}.name", container.get("name"), names.dns_1123_label)
     image = container.get("image", "")
     if not image:
@@ -178,7 +178,7 @@ def _mounts(path: str, found: Any, volumes: Collection[str]) -> list[Cause]:
 
 
 def resources(path: str, found: Object) -> list[Cause]:
-    """The complaints about requests and limits: unknown names, negative amounts, requests above limits."""
+    """Return complaints about requests and limits: unknown names, negative amounts, requests above limits."""
     causes: list[Cause] = []
     limits, requests = part(found, "limits"), part(found, "requests")
     for name, value in limits.items():
@@ -205,7 +205,7 @@ def _resource(path: str, name: str, value: Any) -> list[Cause]:
 
 
 def probes(at: str, container: Object) -> list[Cause]:
-    """The complaints about liveness, readiness and startup probes."""
+    """Return the complaints about liveness, readiness and startup probes."""
     causes: list[Cause] = []
     for name in ("livenessProbe", "readinessProbe", "startupProbe"):
         probe = container.get(name)
@@ -228,7 +228,7 @@ def _probe(path: str, probe: Object, *, readiness: bool) -> list[Cause]:
 
 
 def lifecycle(at: str, container: Object) -> list[Cause]:
-    """The complaints about the postStart and preStop hooks."""
+    """Return the complaints about the postStart and preStop hooks."""
     hooks = part(container, "lifecycle")
     return [
         cause

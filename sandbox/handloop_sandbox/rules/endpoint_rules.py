@@ -35,7 +35,7 @@ _SHARED: Final = ipaddress.ip_network("224.0.0.0/24"), ipaddress.ip_network("ff0
 
 
 def endpoint_slice(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """The complaints about an EndpointSlice; unchanged endpoints are not checked again."""
+    """Return the complaints about an EndpointSlice; unchanged endpoints are not checked again."""
     del subresource
     kind = new.get("addressType", "")
     causes = one_of("addressType", kind, _TYPES) + _ports(entries(new, "ports"))
@@ -45,7 +45,7 @@ def endpoint_slice(new: Object, old: Object | None, subresource: str) -> list[Ca
 
 
 def endpoints(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """The complaints about Endpoints; unchanged subsets are not checked again."""
+    """Return the complaints about Endpoints; unchanged subsets are not checked again."""
     del subresource
     if old is not None and old.get("subsets") == new.get("subsets"):
         return []
@@ -66,7 +66,7 @@ def endpoints(new: Object, old: Object | None, subresource: str) -> list[Cause]:
 
 
 def slice_notices(obj: Object, old: Object | None) -> list[str]:
-    """The warnings about an EndpointSlice."""
+    """Return the warnings about an EndpointSlice."""
     is_old_style = old is None and obj.get("addressType") == "FQDN"
     told = ["spec.addressType: FQDN endpoints are deprecated"] if is_old_style else []
     for index, endpoint in enumerate(entries(obj, "endpoints")):
@@ -76,7 +76,7 @@ def slice_notices(obj: Object, old: Object | None) -> list[str]:
 
 
 def _odd_address(path: str, address: str) -> list[str]:
-    """The warning about an IPv6 address that is not in the form of RFC 5952."""
+    """Return the warning about an IPv6 address that is not in the form of RFC 5952."""
     try:
         found = ipaddress.IPv6Address(address)
     except ValueError:
@@ -134,7 +134,7 @@ def _domain(path: str, name: str) -> list[Cause]:
 
 
 def _reachable(path: str, address: str) -> list[Cause]:
-    """The complaints about an address that cannot lead to another machine, such as a loopback address."""
+    """Return the complaints about an address that cannot lead to another machine, such as a loopback one."""
     try:
         found = ipaddress.ip_address(address)
     except ValueError:

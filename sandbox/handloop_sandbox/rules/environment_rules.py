@@ -43,7 +43,7 @@ _CONFIG_KEY: Final = re.compile(r"[-._a-zA-Z0-9]+")
 
 
 def environment_name(name: str) -> list[str]:
-    """The complaints about the name of an environment variable."""
+    """Return the complaints about the name of an environment variable."""
     if _ENV_NAME.fullmatch(name):
         return []
     return [
@@ -52,7 +52,7 @@ def environment_name(name: str) -> list[str]:
 
 
 def environment(path: str, found: Any) -> list[Cause]:
-    """The complaints about variables, each with a value or a source."""
+    """Return the complaints about variables, each with a value or a source."""
     causes: list[Cause] = []
     for index, variable in enumerate(found):
         at = f"{path}[{index}]"
@@ -83,7 +83,7 @@ def _value_from(path: str, variable: Object) -> list[Cause]:
 
 
 def field_causes(path: str, reference: Object, *, files: bool = False) -> list[Cause]:
-    """The complaints about a reference to a pod's field; files = it is for a file, not for a variable."""
+    """Return the complaints about a reference to a pod's field; files = for a file, not a variable."""
     allowed = _FILE_FIELD_PATHS if files else _ENV_FIELD_PATHS
     field = reference.get("fieldPath", "")
     if not field:
@@ -107,7 +107,7 @@ def field_causes(path: str, reference: Object, *, files: bool = False) -> list[C
 
 
 def resource_causes(path: str, reference: Object, *, files: bool = False) -> list[Cause]:
-    """The complaints about a reference to a container's resource; files = for a file, not for a variable."""
+    """Return the complaints about a reference to a container's resource; files = not for a variable."""
     resource = reference.get("resource", "")
     if files and not reference.get("containerName"):
         return [required(f"{path}.containerName")]
@@ -125,7 +125,7 @@ def _key_reference(path: str, reference: Object) -> list[Cause]:
 
 
 def config_key(key: str) -> list[str]:
-    """The complaints about a key of a ConfigMap or Secret, as texts."""
+    """Return the complaints about a key of a ConfigMap or Secret, as texts."""
     found = (
         [] if len(key) <= names.MAX_SUBDOMAIN else [f"must be no more than {names.MAX_SUBDOMAIN} characters"]
     )
@@ -142,12 +142,12 @@ def config_key(key: str) -> list[str]:
 
 
 def config_key_causes(path: str, key: str) -> list[Cause]:
-    """The complaints about a key of a ConfigMap or Secret."""
+    """Return the complaints about a key of a ConfigMap or Secret."""
     return all_invalid(path, key, config_key(key))
 
 
 def environment_from(path: str, found: Any) -> list[Cause]:
-    """The complaints about envFrom: whole ConfigMaps and Secrets as variables."""
+    """Return the complaints about envFrom: whole ConfigMaps and Secrets as variables."""
     causes: list[Cause] = []
     for index, source in enumerate(found):
         at = f"{path}[{index}]"

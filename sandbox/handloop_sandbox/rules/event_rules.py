@@ -60,13 +60,13 @@ _SETTLED: Final = (
 
 
 def event(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """The complaints about a core/v1 Event, which must be in the namespace of its object."""
+    """Return the complaints about a core/v1 Event, which must be in the namespace of its object."""
     del old, subresource
     return _common(new, controller="reportingComponent")
 
 
 def new_event(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """The complaints about an events.k8s.io Event: fields of the old style, changes beyond the series."""
+    """Return complaints about an events.k8s.io Event: fields of the old style, changes beyond the series."""
     del subresource
     causes = _common(new, controller="reportingController")
     if old is None:
@@ -79,7 +79,7 @@ def new_event(new: Object, old: Object | None, subresource: str) -> list[Cause]:
 
 
 def _common(new: Object, *, controller: str) -> list[Cause]:
-    """The complaints about an Event of either group; controller is that field's name in the group."""
+    """Return the complaints about an Event of either group; controller is that field's name in the group."""
     about = part(new, "involvedObject") or part(new, "regarding")
     namespace, where = part(new, "metadata").get("namespace", ""), about.get("namespace", "")
     mismatch = invalid_value("involvedObject.namespace", where, "does not match event.namespace")
@@ -118,7 +118,7 @@ def _unset(new: Object) -> list[Cause]:
 
 
 def _shown(name: str, event: Object) -> Any:
-    """A member as Go compares and prints it: structs with all fields, absent members as zero values."""
+    """Return a member as Go compares and prints it: with all fields, absent members as zero values."""
     value = event.get(name)
     if name in {"regarding", "related", "deprecatedSource"}:
         members = _SOURCE if name == "deprecatedSource" else _REFERENCE

@@ -39,14 +39,14 @@ _EXPLICIT: Final = "timeZone must be an explicit time zone as defined in https:/
 
 
 def job(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """The complaints about a Job; only a few parts of its status are checked."""
+    """Return the complaints about a Job; only a few parts of its status are checked."""
     if subresource == "status":
         return nonnegative("status", part(new, "status"), "active", "succeeded", "failed", "ready")
     spec = part(new, "spec")
     causes = _selecting_spec(spec)
     if old is None:
         return _generated(new) + causes
-    # upstream validates the spec of a changed Job twice
+    # Kubernetes validates the spec of a changed Job twice.
     return _generated(new) + causes + causes + _job_update(spec, part(old, "spec"))
 
 
@@ -63,7 +63,7 @@ def _selecting_spec(spec: Object) -> list[Cause]:
 
 
 def _generated(job: Object) -> list[Cause]:
-    """The complaints about the generated labels of a Job that does not set a selector of its own."""
+    """Return the complaints about the generated labels of a Job that does not set a selector of its own."""
     spec, metadata = part(job, "spec"), part(job, "metadata")
     uid, name = metadata.get("uid", ""), metadata.get("name", "")
     if spec.get("manualSelector") or spec.get("selector") is None or not uid:
@@ -97,7 +97,7 @@ def _job_update(spec: Object, before: Object) -> list[Cause]:
 
 
 def _completions(spec: Object, before: Object) -> list[Cause]:
-    """The complaints about changed completions: only Indexed Jobs may, together with parallelism."""
+    """Return the complaints about changed completions: only Indexed Jobs may, together with parallelism."""
     found, path = spec.get("completions"), "spec.completions"
     if spec.get("completionMode") != "Indexed":
         return immutable(path, found, before.get("completions"))
@@ -107,7 +107,7 @@ def _completions(spec: Object, before: Object) -> list[Cause]:
 
 
 def job_spec(path: str, spec: Object) -> list[Cause]:
-    """The complaints about the spec of a Job or of a CronJob's Jobs."""
+    """Return the complaints about the spec of a Job or of a CronJob's Jobs."""
     members = (
         "parallelism",
         "completions",
@@ -141,7 +141,7 @@ def _replacement(path: str, spec: Object) -> list[Cause]:
 
 
 def cron_job(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """The complaints about a CronJob."""
+    """Return the complaints about a CronJob."""
     del old
     if subresource == "status":
         return []

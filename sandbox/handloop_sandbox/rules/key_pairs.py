@@ -23,7 +23,7 @@ _SWITCHED: Final = (
 
 
 def secret_notices(secret: Object, _old: Object | None) -> list[str]:
-    """The warnings about a Secret of type kubernetes.io/tls."""
+    """Return the warnings about a Secret of type kubernetes.io/tls."""
     if secret.get("type") != "kubernetes.io/tls":
         return []
     data = part(secret, "data")
@@ -57,7 +57,7 @@ def _skipped(found: list[str]) -> str:
 
 
 def _blocks(text: str | None) -> list[str]:
-    """The types of the PEM blocks in a base64 string."""
+    """Return the types of the PEM blocks in a base64 string."""
     found = _BLOCK.findall(base64.b64decode(text or ""))
     return [name.decode(errors="replace") for name, content in found if _is_base64(content)]
 

@@ -62,7 +62,7 @@ _COMPARISONS: Final = (
 
 
 def limit_range(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """The complaints about a LimitRange."""
+    """Return the complaints about a LimitRange."""
     del old, subresource
     causes: list[Cause] = []
     seen: set[str] = set()

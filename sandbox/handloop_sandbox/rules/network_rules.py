@@ -42,7 +42,7 @@ _POLICY_TYPES: Final = ("Ingress", "Egress")
 
 
 def ingress(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """The complaints about an Ingress: hosts, paths and backends."""
+    """Return the complaints about an Ingress: hosts, paths and backends."""
     if subresource == "status":
         return []
     spec = part(new, "spec")
@@ -70,7 +70,7 @@ def ingress(new: Object, old: Object | None, subresource: str) -> list[Cause]:
 
 
 def ingress_notices(obj: Object, old: Object | None) -> list[str]:
-    """The warnings about a new Ingress."""
+    """Return the warnings about a new Ingress."""
     is_new = old is None and part(obj, "spec").get("ingressClassName") is None
     return [_DEPRECATED] if is_new and _CLASS in part(obj, "metadata", "annotations") else []
 
@@ -155,7 +155,7 @@ def _service_port(path: str, port: Object) -> list[Cause]:
 
 
 def ingress_class(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """The complaints about an IngressClass, whose controller cannot change."""
+    """Return the complaints about an IngressClass, whose controller cannot change."""
     del subresource
     spec = part(new, "spec")
     controller, parameters = spec.get("controller", ""), spec.get("parameters")
@@ -185,7 +185,7 @@ def _parameters(path: str, given: Object) -> list[Cause]:
 
 
 def network_policy(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """The complaints about a NetworkPolicy: selectors, peers and ports."""
+    """Return the complaints about a NetworkPolicy: selectors, peers and ports."""
     del old, subresource
     spec = part(new, "spec")
     causes = label_selector("spec.podSelector", part(spec, "podSelector"))

@@ -19,7 +19,7 @@ _HIGHEST_WEIGHT: Final = 100
 
 
 def node_affinity(path: str, found: Object) -> list[Cause]:
-    """The complaints about the node affinity of a pod."""
+    """Return the complaints about the node affinity of a pod."""
     causes: list[Cause] = []
     if (needed := found.get(_REQUIRED)) is not None:
         causes += node_selector(f"{path}.{_REQUIRED}", needed)
@@ -32,7 +32,7 @@ def node_affinity(path: str, found: Object) -> list[Cause]:
 
 
 def node_selector(path: str, selector: Object) -> list[Cause]:
-    """The complaints about a node selector, a list of terms of which one must match."""
+    """Return the complaints about a node selector, a list of terms of which one must match."""
     terms = entries(selector, "nodeSelectorTerms")
     if not terms:
         return [required(f"{path}.nodeSelectorTerms", "must have at least one node selector term")]

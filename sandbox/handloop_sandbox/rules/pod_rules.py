@@ -49,7 +49,7 @@ _UPDATABLE: Final = (
 
 
 def pod_spec(path: str, spec: Object) -> list[Cause]:
-    """The complaints about a pod's spec."""
+    """Return the complaints about a pod's spec."""
     regular = list(entries(spec, "containers"))
     mountable, causes = volumes(f"{path}.volumes", entries(spec, "volumes"))
     causes += containers(f"{path}.containers", regular, mountable)
@@ -204,7 +204,7 @@ def _toleration(at: str, toleration: Object) -> list[Cause]:
 
 
 def template(path: str, found: Object) -> list[Cause]:
-    """The complaints about a pod template: labels, annotations and spec."""
+    """Return the complaints about a pod template: labels, annotations and spec."""
     metadata = part(found, "metadata")
     causes = labels(f"{path}.labels", part(metadata, "labels"))
     for key in part(metadata, "annotations"):
@@ -220,7 +220,7 @@ def template(path: str, found: Object) -> list[Cause]:
 
 
 def pod(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """The complaints about a new pod, or about changes to an old one."""
+    """Return the complaints about a new pod, or about changes to an old one."""
     if subresource == "ephemeralcontainers":
         return _ephemeral(part(new, "spec"), part(old, "spec"))
     if subresource in {"status", "binding", "resize"}:
@@ -241,7 +241,7 @@ def _status(new: Object, old: Object | None) -> list[Cause]:
 
 
 def _ephemeral(new: Object, old: Object) -> list[Cause]:
-    """The complaints about ephemeral containers: unique names, and no change or removal of old ones."""
+    """Return the complaints about ephemeral containers: unique names, old ones unchanged and kept."""
     path, causes = "spec.ephemeralContainers", []
     taken = {entry["name"] for kind in ("containers", "initContainers") for entry in entries(new, kind)}
     after = {entry.get("name", ""): entry for entry in entries(new, "ephemeralContainers")}
@@ -271,7 +271,7 @@ def _update(new: Object, old: Object) -> list[Cause]:
 
 
 def _images(spec: Object) -> list[Cause]:
-    """The complaints about images that an update removes."""
+    """Return the complaints about images that an update removes."""
     return [
         required(f"spec.{kind}[{index}].image")
         for kind in ("containers", "initContainers")
@@ -319,7 +319,7 @@ def _same_toleration(left: Object, right: Object) -> bool:
 
 
 def _munged(new: Object, old: Object) -> dict[str, Any]:
-    """The new spec with the mutable fields reset to their old values."""
+    """Return the new spec with the mutable fields reset to their old values."""
     munged = dict(new)
     for kind in ("containers", "initContainers"):
         if kind in munged:

@@ -50,7 +50,7 @@ class _Check(NamedTuple):
 
 
 def violations(spec: Object, level: str) -> list[tuple[str, str]]:
-    """The title and the details of each violation of a level in a pod's spec."""
+    """Return the title and the details of each violation of a level in a pod's spec."""
     checks = {"baseline": _BASELINE, "restricted": _RESTRICTED}.get(level, ())
     found = ((check.title, check.find(spec)) for check in checks)
     return [(title, detail) for title, detail in found if detail]
@@ -79,14 +79,14 @@ def _counted(noun: str, values: Sequence[str]) -> str:
 
 
 def _who(spec: Object, is_wrong: Callable[[Object], Any]) -> str:
-    """The words that name the pod and containers whose security contexts are wrong; "" = none."""
+    """Return the words that name the pod and containers whose security contexts are wrong; "" = none."""
     names = _names(spec, lambda entry: is_wrong(_security(entry)))
     parts = ["pod"] if is_wrong(_security(spec)) else []
     return " and ".join([*parts, *([_counted("container", names)] if names else [])])
 
 
 def _value(security: Object, member: str) -> Any:
-    """A member of a security context by its path: `seccompProfile.type`."""
+    """Return a member of a security context by its path: `seccompProfile.type`."""
     *path, last = member.split(".")
     return part(security, *path).get(last)
 
@@ -104,7 +104,7 @@ def _never(_spec: Object) -> bool:
 
 
 def _must_not(member: str, wrong: Any, told: str, unless: _Exempt = _never) -> _Find:
-    """A check of one member of the security contexts of the pod and its containers."""
+    """Return a check of one member of the security contexts of the pod and its containers."""
 
     def find(spec: Object) -> str:
         who = "" if unless(spec) else _who(spec, lambda security: _value(security, member) == wrong)
@@ -114,7 +114,7 @@ def _must_not(member: str, wrong: Any, told: str, unless: _Exempt = _never) -> _
 
 
 def _each_must(member: str, wrong: Sequence[Any], told: str, unless: _Exempt = _never) -> _Find:
-    """A check of one member of only the containers' security contexts."""
+    """Return a check of one member of only the containers' security contexts."""
 
     def find(spec: Object) -> str:
         names = _names(spec, lambda entry: _value(_security(entry), member) in wrong)
@@ -124,7 +124,7 @@ def _each_must(member: str, wrong: Sequence[Any], told: str, unless: _Exempt = _
 
 
 def _one_must_set(wrong: _Find, member: str, right: Sequence[Any], told: str, unless: _Exempt) -> _Find:
-    """A check that no context has a wrong value, and that the pod has a right one if a container has none."""
+    """Return a check that no context has a wrong value, and that the pod has a right one if needed."""
 
     def find(spec: Object) -> str:
         silent = _names(spec, lambda entry: _value(_security(entry), member) is None)

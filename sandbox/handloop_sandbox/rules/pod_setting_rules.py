@@ -26,7 +26,7 @@ _SEARCH_TEXT: Final = (
 
 
 def settings(path: str, spec: Object) -> list[Cause]:
-    """The complaints about all these settings."""
+    """Return the complaints about all these settings."""
     causes = _resolution(path, spec)
     for index, alias in enumerate(entries(spec, "hostAliases")):
         at = f"{path}.hostAliases[{index}]"
@@ -95,7 +95,7 @@ def _system(path: str, name: str) -> list[Cause]:
 
 
 def sharing(path: str, spec: Object) -> list[Cause]:
-    """The complaints about what a pod shares with its node, which depends on hostUsers."""
+    """Return the complaints about what a pod shares with its node, which depends on hostUsers."""
     is_apart = spec.get("hostUsers") is False
     causes = [
         forbidden_field(f"{path}.{name}", "when `hostUsers` is false")

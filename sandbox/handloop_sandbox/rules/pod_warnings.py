@@ -83,7 +83,7 @@ _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 def pod_notices(group_resource: tuple[str, str], obj: Object, old: Object | None) -> Iterator[str]:
-    """The warnings about a pod or workload, in order; for an update, only if the template has changed."""
+    """Yield the warnings about a pod or workload; for an update, only if the template has changed."""
     if group_resource not in _TEMPLATES:
         if old is None:
             yield from _about_name(obj, "the Pod's hostname")
@@ -180,7 +180,7 @@ def _about_volumes(spec: Object, path: str) -> Iterator[str]:
 
 
 def _overlaps(volume: Object) -> Iterator[str]:
-    """The warnings about two files of a volume at the same path, or one below the other."""
+    """Yield the warnings about two files of a volume at the same path, or one below the other."""
     for name, what in (("configMap", "ConfigMap"), ("secret", "Secret"), ("downwardAPI", "DownwardAPI")):
         source = volume.get(name) or {}
         of = source.get("secretName" if name == "secret" else "name")
@@ -200,7 +200,7 @@ def _overlaps(volume: Object) -> Iterator[str]:
 
 
 def _files(source: Object) -> Iterator[tuple[str, str]]:
-    """The paths of a projected source, each with the name of the source."""
+    """Yield the paths of a projected source, each with the name of the source."""
     for name, what in (("configMap", "ConfigMap"), ("secret", "Secret"), ("downwardAPI", "DownwardAPI")):
         part = source.get(name) or {}
         told = what if name == "downwardAPI" else f'{what} "{part.get("name", "")}"'
@@ -323,7 +323,7 @@ def _clash(port: Object, other: Object) -> str | None:
 
 
 def _in_go(port: Object) -> str:
-    """A port as Go prints a struct."""
+    """Return a port as Go prints a struct."""
     fields = ("name", "hostPort", "containerPort", "protocol", "hostIP")
     values = (port.get(name) or (0 if name.endswith("Port") else "") for name in fields)
     return "{" + " ".join(f"{n[0].upper()}{n[1:]}:{v}" for n, v in zip(fields, values, strict=True)) + "}"

@@ -58,7 +58,7 @@ _NONE: Final = "must be no value when `operator` is 'Exist' or 'DoesNotExist' fo
 
 
 def quota(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """The complaints about a ResourceQuota, or its status."""
+    """Return the complaints about a ResourceQuota, or its status."""
     if subresource == "status":
         return _amounts("status.hard", part(new, "status", "hard"))
     spec = part(new, "spec")
@@ -72,7 +72,7 @@ def quota(new: Object, old: Object | None, subresource: str) -> list[Cause]:
 
 
 def resource_name(path: str, name: str) -> list[Cause]:
-    """The complaints about a resource's name, which is a known one or has a domain."""
+    """Return the complaints about a resource's name, which is a known one or has a domain."""
     causes = all_invalid(path, name, names.qualified_name(name))
     if causes or "/" in name or name in STANDARD or name.startswith(_HUGE):
         return causes
@@ -111,7 +111,7 @@ def _scopes(scopes: Sequence[str], hard: Object) -> list[Cause]:
 
 
 def _others(scope: str, hard: Object) -> list[str]:
-    """The resources of a quota that a scope does not cover."""
+    """Return the resources of a quota that a scope does not cover."""
     meant = _SCOPES.get(scope)
     return [] if meant is None else [name for name in hard if _is_of_quotas(name) and name not in meant]
 

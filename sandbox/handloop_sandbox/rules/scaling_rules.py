@@ -32,7 +32,7 @@ _MAX_WINDOW: Final = 3600
 
 
 def autoscaler(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """The complaints about a HorizontalPodAutoscaler of either version."""
+    """Return the complaints about a HorizontalPodAutoscaler of either version."""
     del old
     if new.get("apiVersion") == autoscaler_versions.V1:
         new = autoscaler_versions.as_v2(dict(new))
@@ -155,7 +155,7 @@ def _metric_target(path: str, member: str, source: Object) -> list[Cause]:
 
 
 def disruption_budget(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """The complaints about a PodDisruptionBudget."""
+    """Return the complaints about a PodDisruptionBudget."""
     del old
     if subresource == "status":
         members = ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods")
@@ -180,6 +180,6 @@ def disruption_budget(new: Object, old: Object | None, subresource: str) -> list
 
 
 def _internal(spec: Object) -> dict[str, Any]:
-    """The spec as Go's internal type shows it: capitalised names, absent members as null."""
+    """Return the spec as Go's internal type shows it: capitalised names, absent members as null."""
     members = ("minAvailable", "selector", "maxUnavailable", "unhealthyPodEvictionPolicy")
     return {name[0].upper() + name[1:]: spec.get(name) for name in members}

@@ -47,7 +47,7 @@ _MEMBERS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def security_context(path: str, context: Object) -> list[Cause]:
-    """The complaints about the part that contexts of pods and containers share."""
+    """Return the complaints about the part that contexts of pods and containers share."""
     causes = [
         invalid_value(f"{path}.{name}", context[name], _RANGE)
         for name in ("fsGroup", "runAsUser", "runAsGroup")
@@ -66,7 +66,7 @@ def security_context(path: str, context: Object) -> list[Cause]:
 
 
 def pod_context(path: str, context: Object, spec: Object) -> list[Cause]:
-    """The complaints about the context of a pod with this spec."""
+    """Return the complaints about the context of a pod with this spec."""
     causes = security_context(path, context)
     causes += [
         invalid_value(f"{path}.supplementalGroups[{index}]", group, _RANGE)
@@ -91,7 +91,7 @@ def pod_context(path: str, context: Object, spec: Object) -> list[Cause]:
 
 
 def container_context(path: str, context: Object) -> list[Cause]:
-    """The complaints about the context of a container."""
+    """Return the complaints about the context of a container."""
     causes = security_context(path, context)
     if context.get("allowPrivilegeEscalation") is not False:
         return causes
@@ -143,14 +143,14 @@ def _type(path: str, kind: str, name: str) -> list[Cause]:
 
 
 def descending(path: str, where: str) -> list[Cause]:
-    """The complaints about a path that must be relative and without `..`."""
+    """Return the complaints about a path that must be relative and without `..`."""
     if where.startswith("/"):
         return [invalid_value(path, where, "must be a relative path")]
     return not_up(path, where)
 
 
 def not_up(path: str, where: str) -> list[Cause]:
-    """The complaints about a path that must be without `..`."""
+    """Return the complaints about a path that must be without `..`."""
     return [invalid_value(path, where, "must not contain '..'")] if ".." in where.split("/") else []
 
 

@@ -38,7 +38,7 @@ _ONLY_NONE: Final = "'None' must be the first and only value"
 
 
 def address_causes(spec: Object, before: Object | None = None) -> list[Cause]:
-    """The complaints about addresses, families and their policy; unchanged addresses are accepted."""
+    """Return the complaints about addresses, families and their policy; unchanged addresses are accepted."""
     addresses = list(entries(spec, "clusterIPs"))
     causes = _first(spec.get("clusterIP", ""), addresses) + _families(spec)
     wrong = _each(addresses, entries(before or {}, "clusterIPs"))
@@ -48,7 +48,7 @@ def address_causes(spec: Object, before: Object | None = None) -> list[Cause]:
 
 
 def ip_address(path: str, address: str, *, text: str = _ADDRESS) -> list[Cause]:
-    """The complaints about a text that is not an IPv4 or IPv6 address."""
+    """Return the complaints about a text that is not an IPv4 or IPv6 address."""
     try:
         ipaddress.ip_address(address)
     except ValueError:
@@ -110,7 +110,7 @@ _SERVICE_TYPES: Final = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort"
 
 
 def service(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """The complaints about a Service; if its addresses are wrong, only those about them."""
+    """Return the complaints about a Service; if its addresses are wrong, only those about them."""
     if subresource == "status":
         return []
     spec, before = part(new, "spec"), part(old, "spec")
@@ -134,7 +134,7 @@ def service(new: Object, old: Object | None, subresource: str) -> list[Cause]:
 
 
 def _synced(spec: Object, before: Object) -> Object:
-    """The spec in which a change to one of the two address fields is copied to the other."""
+    """Return the spec in which a change to one of the two address fields is copied to the other."""
     address, found = spec.get("clusterIP", ""), list(entries(spec, "clusterIPs"))
     if address != before.get("clusterIP", "") and found == list(entries(before, "clusterIPs")):
         found = [address] if address else []
@@ -142,7 +142,7 @@ def _synced(spec: Object, before: Object) -> Object:
 
 
 def _type(spec: Object, kind: str) -> list[Cause]:
-    """The complaints about fields that this type of Service may not have."""
+    """Return the complaints about fields that this type of Service may not have."""
     if kind in ("LoadBalancer", "NodePort") and spec.get("clusterIP") == "None":
         return [invalid_value("spec.clusterIPs[0]", "None", f"may not be set to 'None' for {kind} services")]
     if kind != "ExternalName":
@@ -289,7 +289,7 @@ _MODE = "service.kubernetes.io/topology-mode"
 
 
 def service_notices(service: Object, _old: Object | None) -> Iterator[str]:
-    """The warnings, in order."""
+    """Yield the warnings, in order."""
     spec, kind = service["spec"], service["spec"].get("type")
     if _HINTS in (service["metadata"].get("annotations") or {}):
         yield f"annotation {_HINTS} is deprecated, please use {_MODE} instead"

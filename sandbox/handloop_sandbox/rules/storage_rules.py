@@ -62,7 +62,7 @@ _DEPRECATED: Final = (
 
 
 def claim(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """The complaints about a PersistentVolumeClaim."""
+    """Return the complaints about a PersistentVolumeClaim."""
     if subresource == "status":
         return []
     spec = part(new, "spec")
@@ -71,7 +71,7 @@ def claim(new: Object, old: Object | None, subresource: str) -> list[Cause]:
 
 
 def claim_spec(path: str, spec: Object) -> list[Cause]:
-    """The complaints about the spec of a claim or of a claim template."""
+    """Return the complaints about the spec of a claim or of a claim template."""
     causes = label_selector(f"{path}.selector", spec.get("selector"))
     causes += _access_modes(path, spec, "at least 1 access mode is required")
     requests = part(spec, "resources", "requests")
@@ -97,7 +97,7 @@ def _data_source(path: str, source: Object) -> list[Cause]:
 
 
 def _claim_update(new: Object, old: Object, status: Object) -> list[Cause]:
-    """The complaints about changes to a claim: it may only be bound once, and then grow."""
+    """Return the complaints about changes to a claim: it may only be bound once, and then grow."""
     free = {"volumeName"} if not old.get("volumeName") else set()
     free |= {"storageClassName"} if old.get("storageClassName") is None else set()
     is_bound = status.get("phase") == "Bound"
@@ -125,7 +125,7 @@ def _kept(spec: Object, free: Collection[str], *, grows: bool) -> dict[str, Any]
 
 
 def volume(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """The complaints about a PersistentVolume."""
+    """Return the complaints about a PersistentVolume."""
     if subresource == "status":
         return []
     spec = part(new, "spec")
@@ -153,7 +153,7 @@ def _volume(spec: Object) -> list[Cause]:
 
 
 def _volume_update(new: Object, old: Object) -> list[Cause]:
-    """The complaints about changes to immutable parts of a volume: source, node affinity, mode."""
+    """Return the complaints about changes to immutable parts of a volume: source, node affinity, mode."""
     before, after = (
         {name: value for name, value in spec.items() if name not in _SETTINGS} for spec in (old, new)
     )
@@ -172,7 +172,7 @@ def _volume_update(new: Object, old: Object) -> list[Cause]:
 
 
 def storage_class(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """The complaints about a StorageClass, which is almost immutable."""
+    """Return the complaints about a StorageClass, which is almost immutable."""
     del subresource
     causes = _provisioner("provisioner", new.get("provisioner", ""))
     for name, supported in (("reclaimPolicy", ("Delete", "Retain")), ("volumeBindingMode", _BINDING)):
@@ -195,7 +195,7 @@ def storage_class(new: Object, old: Object | None, subresource: str) -> list[Cau
 
 
 def attributes_class(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """The complaints about a VolumeAttributesClass, which is immutable."""
+    """Return the complaints about a VolumeAttributesClass, which is immutable."""
     del subresource
     causes = _provisioner("driverName", new.get("driverName", ""))
     if not part(new, "parameters"):
@@ -218,7 +218,7 @@ _BINDING: Final = ("Immediate", "WaitForFirstConsumer")
 
 
 def claim_notices(obj: Object, _old: Object | None) -> list[str]:
-    """The warnings about a claim."""
+    """Return the warnings about a claim."""
     return [_DEPRECATED] if _CLASS in part(obj, "metadata", "annotations") else []
 
 
@@ -238,7 +238,7 @@ def _positive(path: str, given: Any) -> list[Cause]:
 
 
 def _shared(path: str, spec: Object) -> list[Cause]:
-    """The complaints about the class and the mode."""
+    """Return the complaints about the class and the mode."""
     causes: list[Cause] = []
     if name := spec.get("storageClassName"):
         causes += all_invalid(f"{path}.storageClassName", name, names.dns_1123_subdomain(name))
@@ -253,7 +253,7 @@ def _shared(path: str, spec: Object) -> list[Cause]:
 
 
 def _sources(spec: Object) -> list[Cause]:
-    """The complaints about a volume's source: exactly one, with its required members."""
+    """Return the complaints about a volume's source: exactly one, with its required members."""
     found = sorted(name for name in spec if name not in _SETTINGS and isinstance(spec[name], dict))
     if not found:
         return [required("spec", "must specify a volume type")]

@@ -83,7 +83,7 @@ RULES: Final[Mapping[tuple[str, str], Rules]] = {
 
 
 def validate(resource: ServedResource, new: Object, old: Object | None, subresource: str = "") -> list[Cause]:
-    """The complaints about an object of a built-in kind; old None = the object is new."""
+    """Return the complaints about an object of a built-in kind; old None = the object is new."""
     rules = RULES.get((resource.group, resource.plural))
     return [] if rules is None else rules(new, old, subresource)
 
@@ -120,5 +120,5 @@ _SUBDOMAIN: Final = _rule(names.dns_1123_subdomain)
 
 
 def name_rule(resource: ServedResource) -> NameRule:
-    """The kind's rule for names; called with True, it checks a generateName prefix."""
+    """Return the kind's rule for names; called with True, it checks a generateName prefix."""
     return _NAME_RULES.get((resource.group, resource.plural), _SUBDOMAIN)

@@ -68,7 +68,7 @@ _LONGEST_TOKEN: Final = 2**32
 
 
 def volumes(path: str, found: Sequence[Object]) -> tuple[set[str], list[Cause]]:
-    """The names of the valid volumes, which can be mounted, and the complaints about the others."""
+    """Return the names of the valid volumes, which can be mounted, and the complaints about the others."""
     causes: list[Cause] = []
     seen: set[str] = set()
     for index, volume in enumerate(found):
@@ -114,7 +114,7 @@ def _content(kind: str, path: str, source: Object) -> list[Cause]:
 
 
 def _elsewhere(kind: str, path: str, source: Object) -> list[Cause]:
-    """The complaints about a source outside the API server."""
+    """Return the complaints about a source outside the API server."""
     where, causes = source.get("path", ""), []
     match kind:
         case "hostPath":

@@ -47,7 +47,7 @@ _STATEFUL_SET_FORBIDDEN: Final = (
 
 
 def deployment(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """The complaints about a Deployment, or its status."""
+    """Return the complaints about a Deployment, or its status."""
     if subresource == "status":
         return _replica_status(
             new, "updatedReplicas", "readyReplicas", "availableReplicas", over="readyReplicas"
@@ -75,7 +75,7 @@ def _same_selector(new: Object, old: Object | None) -> list[Cause]:
 
 
 def _selector(spec: Object, kind: str) -> list[Cause]:
-    """The complaints about a selector that is missing, malformed or empty."""
+    """Return the complaints about a selector that is missing, malformed or empty."""
     selector = spec.get("selector")
     if selector is None:
         return [required("spec.selector")]
@@ -94,7 +94,7 @@ def _invalid_selector(selector: Object, detail: str) -> Cause:
 
 
 def _template_of(spec: Object, owner: str) -> list[Cause]:
-    """The complaints about a pod template that its owner does not select, or whose pods end by themselves."""
+    """Return complaints about a pod template that its owner does not select, or whose pods end themselves."""
     found, path = part(spec, "template"), "spec.template"
     causes = []
     found_labels = part(found, "metadata", "labels")
@@ -128,7 +128,7 @@ def _strategy(strategy: Object) -> list[Cause]:
 
 
 def _internal_strategy(kind: str | None, rolling: Object | None) -> dict[str, Any]:
-    """A strategy as Go's internal type shows it."""
+    """Return a strategy as Go's internal type shows it."""
     if rolling is not None:
         rolling = {"MaxUnavailable": rolling.get("maxUnavailable"), "MaxSurge": rolling.get("maxSurge")}
     return {"Type": kind or "", "RollingUpdate": rolling}
@@ -145,7 +145,7 @@ def _rolling_update(path: str, rolling: Object) -> list[Cause]:
 
 
 def _replica_status(new: Object, *members: str, over: str) -> list[Cause]:
-    """The complaints about a status's counts: negative ones, and those above the number of replicas."""
+    """Return complaints about a status's counts: negative ones, and those above the number of replicas."""
     status = part(new, "status")
     causes = nonnegative("status", status, "observedGeneration", "replicas", *members, "unavailableReplicas")
     replicas = status.get("replicas", 0)
@@ -161,7 +161,7 @@ def _replica_status(new: Object, *members: str, over: str) -> list[Cause]:
 
 
 def replica_set(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """The complaints about a ReplicaSet, or its status."""
+    """Return the complaints about a ReplicaSet, or its status."""
     if subresource == "status":
         members = ("fullyLabeledReplicas", "readyReplicas", "availableReplicas")
         return _replica_status(new, *members, over="readyReplicas")
@@ -172,7 +172,7 @@ def replica_set(new: Object, old: Object | None, subresource: str) -> list[Cause
 
 
 def replication_controller(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """The complaints about a ReplicationController, or its status."""
+    """Return the complaints about a ReplicationController, or its status."""
     del old
     if subresource == "status":
         members = ("fullyLabeledReplicas", "readyReplicas", "availableReplicas")
@@ -195,7 +195,7 @@ def replication_controller(new: Object, old: Object | None, subresource: str) ->
 
 
 def daemon_set(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """The complaints about a DaemonSet, or its status."""
+    """Return the complaints about a DaemonSet, or its status."""
     if subresource == "status":
         names_ = ("currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady")
         more = ("observedGeneration", "updatedNumberScheduled", "numberAvailable", "numberUnavailable")
@@ -239,7 +239,7 @@ def _daemon_rolling(path: str, rolling: Object) -> list[Cause]:
 
 
 def stateful_set(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """The complaints about a StatefulSet, or its status."""
+    """Return the complaints about a StatefulSet, or its status."""
     if subresource == "status":
         members = ("readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas")
         return _replica_status(new, *members, over="readyReplicas")
@@ -255,7 +255,7 @@ def stateful_set(new: Object, old: Object | None, subresource: str) -> list[Caus
     causes += _selector(spec, "statefulset")
     if is_valid_selector(spec.get("selector")):
         causes += _template_of(_with_claims(spec), "StatefulSet")
-        # upstream checks the labels of a StatefulSet's template a second time
+        # Kubernetes checks the labels of a StatefulSet's template a second time.
         causes += labels("spec.template.labels", part(spec, "template", "metadata", "labels"))
     if old is not None and _frozen(spec) != _frozen(part(old, "spec")):
         causes.append(forbidden_field("spec", _STATEFUL_SET_FORBIDDEN))
@@ -267,7 +267,7 @@ def _frozen(spec: Object) -> dict[str, Any]:
 
 
 def _with_claims(spec: Object) -> Object:
-    """The spec with a volume for each claim template, as its pods get them."""
+    """Return the spec with a volume for each claim template, as its pods get them."""
     claims = [part(claim, "metadata").get("name", "") for claim in entries(spec, "volumeClaimTemplates")]
     if not claims:
         return spec
@@ -311,6 +311,6 @@ def _internal_rolling(rolling: Object | None) -> dict[str, Any] | None:
 
 
 def pod_template(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """The complaints about a PodTemplate."""
+    """Return the complaints about a PodTemplate."""
     del old, subresource
     return template("template", part(new, "template"))

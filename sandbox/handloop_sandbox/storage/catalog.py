@@ -37,29 +37,29 @@ class Catalog:
             versions.append(resource.version)
 
     def find(self, group: str, version: str, plural: str) -> ServedResource | None:
-        """The resource at `/apis/group/version/plural`."""
+        """Return the resource at `/apis/group/version/plural`."""
         return self._by_path.get((group, version, plural))
 
     def by_kind(self, group: str, version: str, kind: str) -> ServedResource | None:
-        """The resource whose objects are of that kind."""
+        """Return the resource whose objects are of that kind."""
         return self._by_kind.get((group, version, kind))
 
     def storage(self, group_resource: GroupResource) -> ServedResource | None:
-        """The resource of a collection's storage version."""
+        """Return the resource of a collection's storage version."""
         return self._by_storage.get(group_resource)
 
     def preferred(self, group_resource: GroupResource) -> ServedResource | None:
-        """The resource of the first version in discovery, which generic clients use."""
+        """Return the resource of the first version in discovery, which generic clients use."""
         return next((each for each in self.resources if each.group_resource == group_resource), None)
 
     def groups(self) -> tuple[str, ...]:
-        """The groups in the order in which the server lists them, without the core group."""
+        """Return the groups in the order in which the server lists them, without the core group."""
         return tuple(group for group in self._versions if group)
 
     def versions(self, group: str) -> tuple[str, ...]:
-        """The served versions of a group, preferred first."""
+        """Return the served versions of a group, preferred first."""
         return tuple(self._versions.get(group, ()))
 
     def in_group_version(self, group: str, version: str) -> tuple[ServedResource, ...]:
-        """Every resource of one group version."""
+        """Return every resource of one group version."""
         return tuple(self._by_version.get((group, version), ()))

@@ -43,23 +43,23 @@ class History:
             self._drop(1)
 
     def position_after(self, rv: int) -> int:
-        """The position of the first change newer than rv, which must not be older than floor."""
+        """Return the position of the first change newer than rv, which must not be older than floor."""
         return self._dropped + bisect_right(self._entries, rv, key=lambda change: change.rv)
 
     def read(self, position: int, *, limit: int | None = None) -> list[Change] | None:
-        """The changes from position on, at most limit; None when some of them have been dropped."""
+        """Return the changes from position on, at most limit; None when some of them have been dropped."""
         index = position - self._dropped
         return None if index < 0 else self._entries[index : None if limit is None else index + limit]
 
     def newer_than(self, rv: int) -> Iterator[Change]:
-        """The changes after rv, newest first."""
+        """Yield the changes after rv, newest first."""
         for change in reversed(self._entries):
             if change.rv <= rv:
                 return
             yield change
 
     def until(self, rv: int) -> History:
-        """A copy that ends with rv; its positions are the same as here."""
+        """Return a copy that ends with rv; its positions are the same as here."""
         copy = History(size=self._size, floor=self.floor)
         copy._dropped = self._dropped
         copy._entries = self._entries[: self.position_after(rv) - self._dropped]
@@ -108,7 +108,7 @@ class Collection:
         self.history.append(change)
 
     def until(self, rv: int) -> Collection:
-        """A copy as of rv, or as of the oldest version that the history remembers."""
+        """Return a copy as of rv, or as of the oldest version that the history remembers."""
         copy = Collection(history_size=self._history_size, floor=self.history.floor)
         keys, objects = self.as_of(max(rv, self.history.floor), "")
         copy.keys, copy.objects = list(keys), dict(objects)
@@ -124,11 +124,11 @@ class Collection:
         self.objects, self.keys, self.history = other.objects, other.keys, other.history
 
     def select(self, namespace: str) -> list[str]:
-        """The keys of a namespace, "" = all, in order."""
+        """Return the keys of a namespace, "" = all, in order."""
         return _in_namespace(self.keys, namespace)
 
     def as_of(self, rv: int, namespace: str) -> tuple[list[str], dict[str, Stored]]:
-        """The keys and objects at rv, which must not be older than the history's floor."""
+        """Return the keys and objects at rv, which must not be older than the history's floor."""
         before: dict[str, Stored | None] = {}
         for change in self.history.newer_than(rv):
             before[change.key] = change.old
@@ -142,5 +142,5 @@ class Collection:
 def _in_namespace(keys: list[str], namespace: str) -> list[str]:
     if not namespace:
         return keys
-    # "0" follows "/" in ASCII: the range holds exactly the keys of the namespace
+    # "0" follows "/" in ASCII, so the range holds exactly the keys of the namespace.
     return keys[bisect_left(keys, f"{namespace}/") : bisect_left(keys, f"{namespace}0")]

@@ -8,24 +8,24 @@ from handloop_sandbox.storage.stored import Object
 
 
 def references(obj: Object) -> list[dict[str, Any]]:
-    """The owner references of an object."""
+    """Return the owner references of an object."""
     owners: list[dict[str, Any]] = obj["metadata"].get("ownerReferences") or []
     return owners
 
 
 def controller_of(obj: Object) -> dict[str, Any] | None:
-    """The first reference with controller = true."""
+    """Return the first reference with controller = true."""
     return next((reference for reference in references(obj) if reference.get("controller")), None)
 
 
 def is_controlled_by(obj: Object, uid: str) -> bool:
-    """Whether the controller reference of an object has that uid."""
+    """Return whether the controller reference of an object has that uid."""
     reference = controller_of(obj)
     return reference is not None and reference["uid"] == uid
 
 
 def controller_reference(owner: Object) -> dict[str, Any]:
-    """The reference that makes owner the controller of an object."""
+    """Return the reference that makes owner the controller of an object."""
     return {
         "apiVersion": owner["apiVersion"],
         "kind": owner["kind"],
@@ -37,7 +37,7 @@ def controller_reference(owner: Object) -> dict[str, Any]:
 
 
 def with_references(obj: Object, owners: list[dict[str, Any]]) -> Object:
-    """A copy of obj with these references; if there are none, the field is left out."""
+    """Return a copy of obj with these references; if there are none, the field is left out."""
     metadata = {key: value for key, value in obj["metadata"].items() if key != "ownerReferences"}
     if owners:
         metadata["ownerReferences"] = owners
@@ -45,5 +45,5 @@ def with_references(obj: Object, owners: list[dict[str, Any]]) -> Object:
 
 
 def without_owners(obj: Object, uids: set[str]) -> Object:
-    """A copy of obj without the references to these uids."""
+    """Return a copy of obj without the references to these uids."""
     return with_references(obj, [owner for owner in references(obj) if owner["uid"] not in uids])

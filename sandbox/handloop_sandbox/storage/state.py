@@ -23,32 +23,32 @@ class State(Protocol):
         """The oldest version that is still readable, as after an etcd compaction."""
 
     def get(self, group_resource: GroupResource, namespace: str, name: str) -> Object | None:
-        """The object of that name; None when there is none."""
+        """Return the object of that name; None if there is none."""
         stored = self.stored(group_resource, namespace, name)
         return None if stored is None else stored.object
 
     def list(self, group_resource: GroupResource, namespace: str = "") -> builtins.list[Object]:
-        """Every object of a kind in key order."""
+        """Return every object of a kind in key order."""
         collection = self.collection(group_resource)
         return [collection.objects[key].object for key in collection.select(namespace)]
 
     def count(self, group_resource: GroupResource) -> int:
-        """The number of objects of a kind."""
+        """Return the number of objects of a kind."""
 
     def group_resources(self) -> AnyCollection[GroupResource]:
-        """The collections that hold or held objects."""
+        """Return the collections that hold or held objects."""
 
     def by_owner(self, uid: str) -> builtins.list[tuple[GroupResource, Object]]:
-        """The objects with an owner reference to that uid."""
+        """Return the objects with an owner reference to that uid."""
 
     def by_uid(self, uid: str) -> tuple[GroupResource, Object] | None:
-        """The object with that uid."""
+        """Return the object with that uid."""
 
     def stored(self, group_resource: GroupResource, namespace: str, name: str) -> Stored | None:
         """One object with its bytes."""
 
     def collection(self, group_resource: GroupResource) -> Collection:
-        """A collection with its history; an empty one where nothing was ever stored."""
+        """Return a collection with its history; an empty one where nothing was ever stored."""
 
 
 class PastState(State):
@@ -78,15 +78,15 @@ class PastState(State):
         return self.collection(group_resource).objects.get(object_key(namespace, name))
 
     def count(self, group_resource: GroupResource) -> int:
-        """The number of objects of a kind at that version."""
+        """Return the number of objects of a kind at that version."""
         return len(self.collection(group_resource).objects)
 
     def group_resources(self) -> AnyCollection[GroupResource]:
-        """The collections that hold or held objects."""
+        """Return the collections that hold or held objects."""
         return self._state.group_resources()
 
     def collection(self, group_resource: GroupResource) -> Collection:
-        """A collection at that version, with its history up to then."""
+        """Return a collection at that version, with its history up to then."""
         found = self._collections.get(group_resource)
         if found is None:
             found = self._state.collection(group_resource).until(self._resource_version)
@@ -94,7 +94,7 @@ class PastState(State):
         return found
 
     def by_owner(self, uid: str) -> builtins.list[tuple[GroupResource, Object]]:
-        """The objects with an owner reference to that uid."""
+        """Return the objects with an owner reference to that uid."""
         return [
             (kind, obj)
             for kind in self.group_resources()
@@ -103,7 +103,7 @@ class PastState(State):
         ]
 
     def by_uid(self, uid: str) -> tuple[GroupResource, Object] | None:
-        """The object with that uid."""
+        """Return the object with that uid."""
         return next(
             (
                 (kind, obj)

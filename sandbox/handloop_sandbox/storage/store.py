@@ -57,16 +57,16 @@ class Store(State):
         return None if collection is None else collection.objects.get(object_key(namespace, name))
 
     def count(self, group_resource: GroupResource) -> int:
-        """The number of objects of a kind."""
+        """Return the number of objects of a kind."""
         collection = self._collections.get(group_resource)
         return 0 if collection is None else len(collection.objects)
 
     def group_resources(self) -> AnyCollection[GroupResource]:
-        """The collections that hold or held objects."""
+        """Return the collections that hold or held objects."""
         return tuple(self._collections)
 
     def collection(self, group_resource: GroupResource) -> Collection:
-        """A collection, which is created on first use."""
+        """Return a collection, which is created on first use."""
         collection = self._collections.get(group_resource)
         if collection is None:
             collection = Collection(history_size=self._history_size, floor=self._floor)
@@ -74,11 +74,11 @@ class Store(State):
         return collection
 
     def by_owner(self, uid: str) -> builtins.list[tuple[GroupResource, Object]]:
-        """The objects with an owner reference to that uid."""
+        """Return the objects with an owner reference to that uid."""
         return [(place[0], self._at(place)) for place in self._by_owner.get(uid, ())]
 
     def by_uid(self, uid: str) -> tuple[GroupResource, Object] | None:
-        """The object with that uid."""
+        """Return the object with that uid."""
         place = self._by_uid.get(uid)
         return None if place is None else (place[0], self._at(place))
 
@@ -118,11 +118,11 @@ class Store(State):
             self._floor = self._resource_version
 
     def snapshot(self) -> Snapshot:
-        """The present version of every object."""
+        """Return the present version of every object."""
         return {name: dict(collection.objects) for name, collection in self._collections.items()}
 
     def changes_to(self, start: Snapshot) -> builtins.list[Change]:
-        """The changes to commit so that each object is as in a snapshot, except for its version."""
+        """Return the changes to commit so that each object is as in a snapshot, except for its version."""
         transaction = Transaction(self)
         for group_resource, collection in self._collections.items():
             for stored in collection.objects.values():
@@ -142,7 +142,7 @@ class Store(State):
         time.
 
         Returns: the changes that lead there, for the components that follow the state; no history has them.
-        Raises: ValueError when a collection's history does not reach back that far.
+        Raises: ValueError if a collection's history does not reach back that far.
         """
         if not FIRST_RESOURCE_VERSION <= rv <= self._resource_version:
             raise ValueError(f"there is no version {rv}: the newest is {self._resource_version}")
@@ -189,7 +189,7 @@ class Store(State):
 
 
 def _is_same(now: Stored | None, start: Stored) -> bool:
-    """Whether an object is the same as at the start, except for its version."""
+    """Return whether an object is the same as at the start, except for its version."""
     return now is start or (now is not None and _unversioned(now.object) == _unversioned(start.object))
 
 
@@ -198,7 +198,7 @@ def _unversioned(obj: Object) -> Object:
 
 
 def _differences(group_resource: GroupResource, before: Collection, after: Collection) -> list[Change]:
-    """The changes that turn the objects of one collection into those of another."""
+    """Return the changes that turn the objects of one collection into those of another."""
     changes = []
     for key, old in before.objects.items():
         new = after.objects.get(key)

@@ -44,18 +44,18 @@ class Stored:
 
 
 def tail_of(obj: Object) -> bytes:
-    """The JSON of an object without its kind, its apiVersion and the opening brace."""
+    """Return the JSON of an object without its kind, its apiVersion and the opening brace."""
     rest = {key: value for key, value in obj.items() if key not in ("kind", "apiVersion")}
     return _encode(rest)[1:]
 
 
 def head_of(kind: str, api_version: str) -> bytes:
-    """The JSON that precedes a tail."""
+    """Return the JSON that precedes a tail."""
     return f'{{"kind":"{kind}","apiVersion":"{api_version}",'.encode()
 
 
 def resource_head(resource: ServedResource) -> bytes:
-    """The head of the JSON of a resource's objects."""
+    """Return the head of the JSON of a resource's objects."""
     return head_of(resource.kind, resource.api_version)
 
 

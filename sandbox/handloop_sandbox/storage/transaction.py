@@ -21,14 +21,14 @@ class Transaction:
         self._written: dict[tuple[GroupResource, str], Stored | None] = {}
 
     def stored(self, group_resource: GroupResource, namespace: str, name: str) -> Stored | None:
-        """The object after the changes so far."""
+        """Return the object after the changes so far."""
         place = (group_resource, object_key(namespace, name))
         if place in self._written:
             return self._written[place]
         return self.state.stored(group_resource, namespace, name)
 
     def get(self, group_resource: GroupResource, namespace: str, name: str) -> Object | None:
-        """The same without the bytes."""
+        """Return the same without the bytes."""
         stored = self.stored(group_resource, namespace, name)
         return None if stored is None else stored.object
 

@@ -26,7 +26,7 @@ from handloop_sandbox.wire.status import Status, failure
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 _BEFORE_TIMEOUT_SECONDS: Final = 2.0
 # After this time a bookmark is sent even if nothing has changed. An API server sends one only for a version
-# after the watch's start; it soon has one, since leases are renewed. Here nothing changes by itself.
+# after the watch's start, and it soon has one, because leases are renewed. Here nothing changes by itself.
 _REPEAT_SECONDS: Final = 60.0
 _RETRY_SECONDS: Final = 1.0
 _END: Final = b"}\n"
@@ -42,7 +42,7 @@ class WatchedObject(Protocol):
     """Writes the object of a watch event; first is true for the first one of a stream."""
 
     def watched(self, stored: Stored, now: float, *, first: bool) -> bytes:
-        """The object's JSON."""
+        """Return the object's JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ class Watcher:
 
     def take(self, now: float, *, up_to: int | None = None) -> list[bytes]:
         """
-        The next lines that are due, oldest first; `ended` is set with the last ones.
+        Return the next lines that are due, oldest first; `ended` is set with the last ones.
 
         Fewer than BATCH lines mean that no more are due. Args: up_to is the newest version to send, None =
         all. Raises: ConversionNeededError; call prepare() once the conversion has its answer.
@@ -129,7 +129,7 @@ class Watcher:
                 self._again_at = now + _RETRY_SECONDS
 
     def is_due(self, now: float, *, up_to: int | None = None) -> bool:
-        """Whether take() has something to do."""
+        """Return whether take() has something to do."""
         if self.ended:
             return False
         if self._again_at is not None:
@@ -137,7 +137,7 @@ class Watcher:
         return not self._has_told_all(up_to) or self._is_replaced() or now >= self.next_wake()
 
     def next_wake(self) -> float:
-        """The unix time at which a line or the end is due even without changes."""
+        """Return the unix time at which a line or the end is due even without changes."""
         wake = self.subscription.deadline
         if self._next_bookmark is not None:
             wake = min(wake, self._next_bookmark)
@@ -190,7 +190,7 @@ class Watcher:
         return lines
 
     def _converted_first(self, changes: Sequence[Change]) -> list[Change]:
-        """The first changes, up to the first one that is not converted yet."""
+        """Return the first changes, up to the first one that is not converted yet."""
         found: list[Change] = []
         with contextlib.suppress(ConversionNeededError, ConversionFailedError):
             for change in changes:
@@ -198,7 +198,7 @@ class Watcher:
         return found
 
     def _in_version(self, changes: list[Change]) -> list[Change]:
-        """The changes in the watched version. Raises: ConversionNeededError, ConversionFailedError."""
+        """Return the changes in the watched version. Raises: ConversionNeededError, ConversionFailedError."""
         convert = self.subscription.convert
         if convert is None:
             return changes
@@ -211,7 +211,7 @@ class Watcher:
         ]
 
     def _seen(self, change: Change, now: float) -> bytes | None:
-        """The line for a change; None when the change is invisible to this client."""
+        """Return the line for a change; None if the change is invisible to this client."""
         subscription = self.subscription
         if subscription.namespace and change.namespace != subscription.namespace:
             return None
@@ -230,7 +230,7 @@ class Watcher:
             return self._line(kind, change.new, now)
         if not was or change.old is None:
             return None
-        # the object leaves the selection: send its last selected state, at the version of the change
+        # The object leaves the selection, so send its last selected state, at the version of the change.
         last = change.new if change.type is ChangeType.DELETED else _at_version(change.old, change.rv)
         return self._line(ChangeType.DELETED, last, now)
 
@@ -262,7 +262,7 @@ class Watcher:
         return self._line("BOOKMARK", Stored(obj, rv), now)
 
     def _bookmark_after(self, now: float) -> float | None:
-        """The unix time of the next bookmark after now; one is sent shortly before the stream ends, too."""
+        """Return the unix time of the next bookmark. Another one is sent shortly before the stream ends."""
         if not self.subscription.bookmarks:
             return None
         last = self.subscription.deadline - _BEFORE_TIMEOUT_SECONDS
@@ -277,12 +277,12 @@ _OPENINGS: Final = {
 
 
 def error_line(status: Status) -> bytes:
-    """An ERROR watch event."""
+    """Return an ERROR watch event."""
     return b"".join((_OPENINGS["ERROR"], msgspec.json.encode(status), _END))
 
 
 def too_old(rv: int, oldest: int) -> Status:
-    """The Status of a watch that starts before the history."""
+    """Return the Status of a watch that starts before the history."""
     return failure(410, "Expired", f"too old resource version: {rv} ({oldest})")
 
 

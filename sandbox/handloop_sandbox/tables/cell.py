@@ -23,12 +23,12 @@ def name_of(obj: Object) -> str:
 
 
 def age_of(obj: Object, now: float) -> str:
-    """The age of the object, as kubectl prints it."""
+    """Return the age of the object, as kubectl prints it."""
     return human.age(part(obj, "metadata").get("creationTimestamp"), now)
 
 
 def is_deleting(obj: Object) -> bool:
-    """Whether the object is being deleted."""
+    """Return whether the object is being deleted."""
     return bool(part(obj, "metadata").get("deletionTimestamp"))
 
 
@@ -38,19 +38,19 @@ def labels_text(labels: Object) -> str:
 
 
 def containers_and_images(pod_spec: Object) -> tuple[str, str]:
-    """The names and the images of a pod's containers, each joined by commas."""
+    """Return the names and the images of a pod's containers, each joined by commas."""
     containers = pod_spec.get("containers") or ()
     names = ",".join(container.get("name", "") for container in containers)
     return names, ",".join(container.get("image", "") for container in containers)
 
 
 def selector_cell(selector: Object | None) -> str:
-    """A label selector, or <none>."""
+    """Return a label selector, or <none>."""
     return label_selector.text(selector) or NONE
 
 
 def shortened(entries: Sequence[str], total: int, *, limit: int = 3, empty: str = "") -> str:
-    """The first entries, and the number of further ones."""
+    """Return the first entries, and the number of further ones."""
     text = ",".join(entries[:limit])
     if len(entries) > limit:
         return f"{text} + {total - limit} more..."
@@ -58,12 +58,12 @@ def shortened(entries: Sequence[str], total: int, *, limit: int = 3, empty: str 
 
 
 def unique(values: Iterable[str]) -> list[str]:
-    """The values, sorted, without duplicates and empty ones."""
+    """Return the values, sorted, without duplicates and empty ones."""
     return sorted({value for value in values if value})
 
 
 def holds(conditions: Iterable[Object] | None, kind: str) -> bool:
-    """Whether the first condition of that type is True."""
+    """Return whether the first condition of that type is True."""
     for condition in conditions or ():
         if condition.get("type") == kind:
             return condition.get("status") == "True"

@@ -45,7 +45,7 @@ class _Progress(NamedTuple):
 
 
 def pod_conditions(pod: Object) -> list[dict[str, str]] | None:
-    """The row's conditions, for a finished pod only."""
+    """Return the row's conditions, for a finished pod only."""
     phase = part(pod, "status").get("phase", "")
     if phase not in _TERMINAL:
         return None
@@ -107,7 +107,7 @@ def _progress(spec: Object, status: Object) -> _Progress:
 
 
 def _initialization(spec: Object, status: Object, reason: str) -> tuple[_Progress, _Restarts, bool]:
-    """The progress of init containers, the restarts of sidecars, and whether any of them is not done yet."""
+    """Return the progress of init containers, the restarts of sidecars, and whether any is not done yet."""
     declared = {entry.get("name"): entry for entry in spec.get("initContainers") or ()}
     restarts, sidecars, ready = _Restarts(), _Restarts(), 0
     for index, found in enumerate(status.get("initContainerStatuses") or ()):
@@ -164,7 +164,7 @@ def _running(status: Object, before: _Progress) -> _Progress:
 
 
 def _completed(status: Object, *, running: bool, error: str) -> str:
-    """The status of a pod with a completed container, which depends on the others."""
+    """Return the status of a pod with a completed container, which depends on the others."""
     if running and holds(status.get("conditions"), "Ready"):
         return "Running"
     return error or ("NotReady" if running else "Completed")

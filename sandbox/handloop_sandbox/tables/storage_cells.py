@@ -76,7 +76,7 @@ def class_cells(obj: Object, now: float) -> list[Any]:
 
 
 def _modes(given: Sequence[str]) -> str:
-    """The abbreviated access modes without duplicates, in the server's order."""
+    """Return the abbreviated access modes without duplicates, in the server's order."""
     return ",".join(short for mode, short in _MODES.items() if mode in given)
 
 

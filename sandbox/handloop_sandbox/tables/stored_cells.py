@@ -41,7 +41,7 @@ def _parameters(reference: Object) -> str:
 
 
 def _go_selector(selector: Object) -> str:
-    """A label selector as Go prints the struct."""
+    """Return a label selector as Go prints the struct."""
     labels = part(selector, "matchLabels")
     pairs = "".join(f"{key}: {labels[key]}," for key in sorted(labels))
     rules = "".join(

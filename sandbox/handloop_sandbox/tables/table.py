@@ -62,7 +62,7 @@ def _column(declared: Object) -> Column:
 
 
 def custom_cells(resource: ServedResource, obj: Object, now: float) -> list[Any]:
-    """The name, and the value at each column's path; null if it is missing or has another type."""
+    """Return the name, and the value at each column's path; null if it is missing or has another type."""
     return [name_of(obj), *(_cell(declared, obj, now) for declared in _declared(resource))]
 
 
@@ -165,7 +165,7 @@ _SCALES = GroupResource("autoscaling", "scales")
 
 
 def columns_of(resource: ServedResource) -> Sequence[Column]:
-    """The columns of a resource's tables."""
+    """Return the columns of a resource's tables."""
     if resource.custom:
         return custom_columns(resource)
     if resource.group_resource == _SCALES:
@@ -204,7 +204,7 @@ def render(
     version: str = "v1",
 ) -> dict[str, Any]:
     """
-    A complete Table. metadata is its ListMeta; include is the part of the object that each row has.
+    Return a complete Table. metadata is its ListMeta; include is the part of the object that each row has.
 
     Raises: StatusError 400 for an unknown include.
     """
@@ -249,7 +249,7 @@ def _included(obj: Object, include: str, version: str) -> Any:
 
 
 def partial_object_metadata(obj: Object, *, version: str = "v1") -> dict[str, Any]:
-    """An object's metadata and nothing else."""
+    """Return an object's metadata and nothing else."""
     return {
         "kind": "PartialObjectMetadata",
         "apiVersion": f"meta.k8s.io/{version}",

@@ -37,7 +37,7 @@ def get_status(call: Call) -> Response:
 
 
 def list_statuses(call: Call) -> Response:
-    """All components that the selectors choose."""
+    """Return all components that the selectors choose."""
     matches = predicate(call, list_options(call.request.query, watch=False))
     items = [Stored(obj, 0) for obj in _all(call) if matches is None or matches(obj)]
     return Response(200, call.headers(), call.presentation().many(items, {}, call.context.now))

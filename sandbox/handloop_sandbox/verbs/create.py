@@ -108,7 +108,7 @@ def check_version(call: Call, obj: Object) -> None:
 
 
 def in_request_namespace(call: Call, obj: Object) -> Object:
-    """The object in the namespace of the path. Another namespace in the body is refused (400)."""
+    """Return the object in the namespace of the path. Another namespace in the body is refused (400)."""
     given = obj["metadata"].get("namespace", "")
     if not call.resource.namespaced:
         kept = {key: value for key, value in obj["metadata"].items() if key != "namespace"}
@@ -134,7 +134,7 @@ def check_namespace(call: Call, name: str) -> None:
 
 
 def named(call: Call, obj: Object) -> Object:
-    """The object with a name; one without a name gets it from its generateName."""
+    """Return the object with a name; one without a name gets it from its generateName."""
     given = obj["metadata"]
     if given.get("name") or not given.get("generateName"):
         return obj
@@ -161,7 +161,7 @@ def check(call: Call, obj: Object) -> None:
 
 
 def wrong_kind(call: Call, obj: Object) -> StatusError:
-    """The refusal of a custom resource that names another kind."""
+    """Return the refusal of a custom resource that names another kind."""
     from_kind = object_rules.kind_cause(obj["kind"], call.resource.kind)
     return invalid_kind(call.resource.group, obj["kind"], obj["metadata"].get("name", ""), [from_kind])
 

@@ -29,7 +29,7 @@ from handloop_sandbox.wire.status import StatusError, failure, forbidden, not_fo
 _ORPHAN: Final = "orphan"
 _FOREGROUND: Final = "foregroundDeletion"
 _PROTECTED_NAMESPACES: Final = ("default", "kube-system", "kube-public")
-# kinds whose DELETE answers with the object (ReturnDeletedObject)
+# A DELETE of these kinds answers with the object (ReturnDeletedObject).
 _RETURNED: Final = frozenset(
     {
         "persistentvolumeclaims",
@@ -42,7 +42,7 @@ _RETURNED: Final = frozenset(
     }
 )
 _DEFAULT_GRACE: Final = 30
-# kinds that leave their dependents behind by default
+# These kinds leave their dependents behind by default.
 _ORPHANING: Final = (GroupResource("batch", "jobs"), GroupResource("", "replicationcontrollers"))
 
 
@@ -79,7 +79,7 @@ def delete_collection(call: Call) -> Response:
 
 
 def remove(call: Call, transaction: Transaction, before: Stored, options: DeleteOptions) -> Stored | None:
-    """Delete an object, or mark it as being deleted. Returns: the marked object, None when it is gone."""
+    """Delete an object, or mark it as being deleted. Returns: the marked object, None if it is gone."""
     obj = served_object(call.resource, before)
     _check_preconditions(call, obj, options)
     if call.resource.kind == "Namespace" and not call.resource.custom:
@@ -111,7 +111,7 @@ def _gone(call: Call, transaction: Transaction, metadata: Object) -> Stored:
 
 
 def _marked(call: Call, obj: Object, grace: int) -> Object:
-    """The object with its deletion time; a first mark raises the generation."""
+    """Return the object with its deletion time; a first mark raises the generation."""
     metadata = obj["metadata"]
     first = not metadata.get("deletionTimestamp")
     generation = metadata.get("generation", 0)
@@ -130,13 +130,13 @@ def _began(metadata: Object) -> float:
 
 
 def _keeps(metadata: Object, finalizers: list[str], grace: int) -> bool:
-    """Whether a further DELETE changes nothing in an object being deleted: grace periods only get shorter."""
+    """Return whether a further DELETE changes nothing in an object: grace periods only get shorter."""
     same = finalizers == (metadata.get("finalizers") or [])
     return same and grace >= (metadata.get("deletionGracePeriodSeconds") or 0)
 
 
 def _finalizers(call: Call, obj: Object, options: DeleteOptions) -> list[str]:
-    """The object's finalizers, after the propagation policy has added or removed some."""
+    """Return the object's finalizers, after the propagation policy has added or removed some."""
     present = obj["metadata"].get("finalizers") or []
     orphan = options.orphan if options.orphan is not None else options.propagation == "Orphan"
     foreground = options.propagation == "Foreground"
@@ -151,7 +151,7 @@ def _finalizers(call: Call, obj: Object, options: DeleteOptions) -> list[str]:
 
 
 def _grace_seconds(call: Call, obj: Object, options: DeleteOptions) -> int:
-    """The grace period. Only pods have one, and only on a node."""
+    """Return the grace period. Only pods have one, and only on a node."""
     if call.resource.group_resource != PODS:
         return 0
     metadata, spec, status = obj["metadata"], obj.get("spec") or {}, obj.get("status") or {}

@@ -53,7 +53,7 @@ def check(call: Call, obj: Object, old: Object | None) -> None:
 
 
 def _only_for_collector(obj: Object, old: Object | None) -> bool:
-    """Whether a write changes only the fields that the garbage collector changes: owners and finalizers."""
+    """Return whether a write changes only what the garbage collector changes: owners and finalizers."""
     return old is not None and shallow_metadata(obj, **_FOR_COLLECTOR) == shallow_metadata(
         old, **_FOR_COLLECTOR
     )
@@ -96,7 +96,7 @@ def _check_rules(call: Call, obj: Object, rules: Sequence[Rule]) -> None:
 
 
 def _unresolved(call: Call) -> str:
-    """The part of a refusal's message about the user's bindings to missing roles."""
+    """Return the part of a refusal's message about the user's bindings to missing roles."""
     found = grants(call.state, call.context.user, call.namespace)
     texts = [f"{call.resource.qualified} {quoted(name)} not found" for name, rules in found if rules is None]
     told = f"[{', '.join(texts)}]" if len(texts) > 1 else "".join(texts)
@@ -112,7 +112,7 @@ _Permission = Attributes | PathAttributes
 
 
 def _uncovered(held: Sequence[Rule], rules: Iterable[Rule]) -> list[_Permission]:
-    """The single permissions in rules that no held rule grants."""
+    """Return the single permissions in rules that no held rule grants."""
     return [one for rule in rules for one in _single(rule) if not any(_gives(own, one) for own in held)]
 
 

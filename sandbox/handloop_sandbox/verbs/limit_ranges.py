@@ -24,7 +24,7 @@ _CONTAINERS: Final = {"containers": "container", "initContainers": "init contain
 
 
 def with_defaults(call: Call, pod: Object) -> Object:
-    """A new pod with the namespace's default requests and limits; an annotation lists those that were set."""
+    """Return a new pod with the namespace's default requests and limits, listed in an annotation."""
     for item in _items(call, "Container"):
         defaults = Resources(item.get("defaultRequest") or {}, item.get("default") or {})
         told: list[str] = []
@@ -119,7 +119,7 @@ def _ratio(told: str, name: str, bound: str, own: Resources) -> Iterator[str]:
 
 
 def _claim_problems(item: Object, requests: Amounts) -> Iterator[str]:
-    """The complaints about a claim, which has only requests."""
+    """Yield the complaints about a claim, which has only requests."""
     for member, word, sign in (("min", "minimum", 1), ("max", "maximum", -1)):
         for name, bound in _sorted(item.get(member)):
             told = f"{word} {name} usage per {item['type']} is {bound}"

@@ -39,12 +39,12 @@ _SYSTEM_FIELDS: Final = (
 
 
 def subdomain_rule(name: str, prefix: bool) -> list[str]:  # noqa: FBT001 - the shape of NameRule
-    """The rule of most kinds: an RFC 1123 subdomain; a prefix may end in a dash."""
+    """Return the rule of most kinds: an RFC 1123 subdomain; a prefix may end in a dash."""
     return names.dns_1123_subdomain(f"{name[:-1]}a" if prefix and name.endswith("-") else name)
 
 
 def without_system_fields(obj: Object) -> Object:
-    """A POST's object without the fields that only the server sets; a PUT that creates keeps those fields."""
+    """Return a POST's object without the fields that only the server sets. A PUT that creates keeps them."""
     return {
         **obj,
         "metadata": {key: obj["metadata"][key] for key in obj["metadata"] if key not in _SYSTEM_FIELDS},
@@ -52,7 +52,7 @@ def without_system_fields(obj: Object) -> Object:
 
 
 def for_create(obj: Object, context: Context, *, with_generation: bool) -> Object:
-    """A new object with the server's metadata. A kind without generations keeps the client's generation."""
+    """Return a new object with the server's metadata. A kind without generations keeps the client's."""
     metadata = {key: value for key, value in obj["metadata"].items() if key != "resourceVersion"}
     metadata["uid"] = context.new_uid()
     if with_generation:
@@ -62,7 +62,7 @@ def for_create(obj: Object, context: Context, *, with_generation: bool) -> Objec
 
 
 def for_update(obj: Object, old: Object) -> Object:
-    """A changed object; metadata that the client may omit or must not change comes from the old object."""
+    """Return a changed object. Metadata that the client may omit or not change comes from the old one."""
     metadata, before = dict(obj["metadata"]), old["metadata"]
     for key in ("uid", "creationTimestamp", "generation"):
         if key in before and (key != "uid" or not metadata.get("uid")):
@@ -164,7 +164,7 @@ def more_about_finalizers(metadata: Mapping[str, Any], *, is_update: bool) -> li
 
 
 def finalizer_warnings(metadata: Mapping[str, Any], old: Mapping[str, Any] | None = None) -> list[str]:
-    """The warnings about new finalizers without a domain; old None = the object is new."""
+    """Return the warnings about new finalizers without a domain; old None = the object is new."""
     before = (old or {}).get("finalizers") or ()
     return [
         f'metadata.finalizers: "{finalizer}": prefer a domain-qualified finalizer name '

@@ -66,7 +66,7 @@ _METADATA_LAST = frozenset({("", "events"), ("events.k8s.io", "events"), ("polic
 
 
 def defaulted(resource: ServedResource, obj: Object, *, keep_nulls: bool = False) -> Object:
-    """The object with the defaults of its kind; keep_nulls: see structural.default."""
+    """Return the object with the defaults of its kind; keep_nulls: see structural.default."""
     if resource.custom:
         return structural.default(resource.schema, obj, keep_nulls=keep_nulls)
     if resource.kind == "Secret" and obj.get("stringData"):
@@ -75,14 +75,14 @@ def defaulted(resource: ServedResource, obj: Object, *, keep_nulls: bool = False
 
 
 def _with_string_data(secret: Object) -> Object:
-    """A Secret whose stringData has become data."""
+    """Return a Secret whose stringData has become data."""
     added = {key: base64.b64encode(text.encode()).decode() for key, text in secret["stringData"].items()}
     rest = {key: value for key, value in secret.items() if key != "stringData"}
     return {**rest, "data": {**(secret.get("data") or {}), **added}}
 
 
 def validate_new(resource: ServedResource, obj: Object) -> list[Cause]:
-    """The complaints about a new object."""
+    """Return the complaints about a new object."""
     if not resource.custom:
         causes = metadata.validate(obj["metadata"], validation.name_rule(resource))
         causes += _finalizers(resource, obj, is_update=False)
@@ -93,7 +93,7 @@ def validate_new(resource: ServedResource, obj: Object) -> list[Cause]:
 
 
 def validate_update(resource: ServedResource, obj: Object, old: Object, subresource: str = "") -> Verdict:
-    """The complaints about a changed object. Those about metadata occur twice, as on a real server."""
+    """Return the complaints about a changed object. Those about metadata occur twice, as on a real server."""
     about_metadata = metadata.validate_update(obj["metadata"], old["metadata"])
     if not resource.custom:
         causes = about_metadata + validation.validate(resource, obj, old, subresource)
@@ -110,7 +110,7 @@ def validate_update(resource: ServedResource, obj: Object, old: Object, subresou
 
 
 def notices(resource: ServedResource, obj: Object, old: Object | None = None) -> list[str]:
-    """The kind's warnings, and those about features the sandbox ignores; old None = the object is new."""
+    """Return the kind's warnings, and those about ignored features; old None = the object is new."""
     if resource.group_resource in pod_warnings.KINDS:
         return list(pod_warnings.pod_notices(resource.group_resource, obj, old))
     about = _NOTICES.get(resource.group_resource)
@@ -131,12 +131,12 @@ def _finalizers(resource: ServedResource, obj: Object, *, is_update: bool) -> li
 
 
 def kind_cause(given: str, expected: str) -> Cause:
-    """The complaint about a custom resource of the wrong kind."""
+    """Return the complaint about a custom resource of the wrong kind."""
     return invalid_value("kind", given, f"must be {expected}")
 
 
 def _immutable(causes: list[Cause]) -> list[Cause]:
-    # the generic update checks metadata before the strategy does so again
+    # The generic update checks metadata before the strategy checks it again.
     return [cause for cause in causes if cause.message.endswith("field is immutable") or _adds(cause)]
 
 
@@ -166,7 +166,7 @@ def _embedded_causes(schema: Schema, obj: Object) -> list[Cause]:
 
 
 def list_causes(resource: ServedResource, obj: Object) -> list[Cause]:
-    """The complaints about duplicates in sets and maps; they are reported beside any other complaints."""
+    """Return the complaints about duplicates in sets and maps, which are reported beside any others."""
     return [] if resource.schema is None else schema.validate_lists(resource.schema, obj)
 
 
@@ -184,7 +184,7 @@ def _status_causes(resource: ServedResource, obj: Object, old: Object) -> list[C
 
 
 def _with_rules(resource: ServedResource, obj: Object, old: Object | None, causes: list[Cause]) -> Verdict:
-    """The causes plus those of the schema's expressions, which are not evaluated on badly wrong objects."""
+    """Return the causes plus those of the schema's expressions, which need objects that are mostly right."""
     if resource.schema is None or not has_rules(resource):
         return Verdict(causes, [])
     if any(cause.reason in _BLOCKING for cause in causes):
@@ -195,7 +195,7 @@ def _with_rules(resource: ServedResource, obj: Object, old: Object | None, cause
 
 @lru_cache(maxsize=256)
 def has_rules(resource: ServedResource) -> bool:
-    """Whether a schema carries x-kubernetes-validations."""
+    """Return whether a schema carries x-kubernetes-validations."""
     return resource.schema is not None and _has_rules(resource.schema)
 
 
@@ -207,13 +207,13 @@ def _has_rules(node: Schema) -> bool:
 
 
 def scale_spec_causes(resource: ServedResource, obj: Object) -> list[Cause]:
-    """The complaints about the replicas that a write of a custom resource's /scale sets."""
+    """Return the complaints about the replicas that a write of a custom resource's /scale sets."""
     paths = resource.scale_paths
     return [] if paths is None else _replica_causes(obj, paths.spec_replicas)
 
 
 def scale_status_causes(resource: ServedResource, obj: Object) -> list[Cause]:
-    """The complaints about the replicas and the selector that a custom resource's /scale shows."""
+    """Return the complaints about the replicas and the selector that a custom resource's /scale shows."""
     paths = resource.scale_paths
     if paths is None:
         return []
@@ -240,7 +240,7 @@ def _replica_causes(obj: Object, path: str) -> list[Cause]:
 
 
 def nested(obj: Mapping[str, Any], path: str, expected: type, go_type: str) -> tuple[Any, str]:
-    """The value at a path (`.spec.replicas`), None when absent, and Go's complaint if its type is wrong."""
+    """Return the value at a path (`.spec.replicas`), None if absent, and Go's complaint about its type."""
     parts = path.removeprefix(".").split(".")
     node: Any = obj
     for index, part in enumerate(parts):

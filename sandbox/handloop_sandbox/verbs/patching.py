@@ -53,7 +53,7 @@ def patch(call: Call) -> Response:
 
 
 def patch_type(call: Call) -> str:
-    """The type of the patch in the body. Raises: StatusError 415."""
+    """Return the type of the patch in the body. Raises: StatusError 415."""
     given = call.request.headers.get("content-type", "").partition(";")[0].strip().lower()
     types = patch_types(custom=call.resource.custom)
     if given in types:
@@ -65,7 +65,7 @@ def patch_type(call: Call) -> str:
 
 def patched(current: Object, body: bytes, kind: str, schema: Any) -> Object:
     """
-    An object with a patch applied, as plain JSON.
+    Return an object with a patch applied, as plain JSON.
 
     Raises: StatusError 400, 415, 422 or 500 with the real server's texts.
     """
@@ -113,7 +113,7 @@ def _apply(call: Call, options: WriteOptions) -> Replaced:
     decoded = _decoded(call, merged, APPLY)
     obj = in_request_namespace(call, decoded.object)
     if current is None or _content(merged) != _content(current):
-        # an apply that changes nothing gets no defaults
+        # An apply that changes nothing gets no defaults.
         obj = object_rules.defaulted(call.resource, obj, keep_nulls=True)
     if before is None:
         if given := obj["metadata"].get("uid"):
@@ -133,7 +133,7 @@ def _content(obj: Object) -> Object:
 
 def applied_configuration(call: Call, options: WriteOptions) -> Object:
     """
-    The object in the body of an apply.
+    Return the object in the body of an apply.
 
     Raises: StatusError 400 for invalid YAML and, with strict validation, for duplicate keys.
     """
@@ -181,7 +181,7 @@ def _mapping(value: Any, prefix: str) -> dict[str, Any]:
 
 def _decoded(call: Call, changed: Object, kind: str) -> Decoded:
     if kind == STRATEGIC:
-        # a strategic patch is decoded into the path's type, whatever kind the patch names
+        # A strategic patch is decoded into the path's type, whatever kind the patch names.
         changed = {**changed, "kind": call.resource.kind, "apiVersion": call.resource.api_version}
     shown = _shown(changed, custom=call.resource.custom)
     try:
@@ -195,7 +195,7 @@ def _decoded(call: Call, changed: Object, kind: str) -> Decoded:
 
 
 def _unconvertible(call: Call, merged: Object, error: Exception) -> StatusError:
-    """The refusal of an applied configuration that fits its schema but not its Go type."""
+    """Return the refusal of an applied configuration that fits its schema but not its Go type."""
     resource, about = call.resource, merged["metadata"]
     kind = f"{resource.api_version if resource.group else '/' + resource.version}, Kind={resource.kind}"
     named = f"/{about.get('name', '')}; {kind}"
@@ -229,7 +229,7 @@ def _check_type(call: Call, obj: Object) -> None:
 
 
 def invalid_patch(changed: Object, text: str, *, custom: bool = False) -> StatusError:
-    """The refusal of a patch whose result does not decode."""
+    """Return the refusal of a patch whose result does not decode."""
     return _invalid_shown(json.dumps(_shown(changed, custom=custom).decode(), ensure_ascii=False), text)
 
 
@@ -239,7 +239,7 @@ def _invalid_shown(shown: str, text: str) -> StatusError:
 
 
 def _shown(changed: Object, *, custom: bool) -> bytes:
-    """The patched object as messages show it. In custom resources, members are sorted at every level."""
+    """Return the patched object as messages show it. A custom resource's members are sorted everywhere."""
     shown = changed if custom else dict(sorted(changed.items()))
     return json.dumps(shown, separators=(",", ":"), sort_keys=custom, ensure_ascii=False).encode()
 
@@ -262,14 +262,14 @@ def restoring(complaint: str) -> str:
 
 
 def _unfit(kind: str, go_type: str) -> str:
-    """The complaint about a Go value that does not fit a type."""
+    """Return the complaint about a Go value that does not fit a type."""
     if go_type.startswith("map["):
         return f"cannot restore map from {kind}"
     if go_type.startswith("[]"):
         return f"cannot restore slice from {kind}"
     if not _SCALARS.fullmatch(go_type):
         return f"cannot restore struct from: {kind}"
-    # Go could convert integers to strings and to each other, but refuses to
+    # Go could convert integers to strings and to each other, but refuses to.
     if kind.startswith(_NUMBERS) and (go_type == "string" or go_type.startswith(_NUMBERS)):
         return f"cannot convert {kind} to {go_type}"
     return f"unrecognized type: {go_type}"

@@ -33,9 +33,9 @@ _GATED: Final = {
 
 def admitted(call: Call, pod: Object) -> Object:
     """
-    A new pod as admission leaves it, Pending.
+    Return a new pod as admission leaves it, Pending.
 
-    Raises: StatusError 403 when an object that it names does not exist.
+    Raises: StatusError 403 if an object that it names does not exist.
     """
     pod = limit_ranges.with_defaults(call, pod)
     spec = pod.get("spec") or {}
@@ -79,7 +79,7 @@ def _is_guaranteed(resources: dict[str, Any]) -> bool:
 def _with_service_account(call: Call, pod: Object, spec: Object) -> Object:
     name = spec.get("serviceAccountName") or _DEFAULT_ACCOUNT
     account = call.state.get(_ACCOUNTS, call.namespace, name) or {}
-    # a new namespace soon gets its default account; a real server waits for it
+    # A new namespace soon gets its default account. A real server waits for it.
     if not account and name != _DEFAULT_ACCOUNT:
         where = f"{call.namespace}/{name}"
         text = f'error looking up service account {where}: serviceaccount "{name}" not found'
@@ -120,7 +120,7 @@ def _token_volume(name: str) -> Object:
 
 
 def with_tolerations(spec: Object) -> Object:
-    """A spec that tolerates unready and unreachable nodes for a while, unless it sets those tolerations."""
+    """Return a spec that tolerates unready and unreachable nodes for a while, unless it says otherwise."""
     tolerations = list(spec.get("tolerations") or [])
     for key in ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"):
         if not any(_tolerates(entry, key) for entry in tolerations):
@@ -166,7 +166,7 @@ def _default_class(call: Call) -> Object | None:
 
 
 def only_default(call: Call, priority_class: Object) -> Object:
-    """A new PriorityClass, unchanged. Raises: StatusError 403 for a second default."""
+    """Return a new PriorityClass, unchanged. Raises: StatusError 403 for a second default."""
     found = _default_class(call) if priority_class.get("globalDefault") else None
     if found is None:
         return priority_class

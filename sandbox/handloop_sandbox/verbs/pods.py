@@ -37,7 +37,7 @@ from handloop_sandbox.wire.status import (
 
 
 def _log_lines(pod: Object, container: str, *, now: float) -> list[str]:
-    """The log of a container by name; empty while it has never run."""
+    """Return the log of a container by name; empty while it has never run."""
     statuses = (pod.get("status") or {}).get("containerStatuses") or ()
     status = next((entry for entry in statuses if entry["name"] == container), None)
     return [] if status is None else list(_story(pod, status, now))
@@ -121,7 +121,7 @@ def bind_named(call: Call) -> Response:
 
 
 def metadata_name(call: Call) -> str:
-    """The name in the object that a client sends."""
+    """Return the name in the object that a client sends."""
     content_type = call.request.headers.get("content-type", "")
     obj = bodies.decode(call.request.body, content_type, call.resource, call.catalog).object
     return str(obj["metadata"].get("name") or "")
@@ -149,7 +149,7 @@ def _target_problems(target: Object) -> list[str]:
 
 def existing(call: Call) -> Stored:
     """
-    The pod of the path.
+    Return the pod of the path.
 
     Raises: StatusError 404.
     """
@@ -161,9 +161,9 @@ def existing(call: Call) -> Stored:
 
 def sent(call: Call) -> Object:
     """
-    The object that a client sends to a subresource of the pod.
+    Return the object that a client sends to a subresource of the pod.
 
-    Raises: StatusError 400 when it names another pod.
+    Raises: StatusError 400 if it names another pod.
     """
     subresource = call.resource.subresource(call.path.subresource)
     assert subresource is not None
@@ -236,7 +236,7 @@ def evict(call: Call) -> Response:
 
 
 def _budget(call: Call, pod: Object) -> Object | None:
-    """The budget that covers a pod; None for a pod that does not run yet or has finished."""
+    """Return the budget that covers a pod; None for a pod that does not run yet or has finished."""
     if pod["metadata"].get("deletionTimestamp") or (pod.get("status") or {}).get("phase") in _NOT_GUARDED:
         return None
     labels = pod["metadata"].get("labels") or {}
@@ -249,9 +249,9 @@ def _budget(call: Call, pod: Object) -> Object | None:
 
 def _spent(budget: Object | None, pod: Object) -> Object | None:
     """
-    The budget with one disruption less; None when this eviction does not need its permission.
+    Return the budget with one disruption less; None when this eviction does not need its permission.
 
-    Raises: StatusError 429 when none is left, or the controller has not seen the budget since it changed.
+    Raises: StatusError 429 if none is left, or the controller has not seen the budget since it changed.
     """
     if budget is None:
         return None

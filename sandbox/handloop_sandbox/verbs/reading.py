@@ -85,7 +85,7 @@ def list_objects(call: Call) -> Response:
 
 
 def selected(call: Call) -> list[Stored]:
-    """The objects that the selectors of the request choose."""
+    """Return the objects that the selectors of the request choose."""
     options = _options(call, watch=False)
     collection = call.state.collection(call.collection)
     keys = collection.select(call.namespace)
@@ -94,7 +94,7 @@ def selected(call: Call) -> list[Stored]:
 
 
 def predicate(call: Call, options: ListOptions) -> Predicate | None:
-    """A function that tells whether a stored object is selected; None when all are."""
+    """Return a function that tells whether a stored object is selected; None when all are."""
     by_labels = label_selector.predicate(options.labels)
     fields = tuple(t._replace(field=stored_field(call.resource, t.field)) for t in options.fields)
     by_fields = matcher(fields, custom=call.resource.custom)
@@ -112,7 +112,7 @@ def predicate(call: Call, options: ListOptions) -> Predicate | None:
 
 
 def _of_version(resource: ServedResource, by_fields: Predicate, options: ListOptions) -> Predicate:
-    """A field test on stored objects in the served version, with its defaults."""
+    """Return a field test on stored objects in the served version, with its defaults."""
     is_plain = not resource.custom or resource.conversion is not None  # a webhook's objects come converted
     if is_plain or all(term.field not in resource.selectable_fields for term in options.fields):
         return by_fields
@@ -131,7 +131,7 @@ def _page(call: Call, options: ListOptions) -> _Page:
     if rv and exact:
         _check_not_expired(call, rv)
         return _cut(call, options, rv, start="")
-    # a list at version 0 ignores the limit
+    # A list at version 0 ignores the limit.
     limit = 0 if rv == 0 else options.limit
     return _cut(call, options, current, start="", limit=limit)
 
@@ -159,7 +159,7 @@ def _oldest(call: Call) -> int:
 
 
 def _cut(call: Call, options: ListOptions, rv: int, *, start: str, limit: int | None = None) -> _Page:
-    """The page that begins at the key start, of the state at rv."""
+    """Return the page that begins at the key start, of the state at rv."""
     limit = options.limit if limit is None else limit
     keys, objects = _at(call, rv, paged=limit > 0)
     if (name := exact(options.fields, NAME)) is not None:
@@ -172,7 +172,7 @@ def _cut(call: Call, options: ListOptions, rv: int, *, start: str, limit: int | 
     for index, stored in enumerate(_in_chunks(call, [objects[key] for key in keys[first:]], limit), first):
         if matches is None or matches(stored.object):
             items.append(stored)
-        # a full page has a continue token if any objects follow, selected or not; all count as remaining
+        # A full page has a continue token if any objects follow, selected or not. All count as remaining.
         if len(items) == limit and index + 1 < len(keys):
             left = None if options.selective else len(keys) - first - limit
             return _Page(items, rv, Continue(rv, keys[index + 1]).encode(), left)
@@ -192,7 +192,7 @@ def _at(call: Call, rv: int, *, paged: bool) -> tuple[list[str], dict[str, Store
 
 
 def _in_chunks(call: Call, items: Sequence[Stored], size: int) -> Iterator[Stored]:
-    """The items, converted in a real server's chunks: size items at first, then twice as many each time."""
+    """Yield the items, converted in a real server's chunks: size items first, then twice as many."""
     at = 0
     while at < len(items):
         yield from all_served(call.resource, items[at : at + size])
@@ -203,7 +203,7 @@ def _cached(call: Call, items: Sequence[Stored]) -> Sequence[Stored]:
     """
     Objects as the served version's cache has them.
 
-    Raises: StatusError 429 when that cache was never filled.
+    Raises: StatusError 429 if that cache was never filled.
     """
     try:
         return all_served(call.resource, items)
@@ -253,7 +253,7 @@ def watch(call: Call) -> WatchResponse:
 
 
 def _options(call: Call, *, watch: bool) -> ListOptions:
-    """The request's options, checked in the server's order; versions and tokens are checked later."""
+    """Return the request's options, checked in the server's order; versions and tokens are checked later."""
     options = list_options(call.request.query, watch=watch)
     if call.name:  # /watch/.../NAME
         term = FieldTerm(NAME, equal=True, value=call.name)
@@ -290,7 +290,7 @@ def _subscription(call: Call, options: ListOptions, rv: int | None) -> Subscript
             return replace(base, refusal=too_large_resource_version(current, current - 1).status)
     if rv and (refusal := _too_old(call, rv)):
         return replace(base, refusal=refusal)
-    # a watch from a future version is silent until the counter has passed that version
+    # A watch from a future version is silent until the counter has passed that version.
     return replace(base, silent_until=rv) if rv and rv > current else base
 
 
@@ -315,7 +315,7 @@ def _deadline(call: Call, options: ListOptions) -> float:
 
 
 def _bookmark_object(call: Call) -> Object:
-    """The bookmark's object without its metadata: the members that the kind never omits."""
+    """Return the bookmark's object without its metadata: the members that the kind never omits."""
     head = {"kind": call.resource.kind, "apiVersion": call.resource.api_version}
     if call.resource.custom or call.resource.schema is None or call.collection == EVENTS:
         return head

@@ -65,7 +65,7 @@ def _answer(call: Call, obj: Object, status: Object) -> Response:
 
 
 def _causes(call: Call, obj: Object) -> list[Cause]:
-    """The complaints about a question."""
+    """Return the complaints about a question."""
     spec, causes = obj.get("spec") or {}, []
     resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
     if resource is not None and path is not None:

@@ -91,7 +91,7 @@ def patch_scale(call: Call) -> Response:
 
 
 def _owned_scale(call: Call, stored: Stored) -> Object:
-    """The Scale of an object with the owners of its replicas, which no answer shows."""
+    """Return the Scale of an object with the owners of its replicas, which no answer shows."""
     paths = call.resource.scale_paths
     scale = _scale_of(call, stored)
     assert paths is not None
@@ -100,7 +100,7 @@ def _owned_scale(call: Call, stored: Stored) -> Object:
 
 
 def _recorded(call: Call, before: Object, scale: Object, options: WriteOptions) -> Object:
-    """A changed Scale with its new owners."""
+    """Return a changed Scale with its new owners."""
     owners = managed_fields.record_update(
         before,
         scale,
@@ -140,7 +140,7 @@ def _applied(call: Call, current: Object, applied: Object, options: WriteOptions
 
 
 def _unconvertible(problem: str, name: str) -> StatusError:
-    """The refusal of an apply to a custom resource's Scale, which a real server cannot carry out."""
+    """Return the refusal of an apply to a custom resource's Scale, which a real server cannot carry out."""
     text = "request to convert CR to an invalid group/version: autoscaling/v1"
     return internal_error(f"{problem} object (/{name}; autoscaling/v1, Kind=Scale) to proper version: {text}")
 
@@ -173,7 +173,7 @@ def _answer(call: Call, stored: Stored, *, needs_replicas: bool = False) -> Resp
 
 def _scale_of(call: Call, stored: Stored, *, needs_replicas: bool = False) -> Object:
     """
-    The Scale of an object; its spec omits zero replicas.
+    Return the Scale of an object; its spec omits zero replicas.
 
     Raises: StatusError 500 if needs_replicas and a custom resource has no replicas yet.
     """
@@ -211,7 +211,7 @@ _IN_SCALE: FieldSet = {"f:spec": {"f:replicas": {}}}
 
 
 def to_scale(entries: Any, path: str) -> Entries:
-    """The managedFields of a Scale: the owner of the field at path (`.spec.replicas`) owns its replicas."""
+    """Return a Scale's managedFields: the owner of the field at path (`.spec.replicas`) owns its replicas."""
     wanted = _field_set_of(path)
     owners = {
         manager: owned._replace(fields=_IN_SCALE, api_version=_SCALE_VERSION)
@@ -222,7 +222,7 @@ def to_scale(entries: Any, path: str) -> Entries:
 
 
 def to_parent(entries: Any, scale_entries: Any, path: str, api_version: str) -> Entries:
-    """The managedFields of the object after a write of its Scale; scale_entries are the Scale's own."""
+    """Return an object's managedFields after a write of its Scale; scale_entries are the Scale's own."""
     wanted, parent, scale = _field_set_of(path), _owners(entries), _owners(scale_entries)
     after: Managed = {}
     for manager, owned in parent.items():

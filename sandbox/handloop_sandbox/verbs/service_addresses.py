@@ -33,7 +33,7 @@ _ONE_FAMILY: Final = "this cluster is not configured for dual-stack services"
 
 def allocated(call: Call, service: Object) -> Object:
     """
-    A new Service with the cluster IPs, families and node ports that its type has.
+    Return a new Service with the cluster IPs, families and node ports that its type has.
 
     Raises: StatusError 422 for an address or port that is not available.
     """
@@ -45,7 +45,7 @@ def allocated(call: Call, service: Object) -> Object:
 
 def changed(call: Call, service: Object, old: Object) -> Object:
     """
-    A changed Service with its old addresses and ports, and the ones that it needs now.
+    Return a changed Service with its old addresses and ports, and the ones that it needs now.
 
     Raises: StatusError 422.
     """
@@ -87,12 +87,12 @@ def _supplied(call: Call, service: Object, spec: Object, before: Object) -> Obje
 
 
 def _is_open(spec: Object) -> bool:
-    """Whether the Service is headless without a selector: its endpoints may then be of either family."""
+    """Return whether the Service is headless without a selector, so that its endpoints have any family."""
     return spec.get("clusterIP") == "None" and not spec.get("selector")
 
 
 def _family_causes(spec: Object) -> list[Cause]:
-    """The complaints about families that this cluster does not have."""
+    """Return the complaints about families that this cluster does not have."""
     policy, families = spec.get("ipFamilyPolicy"), spec.get("ipFamilies") or []
     if _is_open(spec):
         return []
@@ -107,7 +107,7 @@ def _family_causes(spec: Object) -> list[Cause]:
 
 
 def _address_causes(spec: Object, before: Object, taken: _Taken, *, dry: bool) -> list[Cause]:
-    """The complaints about an address that is not available."""
+    """Return the complaints about an address that is not available."""
     addresses = spec.get("clusterIPs") or []
     if before.get("clusterIP") or addresses in ([], ["None"]):
         return []
@@ -145,7 +145,7 @@ def _with_address(call: Call, spec: Object, taken: _Taken) -> Object:
 
 
 def _port_causes(spec: Object, before: Object, taken: _Taken, *, dry: bool) -> list[Cause]:
-    """The complaints about node ports that are not available. A dry run does not check the range."""
+    """Return the complaints about node ports that are not available. A dry run does not check the range."""
     own = set(_ports_of([before]))
     others = set(_ports_of(taken.specs)) - own
     seen: set[tuple[int, str]] = set()
@@ -181,7 +181,7 @@ def _free_address(call: Call, taken: _Taken) -> str:
 
 
 def _with_node_ports(call: Call, spec: Object, taken: _Taken, *, is_new: bool) -> list[dict[str, Any]]:
-    """The ports with node ports. In a new Service, protocols of the same port number share a node port."""
+    """Return the ports with node ports. A new Service's protocols of one port number share a node port."""
     ports: list[dict[str, Any]] = spec.get("ports") or []
     if spec.get("type") == "LoadBalancer" and spec.get("allocateLoadBalancerNodePorts") is False:
         return ports
@@ -198,7 +198,7 @@ def _with_node_ports(call: Call, spec: Object, taken: _Taken, *, is_new: bool) -
 
 
 def _asked(ports: list[dict[str, Any]]) -> dict[int, int]:
-    """The first node port asked for, by port number; the other protocols of that number get it, too."""
+    """Return the first requested node port, by port number. All protocols of that number get it."""
     return {port.get("port", 0): port["nodePort"] for port in reversed(ports) if port.get("nodePort")}
 
 
@@ -214,27 +214,27 @@ _Spec = dict[str, Any]
 
 
 def has_address(spec: _Spec) -> bool:
-    """Whether the type has cluster IPs."""
+    """Return whether the type has cluster IPs."""
     return spec.get("type") != "ExternalName"
 
 
 def has_node_ports(spec: _Spec) -> bool:
-    """Whether the type has node ports."""
+    """Return whether the type has node ports."""
     return spec.get("type") in WITH_NODE_PORTS
 
 
 def has_health_port(spec: _Spec) -> bool:
-    """Whether a load balancer checks its health on a port of its own."""
+    """Return whether a load balancer checks its health on a port of its own."""
     return spec.get("type") == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local"
 
 
 def is_external(spec: _Spec) -> bool:
-    """Whether the Service can be reached from outside the cluster."""
+    """Return whether the Service can be reached from outside the cluster."""
     return has_node_ports(spec) or (spec.get("type") == "ClusterIP" and bool(spec.get("externalIPs")))
 
 
 def kept(spec: _Spec, before: _Spec) -> _Spec:
-    """A changed spec with the old addresses and ports where it sets none."""
+    """Return a changed spec with the old addresses and ports where it sets none."""
     filled = {**spec, **_kept_addresses(spec, before)}
     if has_node_ports(before) and has_node_ports(spec):
         filled["ports"] = _kept_ports(spec.get("ports") or [], before.get("ports") or [])
@@ -279,7 +279,7 @@ def _numbers(ports: list[_Spec]) -> set[int]:
 
 
 def without_what_the_type_lost(service: Object, old: Object) -> Object:
-    """A changed Service without the fields of its former type, unless the change sets them."""
+    """Return a changed Service without the fields of its former type, unless the change sets them."""
     spec, before = service.get("spec") or {}, old.get("spec") or {}
     replaced = bool(spec.get("clusterIPs")) and spec.get("clusterIP") != before.get("clusterIP")
     lost = {

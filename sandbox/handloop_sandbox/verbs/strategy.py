@@ -38,7 +38,7 @@ Prepare = Callable[[Call, Object], Object]
 
 
 def prepare_create(call: Call, obj: Object) -> Object:
-    """A new object for validation: without the client's status, with the additions of its kind."""
+    """Return a new object for validation: without the client's status, with the additions of its kind."""
     resource = call.resource
     if resource.subresource("status") and resource.group_resource not in _KEEPS_STATUS:
         obj = without_status(resource, obj)
@@ -49,7 +49,7 @@ def prepare_create(call: Call, obj: Object) -> Object:
 
 
 def without_status(resource: ServedResource, obj: Object) -> Object:
-    """An object with the status of a new one."""
+    """Return an object with the status of a new one."""
     rest = {key: value for key, value in obj.items() if key != "status"}
     if resource.custom or resource.schema is None:
         return rest
@@ -58,12 +58,12 @@ def without_status(resource: ServedResource, obj: Object) -> Object:
 
 
 def with_status(obj: Object, **fields: object) -> Object:
-    """An object with some of its status replaced."""
+    """Return an object with some of its status replaced."""
     return {**obj, "status": {**(obj.get("status") or {}), **fields}}
 
 
 def with_finalizer(obj: Object, finalizer: str) -> Object:
-    """An object with one more finalizer."""
+    """Return an object with one more finalizer."""
     finalizers = obj["metadata"].get("finalizers") or []
     return obj if finalizer in finalizers else shallow_metadata(obj, finalizers=[*finalizers, finalizer])
 
@@ -101,10 +101,10 @@ def _claim(call: Call, obj: Object) -> Object:
 
 
 def with_data_source(spec: Object, *, old: Object | None = None) -> Object:
-    """A claim's spec whose dataSource and dataSourceRef agree; what the old spec has is kept."""
+    """Return a claim's spec whose dataSource and dataSourceRef agree; what the old spec has is kept."""
     source, wider = spec.get("dataSource"), spec.get("dataSourceRef")
     if wider is not None and wider.get("namespace"):
-        # a reference with a namespace needs the feature CrossNamespaceVolumeDataSource
+        # A reference with a namespace needs the feature CrossNamespaceVolumeDataSource.
         spec = {name: value for name, value in spec.items() if name != "dataSourceRef"}
         wider = None
     if wider is not None:
@@ -165,7 +165,7 @@ def _job(call: Call, obj: Object) -> Object:
     selector = spec.get("selector") or {}
     found = {_CONTROLLER_UID: uid, **(selector.get("matchLabels") or {})}
     spec = {**spec, "selector": {**selector, "matchLabels": found}, "template": template}
-    # as in Go, the labels of the Job and of its template are one map, unless the Job has labels of its own
+    # As in Go, the labels of the Job and of its template are one map, unless the Job has labels of its own.
     own = obj["metadata"].get("labels")
     obj = {**obj, "spec": spec}
     return (
@@ -192,7 +192,7 @@ def _definition(call: Call, obj: Object) -> Object:
 
 
 def _api_service(call: Call, obj: Object) -> Object:
-    """An APIService; one without a service gets the status of one that the API server serves itself."""
+    """Return an APIService. Without a service, it gets the status of one that the API server serves."""
     if (obj.get("spec") or {}).get("service"):
         return obj
     told = {"reason": "Local", "message": "Local APIServices are always available"}
@@ -226,7 +226,7 @@ _LABELS_STAY: Final = ("apps",)
 
 
 def prepare_update(resource: ServedResource, new: Object, old: Object, subresource: str) -> Object:
-    """A changed object with only the changes that the endpoint allows."""
+    """Return a changed object with only the changes that the endpoint allows."""
     match subresource:
         case "status":
             return _custom_status(new, old) if resource.custom else _built_in_status(resource, new, old)
@@ -255,7 +255,7 @@ def _main(resource: ServedResource, new: Object, old: Object) -> Object:
 
 
 def _with_template_generation(new: Object, old: Object) -> Object:
-    """A DaemonSet with the annotation that counts its template's changes, whatever value the client sent."""
+    """Return a DaemonSet with the annotation that counts its template's changes, never the client's value."""
     number = int((old["metadata"].get("annotations") or {}).get(TEMPLATE_GENERATION, "0"))
     number += new["spec"].get("template") != old["spec"].get("template")
     annotations = {**(new["metadata"].get("annotations") or {}), TEMPLATE_GENERATION: str(number)}
@@ -263,7 +263,7 @@ def _with_template_generation(new: Object, old: Object) -> Object:
 
 
 def _with_stored_version(definition: Object) -> Object:
-    """A definition whose status names the version that objects are stored in."""
+    """Return a definition whose status names the version that objects are stored in."""
     versions, status = definition["spec"].get("versions") or (), definition.get("status") or {}
     stored = list(status.get("storedVersions") or ())
     first = next((entry["name"] for entry in versions if entry.get("storage")), None)
@@ -272,7 +272,7 @@ def _with_stored_version(definition: Object) -> Object:
 
 
 def _counts(resource: ServedResource, new: Object, old: Object) -> bool:
-    """Whether an update raises the generation."""
+    """Return whether an update raises the generation."""
     if resource.group_resource == PRIORITY_CLASSES:
         return False
     counted = None if resource.custom else _META_COUNTS.get(resource.kind)
@@ -299,6 +299,6 @@ def _built_in_status(resource: ServedResource, new: Object, old: Object) -> Obje
 
 
 def _with(obj: Object, name: str, source: Object) -> Object:
-    """A copy of obj with the member name as in source."""
+    """Return a copy of obj with the member name as in source."""
     rest = {key: value for key, value in obj.items() if key != name}
     return {**rest, name: source[name]} if name in source else rest

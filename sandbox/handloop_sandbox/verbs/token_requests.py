@@ -86,7 +86,7 @@ def _duration_causes(seconds: int) -> list[Cause]:
 
 def _bound(call: Call, reference: Any) -> dict[str, Reference]:
     """
-    The objects whose deletion ends a token: the referenced one and, for a pod, its node.
+    Return the objects whose deletion ends a token: the referenced one and, for a pod, its node.
 
     Raises: StatusError unless the reference names an existing pod, node or secret.
     """

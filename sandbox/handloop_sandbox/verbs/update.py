@@ -117,7 +117,7 @@ def replace(call: Call, obj: Object, options: WriteOptions, *, applied: bool = F
 
 
 def _prepared(call: Call, new: Object, old: Object) -> Object:
-    """A changed object with only the changes that the endpoint allows, plus what its kind adds."""
+    """Return a changed object with only the changes that the endpoint allows, plus what its kind adds."""
     resource, subresource = call.resource, call.path.subresource
     if resource.group_resource == SIGNING_REQUESTS:
         return signing_requests.changed(call, new, old)
@@ -156,7 +156,7 @@ def check_uid(call: Call, obj: Object, options: WriteOptions) -> None:
 
 
 def _key(call: Call, options: WriteOptions) -> str:
-    """A real server's etcd prefix for the resource's objects, for messages; a dry run's lacks /registry."""
+    """Return a real server's etcd prefix for the resource, for messages. A dry run's lacks /registry."""
     plural = call.resource.plural
     place = f"{call.resource.group}/{plural}" if call.resource.custom else _KEPT_AS.get(plural, plural)
     return f"/{place}" if options.dry_run else f"/registry/{place}"
@@ -180,7 +180,7 @@ def _check_resource_version(call: Call, given: str, before: Stored) -> None:
     if given in ("", "0"):
         if call.resource.unconditional_update:
             return
-        # the real server names the resource instead of the kind
+        # The real server names the resource instead of the kind.
         cause = invalid_value("metadata.resourceVersion", 0, "must be specified for an update")
         raise invalid_kind(call.resource.group, call.resource.plural, call.name, [cause])
     if int(given) != before.rv:
@@ -214,7 +214,7 @@ def _store(call: Call, new: Object, before: Stored, options: WriteOptions) -> St
 
 
 def _same(new: Object, old: Object) -> bool:
-    """Whether the objects differ at most in the times in managedFields."""
+    """Return whether the objects differ at most in the times in managedFields."""
     if new.keys() != old.keys() or any(new[key] != old[key] for key in new if key != "metadata"):
         return False
     return _without_times(new) == _without_times(old)
@@ -229,7 +229,7 @@ def _without_times(obj: Object) -> Object:
 
 
 def _finishes_deletion(new: Object, old: Object) -> bool:
-    """Whether the change removes the last finalizer of an object that is being deleted."""
+    """Return whether the change removes the last finalizer of an object that is being deleted."""
     metadata_ = new["metadata"]
     if not metadata_.get("deletionTimestamp") or metadata_.get("finalizers"):
         return False

@@ -24,14 +24,14 @@ class Continue(NamedTuple):
     start: str
 
     def encode(self) -> str:
-        """The token that a client sends back."""
+        """Return the token that a client sends back."""
         text = f'{{"v":"meta.k8s.io/v1","rv":{self.rv},"start":{go_json.quoted(self.start)}}}'
         return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
 def decode(token: str) -> Continue:
     """
-    The content of a token.
+    Return the content of a token.
 
     Raises: StatusError 400 with the server's words.
     """

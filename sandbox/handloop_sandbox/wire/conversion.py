@@ -87,12 +87,12 @@ class WebhookConversion:
 
 
 def question(name: str, obj: Object, api_version: str) -> bytes:
-    """The key of an answer: definition, object and wanted version, whatever the object's resourceVersion."""
+    """Return the key of an answer: definition, object and wanted version, for any resourceVersion."""
     return _encode((name, api_version, unversioned(obj)))
 
 
 def unversioned(obj: Object) -> Object:
-    """The stored object without its resourceVersion, as a converter gets it."""
+    """Return the stored object without its resourceVersion, as a converter gets it."""
     if "resourceVersion" not in obj.get("metadata", ()):
         return obj
     metadata = {key: value for key, value in obj["metadata"].items() if key != "resourceVersion"}

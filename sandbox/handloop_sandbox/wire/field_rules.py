@@ -32,7 +32,7 @@ _PERCENT: Final = re.compile(r"[0-9]+%")
 
 
 def part(obj: Object | None, *path: str) -> Mapping[str, Any]:
-    """The object at a path; {} if there is none."""
+    """Return the object at a path; {} if there is none."""
     found: Any = obj
     for name in path:
         found = (found or {}).get(name)
@@ -40,18 +40,18 @@ def part(obj: Object | None, *path: str) -> Mapping[str, Any]:
 
 
 def entries(obj: Object, name: str) -> Sequence[Any]:
-    """A list member; () when absent."""
+    """Return a list member; () when absent."""
     found = obj.get(name)
     return found if isinstance(found, list) else ()
 
 
 def sorted_map(found: Object) -> Object | None:
-    """A map as Go writes it; None for an empty one."""
+    """Return a map as Go writes it; None for an empty one."""
     return dict(sorted(found.items())) or None
 
 
 def not_found_value(path: str, value: Any) -> Cause:
-    """The complaint that the value names nothing that exists."""
+    """Return the complaint that the value names nothing that exists."""
     return Cause("FieldValueNotFound", f"Not found: {quoted(str(value))}", path)
 
 
@@ -61,7 +61,7 @@ def all_invalid(path: str, value: Any, complaints: Iterable[str]) -> list[Cause]
 
 
 def nonnegative(path: str, obj: Object, *members: str) -> list[Cause]:
-    """The complaints about negative members; absent ones are allowed."""
+    """Return the complaints about negative members; absent ones are allowed."""
     return [
         invalid_value(f"{path}.{name}", obj[name], NEGATIVE)
         for name in members
@@ -70,25 +70,25 @@ def nonnegative(path: str, obj: Object, *members: str) -> list[Cause]:
 
 
 def one_of(path: str, value: Any, supported: Sequence[str]) -> list[Cause]:
-    """The complaints about a value that is not one of the supported ones; an empty one counts as missing."""
+    """Return the complaint about a value that is not a supported one. An empty value counts as missing."""
     if not value:
         return [required(path)]
     return [] if value in supported else [not_supported(path, value, supported)]
 
 
 def named_by(path: str, value: Any, rule: Callable[[str], list[str]]) -> list[Cause]:
-    """The complaints about a name that must exist and follow a rule."""
+    """Return the complaints about a name that must exist and follow a rule."""
     return all_invalid(path, value, rule(str(value))) if value else [required(path)]
 
 
 def port_number(path: str, value: Any) -> list[Cause]:
-    """The complaints about a port that is not from 1 to 65535."""
+    """Return the complaints about a port that is not from 1 to 65535."""
     valid = isinstance(value, int) and 1 <= value <= MAX_PORT
     return [] if valid else [invalid_value(path, value, PORT_RANGE)]
 
 
 def port_name(name: str) -> list[str]:
-    """The complaints about a port's name, which must be an IANA service name."""
+    """Return the complaints about a port's name, which must be an IANA service name."""
     found = []
     if len(name) > MAX_PORT_NAME:
         found.append(f"must be no more than {MAX_PORT_NAME} characters")
@@ -104,17 +104,17 @@ def port_name(name: str) -> list[str]:
 
 
 def port_number_or_name(path: str, value: Any) -> list[Cause]:
-    """The complaints about a port number or port name."""
+    """Return the complaints about a port number or port name."""
     return all_invalid(path, value, port_name(value)) if isinstance(value, str) else port_number(path, value)
 
 
 def immutable(path: str, new: Any, old: Any) -> list[Cause]:
-    """The complaint about a changed value of an immutable field."""
+    """Return the complaint about a changed value of an immutable field."""
     return [] if new == old else [invalid_value(path, new, IMMUTABLE)]
 
 
 def int_or_percent(path: str, value: Any) -> list[Cause]:
-    """The complaints about a value that is neither a nonnegative number nor a percentage."""
+    """Return the complaints about a value that is neither a nonnegative number nor a percentage."""
     if isinstance(value, str):
         if _PERCENT.fullmatch(value):
             return []
@@ -129,20 +129,20 @@ def int_or_percent(path: str, value: Any) -> list[Cause]:
 
 
 def at_most_100_percent(path: str, value: Any) -> list[Cause]:
-    """The complaint about a percentage above 100; numbers are not limited."""
+    """Return the complaint about a percentage above 100; numbers are not limited."""
     percent = int(value[:-1]) if isinstance(value, str) and _PERCENT.fullmatch(value) else 0
     return [invalid_value(path, value, "must not be greater than 100%")] if percent > _WHOLE else []
 
 
 def amount(value: Any) -> int:
-    """The number in an int-or-percent; 0 for anything else."""
+    """Return the number in an int-or-percent; 0 for anything else."""
     if isinstance(value, int):
         return value
     return int(value[:-1]) if isinstance(value, str) and _PERCENT.fullmatch(value) else 0
 
 
 def labels(path: str, found: Object) -> list[Cause]:
-    """The complaints about the keys and values of labels, or of a node selector."""
+    """Return the complaints about the keys and values of labels, or of a node selector."""
     causes: list[Cause] = []
     for key, value in found.items():
         causes += all_invalid(path, key, names.qualified_name(key))
@@ -151,7 +151,7 @@ def labels(path: str, found: Object) -> list[Cause]:
 
 
 def label_selector(path: str, selector: Object | None) -> list[Cause]:
-    """The complaints about the labels and expressions of a label selector."""
+    """Return the complaints about the labels and expressions of a label selector."""
     if selector is None:
         return []
     causes = labels(f"{path}.matchLabels", selector.get("matchLabels") or {})
@@ -180,12 +180,12 @@ def _expression(path: str, term: Object) -> list[Cause]:
 
 
 def difference(old: Object, new: Object) -> str:
-    """The diff of two objects' JSON."""
+    """Return the diff of two objects' JSON."""
     before, after = (json.dumps(value, indent=1, sort_keys=True).splitlines() for value in (old, new))
     lines = list(difflib.unified_diff(before, after, n=3, lineterm=""))[2:]
     return "\n".join(lines) + "\n"
 
 
 def is_valid_selector(selector: Object | None) -> bool:
-    """Whether a selector's expressions can be evaluated at all."""
+    """Return whether a selector's expressions can be evaluated at all."""
     return not label_selector("", selector)

@@ -10,7 +10,7 @@ from handloop_sandbox.wire.status import bad_request
 
 def parse(text: str) -> tuple[fields.FieldTerm, ...]:
     """
-    The terms of a selector, all of which must hold; () selects everything.
+    Return the terms of a selector, all of which must hold; () selects everything.
 
     Raises: StatusError 400 with the server's words.
     """

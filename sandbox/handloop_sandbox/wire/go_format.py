@@ -20,7 +20,7 @@ def go_value(value: Any) -> str:
 
 
 def go_float(value: float) -> str:
-    """A float64 as `%v` prints it: `1.5`, `2`, `1e+06`, `1e-07`."""
+    """Return a float64 as `%v` prints it: `1.5`, `2`, `1e+06`, `1e-07`."""
     sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
     if not isinstance(exponent, int):
         return {"F": "-Inf" if sign else "+Inf"}.get(exponent, "NaN")
@@ -32,12 +32,12 @@ def go_float(value: float) -> str:
     return f"{'-' if sign else ''}{mantissa}e{'-' if scientific < 0 else '+'}{abs(scientific):02d}"
 
 
-# strconv.FormatFloat(x, 'g', -1): other exponents than these are written in scientific notation
+# This is strconv.FormatFloat(x, 'g', -1): exponents outside these are written in scientific notation.
 _LEAST_PLAIN, _MOST_PLAIN = -4, 5
 
 
 def go_type(value: Any) -> str:
-    """The Go type of decoded JSON: `map[string]interface {}`, `string`, ..."""
+    """Return the Go type of decoded JSON: `map[string]interface {}`, `string`, ..."""
     kinds = {
         dict: "map[string]interface {}",
         list: "[]interface {}",

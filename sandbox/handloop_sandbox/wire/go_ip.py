@@ -105,7 +105,7 @@ def _group_length(rest: str) -> int:
 
 
 def _after_group(rest: str) -> str:
-    """The rest of the string after a group's colon."""
+    """Return the rest of the string after a group's colon."""
     if rest and not rest.startswith(":"):
         raise _NoAddressError("unexpected character, want colon", rest)
     if rest == ":":

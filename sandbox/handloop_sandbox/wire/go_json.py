@@ -51,7 +51,7 @@ class _Duplicated(dict[str, Any]):
 
 def parse(text: str) -> Any:
     """
-    A value from its text.
+    Return a value from its text.
 
     Raises: JSONError.
     """
@@ -63,7 +63,7 @@ def parse(text: str) -> Any:
 
 def parse_noting_duplicates(text: str) -> tuple[Any, list[str]]:
     """
-    A value, and the paths of members that occur more than once.
+    Return a value, and the paths of members that occur more than once.
 
     Raises: JSONError.
     """
@@ -105,7 +105,7 @@ def syntax_error(text: str) -> str:
 
 def unstructured(value: Any) -> Any:
     """
-    A value as Go keeps it in an interface{}: a number that is not an int64 is a float64.
+    Return a value as Go keeps it in an interface{}: a number that is not an int64 is a float64.
 
     Raises: RangeError.
     """
@@ -121,7 +121,7 @@ def unstructured(value: Any) -> Any:
 
 
 def has_odd_numbers(text: bytes) -> bool:
-    """Whether a text may have numbers that unstructured() changes or refuses."""
+    """Return whether a text may have numbers that unstructured() changes or refuses."""
     return _ODD_NUMBER.search(text) is not None
 
 
@@ -133,7 +133,7 @@ def _as_float(value: int) -> float:
 
 
 def _number(text: str) -> float:
-    """The value of a number with a fraction or exponent; Go writes whole ones back without a point."""
+    """Return the value of a number with a fraction or exponent; Go writes whole ones back without a point."""
     number = float(text)
     if math.isinf(number):
         number = Overflown(number)
@@ -143,14 +143,14 @@ def _number(text: str) -> float:
 
 
 def _shortest(number: float) -> float:
-    """A whole float64 as an int: the fewest digits that identify it, then zeros."""
+    """Return a whole float64 as an int: the fewest digits that identify it, then zeros."""
     if not number.is_integer() or abs(number) >= _WHOLE_LIMIT:
         return number
     return int(number) if abs(number) < _INT64 else int(Decimal(repr(number)))
 
 
 def _whole_pairs(text: str) -> str:
-    """A text with unpaired surrogates replaced by U+FFFD."""
+    """Return a text with unpaired surrogates replaced by U+FFFD."""
     if _SURROGATE.search(text) is None:
         return text
     return _ESCAPE.sub(lambda found: "\\ufffd" if found[1] else found[0], text)
@@ -319,5 +319,5 @@ def _quoted_char(char: str) -> str:
 
 
 def quoted(text: str) -> str:
-    """A string as JSON."""
+    """Return a string as JSON."""
     return json.dumps(text, ensure_ascii=False)

@@ -34,7 +34,7 @@ class PatternError(ValueError):
 
 @lru_cache(maxsize=256)
 def _compiled(pattern: str) -> Any:
-    """A compiled pattern without captures: nobody reads them, and finding them can take quadratic time."""
+    """Return a compiled pattern without captures, which nobody reads and which can take quadratic time."""
     import re2  # noqa: PLC0415 - free-threaded Python has no wheel, most kinds no pattern
 
     if len(pattern) > _LONGEST:
@@ -54,12 +54,12 @@ def check(pattern: str) -> None:
 
 
 def matches(pattern: str, text: str) -> bool:
-    """Whether a pattern is found in a text. Raises: PatternError."""
+    """Return whether a pattern is found in a text. Raises: PatternError."""
     return _compiled(pattern).search(text) is not None
 
 
 def find_all(pattern: str, text: str) -> Iterator[str]:
-    """The matches in a string, except for empty ones directly after another match. Raises: PatternError."""
+    """Yield the matches in a string, except empty ones directly after another match. Raises: PatternError."""
     end = -1
     for found in _compiled(pattern).finditer(text):
         if found.group() or found.start() != end:

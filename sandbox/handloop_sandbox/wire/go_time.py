@@ -44,7 +44,7 @@ class TimeError(ValueError):
 
 def parse(text: str, layout: str = SECONDS) -> datetime:
     """
-    The time in a text.
+    Return the time in a text.
 
     Raises: TimeError.
     """
@@ -70,7 +70,7 @@ def parse(text: str, layout: str = SECONDS) -> datetime:
 
 @lru_cache(maxsize=4096)  # clients send the same few times repeatedly
 def canonical(text: str, *, micros: bool) -> str:
-    """A time in the server's form. Raises: TimeError."""
+    """Return a time in the server's form. Raises: TimeError."""
     if _WRITTEN[micros].fullmatch(text) and _is_moment(text):
         return text  # fast: each renewal of a Lease has two times that no cache has
     moment = parse(text, MICROS if micros else SECONDS)
@@ -86,7 +86,7 @@ def _is_moment(text: str) -> bool:
 
 
 def written(moment: datetime, *, micros: bool = False) -> str:
-    """The text of a time, in UTC with a Z."""
+    """Return the text of a time, in UTC with a Z."""
     moment = moment.astimezone(UTC)
     text = f"{moment:%Y-%m-%dT%H:%M:%S}"
     return f"{text.rjust(19, '0')}.{moment.microsecond:06d}Z" if micros else f"{text.rjust(19, '0')}Z"
@@ -98,7 +98,7 @@ def from_unix(seconds: float, *, micros: bool = False) -> str:
 
 
 def to_unix(text: str) -> float:
-    """A time, with or without a fraction, as unix seconds. Raises: TimeError."""
+    """Return a time, with or without a fraction, as unix seconds. Raises: TimeError."""
     return parse(text).timestamp()
 
 

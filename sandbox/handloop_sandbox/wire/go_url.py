@@ -42,7 +42,7 @@ class GoUrl(NamedTuple):
 
 
 def parse_request_url(text: str) -> GoUrl:
-    """The parts of a URL. Raises: ValueError with Go's message, without the function's name."""
+    """Return the parts of a URL. Raises: ValueError with Go's message, without the function's name."""
     if _CONTROL.search(text):
         raise ValueError("net/url: invalid control character in URL")
     if not text:
@@ -80,7 +80,7 @@ def _checked_host(scheme: str, host: str) -> str:
         raise ValueError("invalid IP-literal")
     if host.startswith("["):
         return _checked_literal(host)
-    # Go accepts a list of hosts with ports, but not for http
+    # Go accepts a list of hosts with ports, but not for http.
     first, last = host.find(":"), host.rfind(":")
     if first >= 0:
         _check_port(host[first if scheme in {"http", "https"} else last :])
@@ -119,7 +119,7 @@ def _check_host_characters(host: str) -> None:
 
 
 def _check_escapes(text: str) -> list[str]:
-    """The percent escapes in a text. Raises: ValueError for an invalid one."""
+    """Return the percent escapes in a text. Raises: ValueError for an invalid one."""
     found = list(_ESCAPE.finditer(text))
     for each in found:
         if each[1] is None:

@@ -89,13 +89,13 @@ class Parsed(NamedTuple):
 
     @property
     def problem(self) -> str:
-        """The message of strict decoding about duplicate keys; "" when there are none."""
+        """The message of strict decoding about duplicate keys; "" if there are none."""
         return DUPLICATES + "\n".join(f"  {line}" for line in self.duplicates) if self.duplicates else ""
 
 
 def parse(text: str) -> Parsed:
     """
-    The first document of a text.
+    Return the first document of a text.
 
     Raises: YAMLError.
     """
@@ -116,7 +116,7 @@ def parse(text: str) -> Parsed:
 
 
 def _told(error: yaml.YAMLError, text: str) -> str:
-    """The problem, with the line number as go-yaml counts it."""
+    """Return the problem, with the line number as go-yaml counts it."""
     if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
         return str(error)
     mark = error.problem_mark
@@ -136,7 +136,7 @@ class _Loader(_PARSER):  # type: ignore[misc]  # the C loader when there is one
     """The safe loader, with Go's scalars, and with strings as keys."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[str, Any]:  # noqa: FBT001, FBT002 - PyYAML's
-        """A mapping; `1` and `true` are different keys."""
+        """Return a mapping; `1` and `true` are different keys."""
         self.flatten_mapping(node)
         return {
             _key(self.construct_object(key, deep=True), value): self.construct_object(value, deep=deep)
@@ -167,7 +167,7 @@ def _float(loader: Any, node: Any) -> int | float | str:
 
 
 def _whole(value: float, text: str) -> int | float | str:
-    """The value as an int if it is whole; a number beyond float64 stays a string."""
+    """Return the value as an int if it is whole; a number beyond float64 stays a string."""
     if math.isinf(value):
         return text
     return int(value) if value.is_integer() and abs(value) < _MAX_WHOLE else value
@@ -178,7 +178,7 @@ def _binary(loader: Any, node: Any) -> str:
 
 
 def _untagged(loader: Any, suffix: str, node: Any) -> Any:
-    """The value of a node with an unknown tag, which is ignored."""
+    """Return the value of a node with an unknown tag, which is ignored."""
     del suffix
     if isinstance(node, yaml.MappingNode):
         return loader.construct_mapping(node, deep=True)
@@ -211,7 +211,7 @@ def _key(key: Any, value: Any) -> str:
 
 
 def _duplicates(node: Any) -> Iterator[str]:
-    """The lines about duplicate keys in the order of decoding: those inside a value come first."""
+    """Yield the lines about duplicate keys in the order of decoding: those inside a value come first."""
     if isinstance(node, yaml.SequenceNode):
         for entry in node.value:
             yield from _duplicates(entry)

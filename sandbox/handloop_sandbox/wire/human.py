@@ -56,7 +56,7 @@ def _pair(large: int, large_unit: str, small: int, small_unit: str) -> str:
 
 
 def age(timestamp: object, now: float) -> str:
-    """The age of an RFC 3339 time; `<unknown>` for none, `<invalid>` for one that does not parse."""
+    """Return the age of an RFC 3339 time; `<unknown>` for none, `<invalid>` for one that does not parse."""
     if not timestamp:
         return UNKNOWN
     try:

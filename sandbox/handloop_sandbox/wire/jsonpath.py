@@ -42,7 +42,7 @@ class Path(NamedTuple):
     steps: tuple[Step, ...]
 
     def find(self, value: Any) -> list[Any]:
-        """Every value at the path; [] where members are missing."""
+        """Return every value at the path; [] where members are missing."""
         found = [value]
         for step in self.steps:
             found = [child for parent in found for child in step(parent)]
@@ -52,7 +52,7 @@ class Path(NamedTuple):
 @lru_cache(maxsize=1024)
 def parse(text: str) -> Path:
     """
-    The path in a text such as `.status.conditions[?(@.type=="Ready")].status`.
+    Return the path in a text such as `.status.conditions[?(@.type=="Ready")].status`.
 
     Raises: JSONPathError.
     """

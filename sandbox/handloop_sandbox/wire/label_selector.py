@@ -19,7 +19,7 @@ LabelPredicate = Callable[[Mapping[str, str]], bool]
 
 def parse(text: str) -> tuple[Requirement, ...]:
     """
-    The requirements of a selector, all of which must hold; () selects everything.
+    Return the requirements of a selector, all of which must hold; () selects everything.
 
     Raises: StatusError 400 with the server's words.
     """
@@ -30,7 +30,7 @@ def parse(text: str) -> tuple[Requirement, ...]:
 
 
 def predicate(requirements: tuple[Requirement, ...]) -> LabelPredicate | None:
-    """A function that tells whether labels are selected; None when all are."""
+    """Return a function that tells whether labels are selected; None when all are."""
     if not requirements:
         return None
     if len(requirements) == 1:
@@ -39,7 +39,7 @@ def predicate(requirements: tuple[Requirement, ...]) -> LabelPredicate | None:
 
 
 def matches(selector: Mapping[str, Any] | None, labels: Mapping[str, str] | None) -> bool:
-    """Whether labels satisfy a LabelSelector; None selects nothing, an empty one everything."""
+    """Return whether labels satisfy a LabelSelector; None selects nothing, an empty one everything."""
     if selector is None:
         return False
     labels = labels or {}
@@ -50,12 +50,12 @@ def matches(selector: Mapping[str, Any] | None, labels: Mapping[str, str] | None
 
 
 def is_everything(selector: Mapping[str, Any] | None) -> bool:
-    """Whether a LabelSelector has no requirement at all."""
+    """Return whether a LabelSelector has no requirement at all."""
     return selector is not None and not selector.get("matchLabels") and not selector.get("matchExpressions")
 
 
 def text(selector: Mapping[str, Any] | None) -> str:
-    """A LabelSelector, or the bare map of a ReplicationController, as a query; "" for none."""
+    """Return a LabelSelector, or the bare map of a ReplicationController, as a query; "" for none."""
     selector = selector or {}
     if "matchLabels" not in selector and "matchExpressions" not in selector:
         selector = {"matchLabels": selector}

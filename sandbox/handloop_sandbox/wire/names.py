@@ -49,7 +49,7 @@ _QUALIFIED_EXAMPLES: Final = ("MyName", "my.name", "123-abc")
 
 
 def regex_error(text: str, pattern: str, *examples: str) -> str:
-    """The text with examples and the pattern, as validation.RegexError joins them."""
+    """Return the text with examples and the pattern, as validation.RegexError joins them."""
     if not examples:
         return f"{text} (regex used for validation is '{pattern}')"
     shown = " or ".join(f"'{example}', " for example in examples)
@@ -57,7 +57,7 @@ def regex_error(text: str, pattern: str, *examples: str) -> str:
 
 
 def dns_1123_label(value: str) -> list[str]:
-    """A lower-case label of at most 63 characters."""
+    """Return a lower-case label of at most 63 characters."""
     problems = [] if len(value) <= MAX_LABEL else [f"must be no more than {MAX_LABEL} characters"]
     if not _LABEL.fullmatch(value) and _SUBDOMAIN.fullmatch(value):
         problems.append("must not contain dots")
@@ -75,7 +75,7 @@ def dns_1123_subdomain(value: str) -> list[str]:
 
 
 def dns_1035_label(value: str) -> list[str]:
-    """A lower-case label that starts with a letter."""
+    """Return a lower-case label that starts with a letter."""
     problems = [] if len(value) <= MAX_LABEL else [f"must be no more than {MAX_LABEL} characters"]
     if not _DNS_1035.fullmatch(value):
         problems.append(regex_error(_DNS_1035_TEXT, _DNS_1035_FORMAT, "my-name", "abc-123"))
@@ -90,7 +90,7 @@ def path_segment(value: str) -> list[str]:
 
 
 def label_value(value: str) -> list[str]:
-    """The value of a label."""
+    """Return the value of a label."""
     problems = [] if len(value) <= MAX_LABEL else [f"must be no more than {MAX_LABEL} bytes"]
     if not _LABEL_VALUE.fullmatch(value):
         problems.append(regex_error(_LABEL_VALUE_TEXT, _LABEL_VALUE_FORMAT, "MyValue", "my_value", "12345"))
@@ -98,7 +98,7 @@ def label_value(value: str) -> list[str]:
 
 
 def qualified_name(value: str) -> list[str]:
-    """The key of a label, an annotation or a finalizer: a name with an optional `domain/` before it."""
+    """Return the problems of a label's, annotation's or finalizer's key: a name, perhaps after `domain/`."""
     parts = value.split("/")
     if len(parts) > 2:  # noqa: PLR2004 - prefix and name
         text = regex_error(f"a valid label key {_QUALIFIED_TEXT}", _QUALIFIED_FORMAT, *_QUALIFIED_EXAMPLES)

@@ -106,7 +106,7 @@ class Clause:
     quality: float
 
     def accepts(self, media_type: str) -> bool:
-        """Whether the clause covers a media type."""
+        """Return whether the clause covers a media type."""
         if self.media_type in ("*/*", media_type):
             return True
         major, _, minor = self.media_type.partition("/")
@@ -115,7 +115,7 @@ class Clause:
 
 @lru_cache(maxsize=256)  # clients send the same few headers with every request
 def clauses(accept: str) -> tuple[Clause, ...]:
-    """The clauses of an Accept header, best first."""
+    """Return the clauses of an Accept header, best first."""
     found = [_clause(part) for part in accept.split(",") if part.strip()]
     return tuple(sorted(found, key=lambda clause: -clause.quality))
 
@@ -123,7 +123,7 @@ def clauses(accept: str) -> tuple[Clause, ...]:
 @lru_cache(maxsize=512)
 def negotiate(accept: str, *, pretty: str | None, watch: bool, resource: ServedResource | None) -> Form:
     """
-    The form of an answer about objects.
+    Return the form of an answer about objects.
 
     Args: pretty is the query parameter. resource None = a document that is not about a resource.
     Raises: StatusError 406.
@@ -141,7 +141,7 @@ def negotiate(accept: str, *, pretty: str | None, watch: bool, resource: ServedR
 
 
 def error_form(accept: str, pretty: str | None = None) -> Form:
-    """The form of a refusal: YAML or indented JSON if requested, else JSON."""
+    """Return the form of a refusal: YAML or indented JSON if requested, else JSON."""
     for clause in clauses(accept):
         if clause.media_type in (JSON, "*/*", YAML):
             return Form(yaml=clause.media_type == YAML, pretty=_truthy(pretty))
@@ -149,19 +149,19 @@ def error_form(accept: str, pretty: str | None = None) -> Form:
 
 
 def reads_only_protobuf(accept: str) -> bool:
-    """Whether the client accepts refusals only as protobuf."""
+    """Return whether the client accepts refusals only as protobuf."""
     wanted = clauses(accept)
     readable = any(clause.accepts(media) for clause in wanted for media in (JSON, YAML))
     return not readable and any(clause.media_type == PROTOBUF for clause in wanted)
 
 
 def accepts_gzip(accept_encoding: str) -> bool:
-    """Whether the client accepts gzip for large answers; as upstream, `gzip;q=1` does not count."""
+    """Return whether the client accepts gzip for large answers; as upstream, `gzip;q=1` does not count."""
     return "gzip" in (token.strip() for token in accept_encoding.split(","))
 
 
 def wants_aggregated(accept: str) -> str | None:
-    """The requested version of aggregated discovery, None for the plain documents."""
+    """Return the requested version of aggregated discovery, None for the plain documents."""
     for clause in clauses(accept):
         parameters = clause.parameters
         if parameters.get("as") == "APIGroupDiscoveryList" and parameters.get("g") == "apidiscovery.k8s.io":
@@ -173,7 +173,7 @@ def wants_aggregated(accept: str) -> str | None:
 
 
 def choose(accept: str, available: Sequence[str]) -> str | None:
-    """The available media type that the client prefers, None when it accepts none of them."""
+    """Return the available media type that the client prefers, None when it accepts none of them."""
     wanted = clauses(accept) or (Clause("*/*", {}, 1.0),)
     return next((media for clause in wanted for media in available if clause.accepts(media)), None)
 

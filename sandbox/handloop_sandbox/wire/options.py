@@ -76,7 +76,7 @@ class DeleteOptions:
 
 def list_options(query: Query, *, watch: bool | None = None) -> ListOptions:
     """
-    The options of a list or watch; watch overrides the parameter (for the /watch/ paths).
+    Return the options of a list or watch; watch overrides the parameter (for the /watch/ paths).
 
     Raises: StatusError 400 for a value that does not parse, 422 for contradictions.
     """
@@ -100,7 +100,7 @@ def list_options(query: Query, *, watch: bool | None = None) -> ListOptions:
 
 
 def write_options(query: Query, kind: str, *, apply: bool = False) -> WriteOptions:
-    """The options of a write; kind is "CreateOptions", "UpdateOptions" or "PatchOptions"."""
+    """Return the options of a write; kind is "CreateOptions", "UpdateOptions" or "PatchOptions"."""
     dry_run = query.all("dryRun")
     manager = query.get("fieldManager") or ""
     validation = query.get("fieldValidation") or ""
@@ -115,7 +115,7 @@ def write_options(query: Query, kind: str, *, apply: bool = False) -> WriteOptio
 
 
 def delete_options(query: Query, body: Mapping[str, Any] | None) -> DeleteOptions:
-    """The options of a DELETE: those of the body if there is one, else those of the query."""
+    """Return the options of a DELETE: those of the body if there is one, else those of the query."""
     if body is not None:
         return _checked_delete(_delete_from_body(body), body.get("dryRun") or [])
     orphan = query.get("orphanDependents")
@@ -150,12 +150,12 @@ def _checked_delete(options: DeleteOptions, dry_run: Sequence[str]) -> DeleteOpt
 
 
 def boolean(value: str | None) -> bool:
-    """A query parameter as a boolean: true unless it is absent, `false` or `0`."""
+    """Return a query parameter as a boolean: true unless it is absent, `false` or `0`."""
     return value is not None and value.lower() not in ("false", "0")
 
 
 def integer(value: str | None) -> int | None:
-    """A query parameter as a number, None when absent or empty."""
+    """Return a query parameter as a number, None when absent or empty."""
     if not value:
         return None
     if not _INTEGER.fullmatch(value):
@@ -175,7 +175,7 @@ def unsigned_error(value: str) -> str | None:
 
 
 def list_resource_version(value: str) -> int | None:
-    """The resource version of a list; None when it is not given. Raises: StatusError 400."""
+    """Return the resource version of a list; None when it is not given. Raises: StatusError 400."""
     if not value:
         return None
     if problem := unsigned_error(value):
@@ -185,7 +185,7 @@ def list_resource_version(value: str) -> int | None:
 
 
 def watch_resource_version(value: str) -> int | None:
-    """The resource version of a get or watch; None when it is not given. Raises: StatusError 500."""
+    """Return the resource version of a get or watch; None when it is not given. Raises: StatusError 500."""
     if not value:
         return None
     if problem := unsigned_error(value):

@@ -11,5 +11,5 @@ STRATEGIC: Final = "application/strategic-merge-patch+json"
 
 
 def patch_types(*, custom: bool) -> tuple[str, ...]:
-    """The types that a resource accepts, in the order of a refusal; custom ones accept no strategic patch."""
+    """Return the types that a resource accepts, in a refusal's order; custom ones take no strategic patch."""
     return (JSON_PATCH, MERGE, APPLY) if custom else (JSON_PATCH, MERGE, APPLY, STRATEGIC)

@@ -10,22 +10,22 @@ _SEVEN_BITS: Final = 0x7F
 
 
 def text(number: int, value: str) -> bytes:
-    """A string field; an empty one is also written."""
+    """Return a string field; an empty one is also written."""
     return content(number, value.encode())
 
 
 def content(number: int, value: bytes) -> bytes:
-    """A field with bytes or a nested message."""
+    """Return a field with bytes or a nested message."""
     return _varint(number << 3 | _BYTES) + _varint(len(value)) + value
 
 
 def whole(number: int, value: int) -> bytes:
-    """A field with a nonnegative integer or a boolean."""
+    """Return a field with a nonnegative integer or a boolean."""
     return _varint(number << 3 | _VARINT) + _varint(value)
 
 
 def double(number: int, value: float) -> bytes:
-    """A field with a double."""
+    """Return a field with a double."""
     return _varint(number << 3 | _FIXED64) + struct.pack("<d", value)
 
 

@@ -20,7 +20,7 @@ _ODD_BITS: Final = 0x07
 
 
 def canonical(value: str | float) -> str:
-    """A quantity in the server's form. Raises: QuantityError."""
+    """Return a quantity in the server's form. Raises: QuantityError."""
     amount, suffix = read_quantity(str(value))
     if suffix in _BINARY and amount.denominator == 1 and (amount == 0 or abs(amount) >= _KIBI):
         return _binary(int(amount))
@@ -38,7 +38,7 @@ def _binary(number: int) -> str:
 
 
 def _mantissa(amount: Fraction) -> tuple[int, int]:
-    """The shortest whole number, and the power of ten, a multiple of three, by which it is scaled."""
+    """Return the shortest whole number, and the power of ten, a multiple of three, by which it is scaled."""
     if amount == 0:
         return 0, 0
     exponent = -9
@@ -60,7 +60,7 @@ class Int64Amount(NamedTuple):
 
 def int64_amount(text: str) -> Int64Amount:
     """
-    A canonical quantity as Go parses it when an int64 suffices, which is nearly always.
+    Return a canonical quantity as Go parses it when an int64 suffices, which is nearly always.
 
     Raises: QuantityError.
     """

@@ -29,12 +29,12 @@ class Query:
         return cls(values)
 
     def get(self, name: str) -> str | None:
-        """The first value, None when absent."""
+        """Return the first value, None when absent."""
         values = self._values.get(name)
         return values[0] if values else None
 
     def all(self, name: str) -> list[str]:
-        """Every value of a name."""
+        """Return every value of a name."""
         return list(self._values.get(name, ()))
 
 
@@ -55,7 +55,7 @@ class Target(NamedTuple):
 
 def target_of(text: str, host: str) -> Target:
     """
-    The target in the first line of a request.
+    Return the target in the first line of a request.
 
     The absolute form, which proxies get, has a host that wins over the header.
     """
@@ -66,5 +66,5 @@ def target_of(text: str, host: str) -> Target:
 
 
 def is_escaped(path: str) -> bool:
-    """Whether every percent sign begins a valid escape."""
+    """Return whether every percent sign begins a valid escape."""
     return _BAD_ESCAPE.search(path) is None

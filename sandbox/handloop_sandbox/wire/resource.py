@@ -114,5 +114,5 @@ class ServedResource:
         return f"{self.kind}.{self.group}" if self.group else self.kind
 
     def subresource(self, name: str) -> Subresource | None:
-        """The subresource of that name, if served."""
+        """Return the subresource of that name, if served."""
         return next((sub for sub in self.subresources if sub.name == name), None)

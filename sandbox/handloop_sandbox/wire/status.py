@@ -69,7 +69,7 @@ def failure(
     details: Mapping[str, Any] | None = None,
     metadata: Mapping[str, str] | None = None,
 ) -> Status:
-    """The Status of a failure."""
+    """Return the Status of a failure."""
     status: Status = {
         "kind": "Status",
         "apiVersion": "v1",
@@ -86,7 +86,7 @@ def failure(
 
 
 def success(details: Mapping[str, Any] | None = None, *, code: int = 0) -> Status:
-    """The Status of a success: the answer to a DELETE."""
+    """Return the Status of a success: the answer to a DELETE."""
     status: Status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
     if details:
         status["details"] = dict(details)
@@ -226,7 +226,7 @@ def too_large_resource_version(asked: int, current: int) -> StatusError:
 
 def invalid(resource: ServedResource, name: str, causes: Sequence[Cause]) -> StatusError:
     """422: the object breaks rules of its kind."""
-    # Events of both groups are stored and validated as core ones
+    # Events of both groups are stored and validated as core ones.
     group = "" if resource.group == "events.k8s.io" else resource.group
     return invalid_kind(group, resource.kind, name, causes)
 
@@ -241,7 +241,7 @@ def invalid_kind(group: str, kind: str, name: str, causes: Sequence[Cause]) -> S
 
 
 def _joined(causes: Sequence[Cause]) -> str:
-    # ErrorList.ToAggregate: equal messages appear once, but each stays a cause
+    # As in ErrorList.ToAggregate, equal messages appear once, but each stays a cause.
     texts = list(dict.fromkeys(f"{cause.field}: {cause.message}" for cause in causes))
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 
@@ -254,7 +254,7 @@ _MAGIC: Final = b"k8s\0"
 
 
 def as_protobuf(status: Mapping[str, Any]) -> bytes:
-    """A Status as protobuf."""
+    """Return a Status as protobuf."""
     kind = _text(1, status["apiVersion"]) + _text(2, status["kind"])
     return _MAGIC + _bytes(1, kind) + _bytes(2, _status_bytes(status)) + _text(3, "") + _text(4, "")
 

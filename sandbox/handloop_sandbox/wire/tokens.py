@@ -31,12 +31,12 @@ class Reference(NamedTuple):
 
     @classmethod
     def of(cls, obj: Mapping[str, Any]) -> Reference:
-        """The reference to an object."""
+        """Return the reference to an object."""
         return cls(obj["metadata"]["name"], obj["metadata"]["uid"])
 
 
 def sign(key: bytes, claims: dict[str, Any]) -> str:
-    """A token with these claims."""
+    """Return a token with these claims."""
     signed = f"{_encoded(_HEADER)}.{_encoded(claims)}"
     return f"{signed}.{_base64(_signature(key, signed))}"
 
@@ -52,7 +52,7 @@ def bound_claims(
     bound: Mapping[str, Reference] = MappingProxyType({}),
 ) -> dict[str, Any]:
     """
-    The claims of a token that is valid from now for a number of seconds.
+    Return the claims of a token that is valid from now for a number of seconds.
 
     Args: bound are the objects whose deletion ends the token: `pod`, `node`, `secret`.
     """
@@ -70,7 +70,7 @@ def bound_claims(
 
 
 def lasting_claims(namespace: str, account: Reference, secret: str) -> dict[str, Any]:
-    """The claims of a token that is valid until its Secret is deleted."""
+    """Return the claims of a token that is valid until its Secret is deleted."""
     return {
         "iss": LASTING_ISSUER,
         f"{_LASTING}/namespace": namespace,
@@ -82,13 +82,13 @@ def lasting_claims(namespace: str, account: Reference, secret: str) -> dict[str,
 
 
 def lasting_secret(claims: Mapping[str, Any]) -> str:
-    """The name of the Secret that holds a long-lived token; "" for other tokens."""
+    """Return the name of the Secret that holds a long-lived token; "" for other tokens."""
     secret: str = claims.get(f"{_LASTING}/secret.name", "")
     return secret
 
 
 def account_of(claims: Mapping[str, Any]) -> tuple[str, Reference]:
-    """The namespace and the service account of a token."""
+    """Return the namespace and the service account of a token."""
     if lasting_secret(claims):
         names = ("namespace", "service-account.name", "service-account.uid")
         namespace, name, uid = (claims[f"{_LASTING}/{entry}"] for entry in names)
@@ -98,13 +98,13 @@ def account_of(claims: Mapping[str, Any]) -> tuple[str, Reference]:
 
 
 def bound_to(claims: Mapping[str, Any]) -> dict[str, Reference]:
-    """The objects whose deletion ends a token, by kind: `pod`, `node`, `secret`."""
+    """Return the objects whose deletion ends a token, by kind: `pod`, `node`, `secret`."""
     about = claims.get("kubernetes.io") or {}
     return {kind: Reference(**about[kind]) for kind in ("node", "pod", "secret") if kind in about}
 
 
 def verify(key: bytes, token: str, now: float) -> dict[str, Any] | None:
-    """The claims of a token; None if this sandbox has not signed it, or if it has expired."""
+    """Return the claims of a token; None if this sandbox has not signed it, or if it has expired."""
     parts = token.split(".")
     if len(parts) != _PARTS or not token.isascii():
         return None

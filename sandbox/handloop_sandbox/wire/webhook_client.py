@@ -20,7 +20,7 @@ _FORM: Final = "desired format: https://host[/path]"
 
 
 def client(path: str, given: Object) -> list[Cause]:
-    """The complaints about a clientConfig, which has either a URL or a service."""
+    """Return the complaints about a clientConfig, which has either a URL or a service."""
     address, named = given.get("url"), given.get("service")
     if (address is None) == (named is None):
         return [required(path, "exactly one of url or service is required")]
@@ -28,7 +28,7 @@ def client(path: str, given: Object) -> list[Cause]:
 
 
 def reviews(path: str, versions: Sequence[Any], missing: str = "") -> list[Cause]:
-    """The complaints about the review versions; missing is the complaint if there are none."""
+    """Return the complaints about the review versions; missing is the complaint if there are none."""
     if not versions:
         return [required(path, missing)]
     causes: list[Cause] = []
@@ -45,7 +45,7 @@ def reviews(path: str, versions: Sequence[Any], missing: str = "") -> list[Cause
 
 
 def port_causes(path: str, port: Any) -> list[Cause]:
-    """The complaints about a service's port."""
+    """Return the complaints about a service's port."""
     fits = 1 <= port <= MAX_PORT
     return [] if fits else [invalid_value(path, port, f"port is not valid: {PORT_RANGE}")]
 
@@ -68,7 +68,7 @@ def _url(at: str, text: str) -> list[Cause]:
 
 
 def _service(at: str, service: Any) -> list[Cause]:
-    # upstream mixes up the name and the namespace here
+    # Kubernetes mixes up the name and the namespace here.
     causes = [
         required(f"{at}.{told}")
         for name, told in (("namespace", "name"), ("name", "namespace"))
