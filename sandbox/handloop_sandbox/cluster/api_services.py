@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from handloop_sandbox.cluster.cluster_controller import KeyedController, Pace, Step, View, Write
-from handloop_sandbox.requests.definitions import DEFINITIONS
 from handloop_sandbox.storage.stored import Change, Object
 from handloop_sandbox.wire.resource import GroupResource
 
+DEFINITIONS: Final = GroupResource("apiextensions.k8s.io", "customresourcedefinitions")
 API_SERVICES: Final = GroupResource("apiregistration.k8s.io", "apiservices")
 
 _MANAGED: Final = "kube-aggregator.kubernetes.io/automanaged"

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from handloop_sandbox.cluster.api_services import API_SERVICES, ApiServiceController
+from handloop_sandbox.cluster.api_services import API_SERVICES, DEFINITIONS, ApiServiceController
 from handloop_sandbox.cluster.cluster_controller import Pace
-from handloop_sandbox.requests.definitions import DEFINITIONS
 from support.servers.simulated_cluster import SimulatedCluster
 
 _LABEL = "kube-aggregator.kubernetes.io/automanaged"
