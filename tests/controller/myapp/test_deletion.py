@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from handloop.apis.core_v1 import Service
 from handloop.controller.myapp.types import MyApp
-from handloop.controller.runtime.reconcile import DONE
+from handloop.controller.runtime.reconcile import DONE, ReconcileError
 from support.rigs.myapp_rig import NAMESPACE, MyAppRig
-from support.rigs.myapp_scenes import CHILDREN, DELETING, FULL, settled
+from support.rigs.myapp_scenes import CHILDREN, DELETING, FULL, settled, somebodys
 
 
 def test_a_myapp_that_goes_gets_nothing() -> None:
@@ -46,6 +47,18 @@ def test_the_status_of_a_myapp_that_goes_follows_its_children() -> None:
     rig.change(MyApp, {"metadata": {"finalizers": None}})
     assert not rig.exists(MyApp)
     assert rig.reconcile() is DONE
+
+
+def test_a_myapp_that_goes_records_no_event() -> None:
+    """Its namespace may take none: not even that what had failed fails no more."""
+    rig = MyAppRig()
+    rig.create(Service, somebodys(Service))
+    rig.create_app(metadata={"finalizers": ["example.com/wait"]})
+    assert isinstance(rig.sync(), ReconcileError)
+    rig.delete(MyApp)
+    assert rig.sync() is None
+    assert rig.conditions() == DELETING
+    assert [event.split()[:2] for event in rig.events()] == [["Warning", "ReconcileError"]]
 
 
 def test_a_myapp_that_has_gone_unseen_while_it_was_being_deleted_is_done() -> None:

@@ -117,3 +117,5 @@ def test_nothing_is_written_in_a_hundred_resyncs() -> None:
         assert requests.writes == writes >= 5 * APPS
         assert controller.statistics().succeeded >= reconciles + RESYNCS * APPS
         assert controller.statistics().unexpected == 0
+    own = {"controller": "myapp", "cause": "MyApp updated"}
+    assert cluster.metric("handloop_reconcile_causes_total", **own) == 0, "a status of its own has woken it"
