@@ -139,7 +139,7 @@ def _variable(path: str, given: Object, expressions: Expressions | None) -> list
     elif not _IDENTIFIER.fullmatch(name):
         causes.append(invalid_value(f"{path}.name", name, "must be a valid CEL identifier"))
     if not text.strip():
-        return [*causes, required(f"{path}.expression", "expression is not specified")]
+        causes.append(required(f"{path}.expression", "expression is not specified"))
     return causes + (expressions.declare(f"{path}.expression", name, text) if expressions else [])
 
 

@@ -80,6 +80,8 @@ class Expressions:
     def declare(self, path: str, name: str, text: str) -> list[Cause]:
         """Add a variable. Returns: the complaints about its expression."""
         self._own = self._own or {}
+        if not text.strip():
+            return []
         causes, found = self._checked(path, text, ())
         self._own[name] = found
         return causes
