@@ -35,9 +35,9 @@ def chapter(screen: Screen) -> End:
         rv = listed["metadata"]["resourceVersion"]
         # apiserver: pkg/server/options/etcd.go, --etcd-servers-overrides
         screen.tell(
-            "A list returns objects and a version, the resourceVersion. Here each write raises it, whatever "
-            "the kind. The API promises that within a kind only: a kind may have an etcd of its own. The "
-            f"sandbox counts from {FIRST_RESOURCE_VERSION}, and has made "
+            "A list returns objects and a version, the resourceVersion. Here every write increments it, "
+            "whatever the kind. The real API guarantees an order only within a kind: each may have its own "
+            f"etcd. The sandbox counts from {FIRST_RESOURCE_VERSION}, and has made "
             f"{int(rv) - FIRST_RESOURCE_VERSION} writes so far: for namespaces, roles, CRDs, and so on."
         )
         screen.show(request=f"GET {FOOS}", items=len(listed["items"]), resourceVersion=rv)

@@ -1,4 +1,4 @@
-"""Chapter 12: an owner reference decides if a child is deleted after its parent, before it, or not at all."""
+"""Chapter 12: owner references determine whether a child is deleted after its parent, before it, or never."""
 
 from __future__ import annotations
 

@@ -89,8 +89,8 @@ def chapter(screen: Screen) -> End:
     with Stage(lifelike=False) as stage:
         world = _World(screen, stage)
         screen.tell(
-            "Owner references clean up inside the cluster. For what is outside, such as a bucket in a "
-            "cloud, a controller puts a finalizer on its object. This sync keeps a bucket for each Foo:"
+            "Owner references take care of cleanup inside the cluster. For anything outside, such as a cloud "
+            "bucket, a controller puts a finalizer on its object. This sync keeps a bucket for each Foo:"
         )
         screen.code(whole(sync))
         stage.apply()

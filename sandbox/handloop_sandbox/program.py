@@ -119,7 +119,7 @@ def parser() -> argparse.ArgumentParser:
     """Return the parser of the program's flags."""
     parser = argparse.ArgumentParser(
         prog="python -m handloop_sandbox",
-        description=f"A Kubernetes API server in memory. {LIMITS}{_COMPARE}",
+        description=f"An in-memory Kubernetes API server. {LIMITS}{_COMPARE}",
         epilog=f"where it differs from a kube-apiserver with its controllers:\n{bullets('  ', 100)}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,

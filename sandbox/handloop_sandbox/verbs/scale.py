@@ -1,8 +1,8 @@
 """
 /scale: the replicas of an object as an autoscaling/v1 Scale, and the managers of that field.
 
-As upstream, a manager that got the replicas through the Scale has an entry without a time. If two entries of
-one manager differ only in their times, the next write loses one.
+As in Kubernetes, a manager that took over the replicas through /scale has an entry without a timestamp. If
+one manager has two entries that differ only in their timestamps, the next write drops one of them.
 Follows: apiextensions pkg/registry/customresource/etcd.go (ScaleREST), kubernetes
 pkg/registry/apps/deployment/storage (ScaleREST), apimachinery pkg/util/managedfields/scalehandler.go.
 """

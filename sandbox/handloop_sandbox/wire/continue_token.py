@@ -1,5 +1,5 @@
 """
-Continue tokens: where a paged list continues, and at which resource version.
+Continue tokens: where a paged list resumes, and at which resource version.
 
 rv -1 means the newest version: an inconsistent continuation.
 Follows: apiserver pkg/storage/continue.go.
@@ -18,7 +18,7 @@ INCONSISTENT = -1
 
 
 class Continue(NamedTuple):
-    """The content of a token: a list continues at the key start, in the state of rv."""
+    """The contents of a continue token: the list resumes at key `start`, as of resource version `rv`."""
 
     rv: int
     start: str
@@ -31,7 +31,7 @@ class Continue(NamedTuple):
 
 def decode(token: str) -> Continue:
     """
-    Return the content of a token.
+    Return the contents of a token.
 
     Raises: StatusError 400 with the server's words.
     """
