@@ -43,7 +43,7 @@ def mutable_parts(kind: type[msgspec.Struct]) -> tuple[str, ...]:
     Returns: () if they cannot: all structs are frozen, lists are tuples, maps are `FrozenMap` or `MapOf`, and
     parts without a shape are `JSON`.
     """
-    # Make one call for the whole tree. A call for each struct would read the parts below again.
+    # Make one call for the whole tree: one call per struct would re-read everything nested in it.
     return tuple(_parts(inspect.type_info(kind), "", frozenset()))
 
 

@@ -21,7 +21,7 @@ log = get_logger("informers")
 INTERVAL_SECONDS: Final = 10.0
 TTY_INTERVAL_SECONDS: Final = 2.0
 WARN_SECONDS: Final = 300.0
-# A stream that is silent for this long is mentioned.
+# Log a stream that has been silent for this long.
 _SILENT_SECONDS: Final = 10.0
 
 

@@ -37,7 +37,7 @@ SILENT_WATCHES: Final = 2
 
 
 class RelistReason(StrEnum):
-    """Why a list was made after the first."""
+    """Why another list was made after the first one."""
 
     EXPIRED = "expired"  # 410
     TOO_LARGE = "too-large"  # the server has not seen our resource version
@@ -46,11 +46,11 @@ class RelistReason(StrEnum):
     UNREADABLE = "unreadable"  # watches that could not be read, or that ended at once
     SLOTS = "slots"  # this process holds more slots than before
     TAKEOVER = "takeover"  # this process does the work of another one from now on
-    SILENT = "silent"  # watches without even bookmarks, by a server that is behind what it has sent
+    SILENT = "silent"  # watches without even bookmarks, from a server that is behind what it has sent
 
 
 class StaleBookmark(ClientError):  # noqa: N818 - what it is
-    """A server's bookmark shows that its history ends before something that it has already sent."""
+    """The server sent a bookmark older than an event it had sent before: it lost part of its history."""
 
 
 class VeryShortWatch(ClientError):  # noqa: N818 - client-go's noun

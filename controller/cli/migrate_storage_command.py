@@ -135,7 +135,7 @@ def _teller(clock: Callable[[], float]) -> Callable[[Progress], None]:
         left = (progress.total - progress.done) / max(rate, 1e-9)
         part = 100 * progress.done // max(progress.total, 1)
         show(
-            f"{progress.name}: {progress.done} of {progress.total} ({part} %), {left:.0f} s left\n",
+            f"{progress.name}: {progress.done} of {progress.total} ({part}%), {left:.0f} s left\n",
             sys.stderr,
         )
 

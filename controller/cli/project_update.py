@@ -133,7 +133,7 @@ def _add_kinds(project: Project, made: Project) -> None:
 
 
 def _merge(folder: Path, before: Path, after: Path) -> list[_Step]:
-    """Return the steps that bring each file of after into the project, if it differs from before."""
+    """Return the steps that bring into the project each file that differs between before and after."""
     steps = []
     for place in sorted(_files(before) | _files(after)):
         own, older, newer = (_content(each / place) for each in (folder, before, after))

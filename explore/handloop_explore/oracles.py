@@ -177,7 +177,7 @@ def ends_as(reference: Played, played: Played, undisturbed: Played) -> bool:
 
 
 def _undisturbed_is_judged(plan: Plan) -> bool:
-    """Return whether a plan only restarts the operator, or starts it later."""
+    """Return whether a plan does nothing except restart the operator or delay its start."""
     return bool(plan.strikes) and all(one.what == LATE or one.where == "q" for one in plan.strikes)
 
 

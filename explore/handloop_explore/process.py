@@ -32,7 +32,7 @@ class Process:
     """
     One process of the operator.
 
-    With a leadership it works only while it leads, as a program of the command line does with --leader-elect.
+    With a leadership, it works only while it leads, as a command-line program with --leader-elect does.
     State: is_dead, after its end: it no longer reaches the server; is_down, as crash has it.
     """
 
@@ -145,7 +145,7 @@ class Process:
         return {"shards": self.leadership.shards, "leases": connections.leases(client.reachability)}
 
     def _elected(self, manager: Manager) -> AbstractContextManager[object]:
-        """Let a manager work only while it leads, if there are several processes."""
+        """If there are several processes, run a manager only while it is the leader."""
         if self.leadership is None or self.leadership.shards:
             return nullcontext()
         election = Election(

@@ -47,7 +47,7 @@ class Rivals:
             return False
 
     def _take_name(self, target: str, body: bytes | None) -> bool:
-        """Make an object that is nearly the wanted one: an operator that adopts it has something to write."""
+        """Create an object almost like the desired one, so that an operator that adopts it has work left."""
         wanted: dict[str, Any] = json.loads(body) if body else {}
         collection, _, name = target.rpartition("/")
         if UID.search(name):

@@ -36,7 +36,7 @@ class Views:
             self._strike("expired", only_open=True)
             self._rewind()
         else:
-            # Stale views stay stale, whatever is opened meanwhile.
+            # Stale views stay stale, no matter what is opened in the meantime.
             self._strike(what, **({} if what == "stale" else {"only_open": True}))
 
     def strike_opening(self, what: str) -> None:

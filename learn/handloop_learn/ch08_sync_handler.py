@@ -186,7 +186,7 @@ def _two_processes(screen: Screen) -> tuple[str, str]:
                 (deployment,) = stage.send("GET", DEPLOYMENTS)["items"]
                 uids.append(deployment["metadata"]["uid"])
                 screen.show(process=program.pid, status=_status(stage), deployment_uid=uids[-1])
-            # a program killed before its first status write leaves the fault to the next one
+            # if the program is killed before its first status write, the next one inherits the fault
             stage.sandbox.faults.clear()
     return uids[0], uids[1]
 

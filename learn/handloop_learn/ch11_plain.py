@@ -155,7 +155,7 @@ def no_status(hand: ByHand) -> int:
 
 
 def lag(hand: ByHand) -> int:
-    """The Foo is new. Its Deployment is made, and the caches do not have it yet; the Foo is queued again."""
+    """The Foo is new. Its Deployment exists but is not in the caches yet, and the Foo is queued again."""
     hand.stage.apply("foo")
     hand.see()
     hand.work()

@@ -126,7 +126,7 @@ def _check(worker: _Worker) -> Iterator[str]:
 
 
 def _wait_after(worker: _Worker, failures: int) -> float:
-    """Let the retry come after this many failures of `bad`. Returns: the seconds that it had to wait."""
+    """After failure number `failures` of `bad`, wait for its retry. Returns: its delay in seconds."""
     queue, syncs = worker.queue, worker.syncs
 
     def delay() -> float:

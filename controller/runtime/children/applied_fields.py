@@ -79,7 +79,7 @@ _MERGED: Final[dict[_Way, tuple[str, ...]]] = {
     (_BUILT_IN, "secrets"): ("name",),
 }
 _KEY_DEFAULTS: Final = {"protocol": "TCP"}
-# An apply replaces these maps as a whole, besides matchLabels, whose selector is replaced entirely.
+# An apply replaces these maps whole. matchLabels is not listed: the selector around it is replaced whole.
 _REPLACED_MAPS: Final = {("spec", "selector"), ("spec", "nodeSelector"), ("scheduling", "nodeSelector")}
 # Many managers write to these maps: an empty one here does not remove other managers' entries.
 _SHARED_MAPS: Final = {("metadata", "labels"), ("metadata", "annotations")}

@@ -153,7 +153,7 @@ class LeaderElector:
         finally:
             self._callbacks.on_stopped_leading()
 
-    # The stages of a run follow. They are all on the elector's thread.
+    # The stages of a run, all executed on the elector's thread.
 
     def _acquire(self, stop: threading.Event) -> bool:
         """Returns: False if stop was set before we led."""

@@ -125,7 +125,7 @@ class HotLoops:
         if before.last and pace.wait_seconds:
             earlier = {(write.target, write.call.path): write.answer for write in before.last}
             places = [(write, (write.target, write.call.path)) for write in writes]
-            # Among alternating writes, those to the same object show which fields differ.
+            # When writes alternate, compare the ones to the same object to find the fields that differ.
             pairs = [(write, earlier[place]) for write, place in places if place in earlier] or [
                 (write, b"{}") for write in writes
             ]

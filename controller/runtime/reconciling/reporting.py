@@ -208,9 +208,9 @@ class ReconcileReporter:
 
 def _is_lost_race(error: BaseException, failures: int) -> bool:
     """
-    Return whether the object was deleted a moment ago; it is an error if it is not found again.
+    Return whether the object has just been deleted. A second "not found" is treated as an error.
 
-    Nothing can be created in a namespace that is being deleted. Its objects will soon be gone as well.
+    Nothing can be created in a namespace that is being deleted, but its objects will soon be gone too.
     """
     if isinstance(error, Forbidden):
         return any(cause.reason == _NAMESPACE_TERMINATING for cause in error.status.details.causes)

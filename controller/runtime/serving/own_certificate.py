@@ -48,7 +48,7 @@ class OwnCertificate:
         """Return the context for a new connection."""
         with self._lock:
             now = self._clock.time()
-            # Renew it too if a clock that was wrong at the start has been set back.
+            # Also renew it if the clock was wrong at startup and has since been set back.
             if not -_SKEW.total_seconds() < now - self._made_at < _RENEWED.total_seconds():
                 try:
                     self._context, self._made_at = _self_signed(now), now

@@ -406,7 +406,7 @@ class ReconcileQueue:
         return self._causes.have_work(name)
 
     def comes_back(self, name: ObjectName) -> bool:
-        """Return whether a name has failed, or waits after a WaitError, and has not succeeded since."""
+        """Return whether the last reconcile of a name failed or raised a WaitError, with no success since."""
         return self.num_requeues(name) > 0 or self._causes.wait(name)
 
     def depths(self) -> Mapping[int, int]:

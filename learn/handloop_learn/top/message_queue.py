@@ -11,16 +11,16 @@ from handloop_learn.top.stream import Message
 
 class MessageQueue:
     """
-    Hands on the messages of its sources, in the order of arrival.
+    Passes on the messages from its sources, in order of arrival.
 
-    Threads: each source is read on a daemon thread of its own, which nothing waits for; one thread iterates.
+    Threads: each source is read on its own daemon thread, which is never joined. Only one thread may iterate.
     """
 
     def __init__(self) -> None:
         self._arrived: SimpleQueue[Message | BaseException] = SimpleQueue()
 
     def follow(self, name: str, source: Iterable[Message]) -> None:
-        """Read a source on a thread of this name. What it raises is raised by the iteration."""
+        """Read a source on a thread with this name. The iteration re-raises its errors."""
 
         def read() -> None:
             try:
@@ -32,7 +32,7 @@ class MessageQueue:
         spawn_thread(name, read)
 
     def __iter__(self) -> Iterator[Message]:
-        """Every message, without an end. Blocks: until the next one."""
+        """All messages, endlessly. Blocks: until the next one."""
         while True:
             arrived = self._arrived.get()
             if isinstance(arrived, BaseException):

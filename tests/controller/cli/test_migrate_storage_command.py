@@ -65,5 +65,5 @@ def test_progress_is_told_now_and_then(capsys: pytest.CaptureFixture[str]) -> No
         now[0] = seconds
         tell(Progress("sites.example.org", total=100, done=done))
     assert capsys.readouterr().err == (
-        "sites.example.org: 25 of 100 (25 %), 8 s left\nsites.example.org: 50 of 100 (50 %), 5 s left\n"
+        "sites.example.org: 25 of 100 (25%), 8 s left\nsites.example.org: 50 of 100 (50%), 5 s left\n"
     )

@@ -1,5 +1,5 @@
 """
-A tiny API server in memory: enough of one for a controller of Foos and Deployments, and nothing else.
+A tiny in-memory API server: enough of one for a controller of Foos and Deployments, and nothing else.
 
 It keeps objects as JSON dicts with resource versions, and answers get, create, PUT of status and merge patch
 with Kubernetes' codes. Everybody else (users, the Deployment controller, the garbage collector, other
