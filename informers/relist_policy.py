@@ -6,7 +6,7 @@ helps: if the server refuses our resource version, or if watch after watch bring
 connection, an overloaded server or an unreadable tail, a new watch is enough.
 Follows: client-go tools/cache/reflector.go @32ce75a7d. Differs: in client-go, if a watch cannot be opened
 this leads to a new list, except for connection refused and 429, and so does a very short watch; a broken
-stream does not (apimachinery pkg/watch/streamwatcher.go). An event that cannot be read does so forever.
+stream does not (apimachinery pkg/watch/streamwatcher.go). An unreadable event leads to one every time.
 Decision: A watch is never trusted forever.
 """
 

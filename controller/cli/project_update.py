@@ -155,7 +155,7 @@ def _merge(folder: Path, before: Path, after: Path) -> list[_Step]:
 
 
 def _refuse_link(folder: Path, path: Path) -> None:
-    """Raises: ProjectError for a path that a link leads outside, or to another file."""
+    """Raises: ProjectError for a path that a link leads out of the project, or to another file."""
     if path.is_symlink() or not path.parent.resolve().is_relative_to(folder.resolve()):
         place = path.relative_to(folder)
         link = next(each for each in (path, *path.parents) if each.is_symlink())
@@ -182,7 +182,7 @@ def _merged(place: str, own: bytes, older: bytes, newer: bytes) -> _Step:
 
 
 def _take(folder: Path, steps: Iterable[_Step], changes: Changes) -> None:
-    """Write the merged files. Delete a file without content."""
+    """Write the merged files. Delete those without content."""
     for step in steps:
         path = folder / step.place
         changes.lines.append(step.line)

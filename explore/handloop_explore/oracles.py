@@ -43,7 +43,7 @@ def verdicts(undisturbed: Played, played: Played) -> list[str]:
 
 
 def habits(undisturbed: Played) -> list[str]:
-    """The faults in the writes that even the undisturbed run has."""
+    """The faults that even the undisturbed run has in its writes."""
     return _judged(WRITE_ORACLES, undisturbed, undisturbed)
 
 
@@ -53,7 +53,7 @@ def _judged(oracles: Sequence[Oracle], undisturbed: Played, played: Played) -> l
 
 
 def ends_quiet(_: Played, played: Played) -> Iterator[str]:
-    """Once nothing happens any more, nothing is written."""
+    """Once nothing more happens, nothing is written."""
     if played.busy:
         yield f"it does not come to rest: {played.busy} writes where nothing happens any more"
 
@@ -95,7 +95,7 @@ def makes_no_storm(undisturbed: Played, played: Played) -> Iterator[str]:
 
 
 def ends_as_undisturbed(undisturbed: Played, played: Played) -> Iterator[str]:
-    """A fault delays, but does not change the end, except for what a rival has deleted or taken over."""
+    """A fault delays the end state but does not change it, except where a rival deleted or took over."""
     takes_name = any(rival.what == "rival-takes-name" for rival in played.rivals)
     # A write that the server calls invalid need not be retried.
     if takes_name or _undisturbed_is_judged(played.plan) or any(one.struck == "422" for one in played.writes):

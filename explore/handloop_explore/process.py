@@ -33,7 +33,7 @@ class Process:
     One process of the operator.
 
     With a leadership, it works only while it leads, as a command-line program with --leader-elect does.
-    State: is_dead, after its end: it no longer reaches the server; is_down, as crash has it.
+    State: is_dead = it has ended and no longer reaches the server; is_down: see crash.
     """
 
     def __init__(
@@ -120,7 +120,7 @@ class Process:
             self.journal.tell(self.name, f"the process ended by itself: {self.journal.died}")
 
     def _works(self, begins: bool) -> None:  # noqa: FBT001 - of a Callable
-        """The running thread begins or ends a reconcile: each wait within is a place of its own."""
+        """The running thread begins or ends a reconcile: each wait within it is a separate place."""
         self.journal.threads.current_thread().on_wait = self._waits if begins else None
         self._branches.trace(begins=begins)
 

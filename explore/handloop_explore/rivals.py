@@ -64,7 +64,7 @@ class Rivals:
         return self._send_other("PUT", target, labelled, _set_leaves(found))
 
     def _send_other(self, method: str, path: str, obj: Object, leaves: Iterable[Path]) -> bool:
-        """Send an object with other values in its fields, or in the first one where the server takes it."""
+        """Send an object with other values in several fields, or in the first one that the server accepts."""
         chosen = list(itertools.islice(leaves, _MOST_TRIES))
         for paths in [chosen, *([path] for path in chosen)] if chosen else ():
             other = copy.deepcopy(obj)
@@ -104,7 +104,7 @@ class Rivals:
         return True
 
     def _finalizer(self, target: str, found: Object) -> bool:
-        """Delete an object under a finalizer, and remove that later."""
+        """Put a finalizer on an object, delete it, and remove the finalizer later."""
         held = [*found["metadata"].get("finalizers", ()), FINALIZER]
         self._patch(target, finalizers=held)
 
@@ -118,7 +118,7 @@ class Rivals:
         return self._delete(target, found)
 
     def _owner(self, target: str, found: Object) -> bool:
-        """Take over a controlled object, and return it later; meanwhile the Namespace controls it."""
+        """Take over a controlled object, and give it back later; meanwhile the Namespace controls it."""
         before = found["metadata"].get("ownerReferences", [])
         others = [one for one in before if not one.get("controller")]
         if len(others) == len(before):

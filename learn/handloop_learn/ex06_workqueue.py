@@ -40,7 +40,7 @@ _LATER: Final = "A key that failed goes back with add_rate_limited(key), which w
 
 
 class _Worker:
-    """A real queue, the reader's worker on a thread, and a sync that fails for `bad` two times."""
+    """A real queue, the reader's worker on a thread, and a sync that fails twice for `bad`."""
 
     def __init__(self, work: Any) -> None:
         self.clock = HandClock()
@@ -55,7 +55,7 @@ class _Worker:
         self.thread.start()
 
     def expect(self, holds: Callable[[], object], happened: str, hint: str) -> None:
-        """Give the worker a moment until something holds. Raises: WrongError."""
+        """Give the worker a moment for something to become true. Raises: WrongError."""
         with suppress(NothingHappenedError):
             until(lambda: holds() or self.error, happened, seconds=PATIENCE_SECONDS)
         if self.error is not None and not holds():

@@ -9,8 +9,8 @@ version. candidacy.py states the other guarantees.
 Follows: client-go tools/leaderelection/leaderelection.go @32ce75a7d, differs:
   * the renew deadline counts from the last renewal; upstream from the next try, a retry period later.
   * a lease that another candidate holds is lost at once, not at the end of the deadline.
-  * a standby watches the lease, and tries at once when it is free: it follows within the lease's duration and
-    one retry period, and at once after a release. Where it cannot be watched, it is read several times in a
+  * a standby watches the lease, and tries at once when it is free: it takes over within the lease's duration
+    and one retry period, and at once after a release. Where it cannot be watched, it is read several times in a
     retry period; so are leases of which a process keeps many.
   * a stop first ends the guarded work, while renewing continues, and then releases; a lost lease is not
     released, since work may still be under way.
@@ -108,8 +108,8 @@ class LeaderElector:
     Takes part in one election.
 
     Field: config. State: candidacy, which guards itself. Of the elector's thread alone: _reported, the last
-    holder that on_new_leader got; _watch_at, before when the lease is not watched; _is_refused, whether it
-    could last not be for want of a right.
+    holder that on_new_leader got; _watch_at, before when the lease is not watched; _is_refused, whether
+    the last watch lacked permission.
     Threads: one thread calls `run` and renews; `leading`, or another, does the guarded work; any thread asks.
     """
 

@@ -150,7 +150,7 @@ class HotLoops:
         return max(0.0, left)
 
     def _is_undone(self, name: ObjectName, now: float, writes: Sequence[Write]) -> bool:
-        """Return whether, with this reconcile, enough of them have resent what was undone."""
+        """Return whether enough reconciles, this one included, have resent what was undone."""
         before = self._undone.get(name) or _Undone(now)
         if now - before.since > SLOW_SECONDS:
             before = before._replace(since=now, times=0)
@@ -224,7 +224,7 @@ def _manager(write: Write) -> str:
 
 
 def _managers_since(write: Write, live: Any) -> set[str]:
-    """Return the managers of those of our fields that have changed since."""
+    """Return the managers of our fields that have changed since."""
     before, after = (
         each.get("metadata", {}).get("managedFields") or [] for each in (_decoded(write.answer), live)
     )

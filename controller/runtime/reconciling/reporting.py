@@ -30,7 +30,7 @@ _DENIED: Final = re.compile(r'cannot (\w+) resource "[^"/]+(?:/([^"]+))?"')
 
 
 def is_expected(error: BaseException) -> bool:
-    """Return whether an error is caused by clusters or raised on purpose. Any other error is a bug."""
+    """Return whether a cluster caused an error or code raised it deliberately. Any other error is a bug."""
     return isinstance(error, ClientError | ReconcileError)
 
 
@@ -113,7 +113,7 @@ class SyncReporter:
         self._log.debug("Successfully synced", v=4, objectName=name)
 
     def waits(self, name: ObjectName, error: HeldBackError | WaitError, *, changes: str = "") -> None:
-        """A sync came too early: no failure."""
+        """A sync came too early, which is not a failure."""
         self._measure(name, "requeue_after", WAITS, in_words(error), changes=changes)
         if isinstance(error, WaitError):
             self._log.info("Sync waits", objectName=name, why=in_words(error))

@@ -410,7 +410,7 @@ class ReconcileQueue:
         return self.num_requeues(name) > 0 or self._causes.wait(name)
 
     def depths(self) -> Mapping[int, int]:
-        """Return how many names need work, per priority. Names added again while in work are counted."""
+        """Return how many names need work, per priority. Names added again while being worked on count."""
         return self._queue.depths()
 
     def __repr__(self) -> str:

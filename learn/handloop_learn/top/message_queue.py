@@ -1,4 +1,4 @@
-"""The messages of several sources in one line: a stream, a keyboard, the answers to what a reader does."""
+"""Merges the messages of several sources: a stream, a keyboard, the answers to a reader's actions."""
 
 from __future__ import annotations
 
