@@ -10,8 +10,8 @@ Follows: client-go tools/leaderelection/leaderelection.go @32ce75a7d, differs:
   * the renew deadline counts from the last renewal; upstream from the next try, a retry period later.
   * a lease that another candidate holds is lost at once, not at the end of the deadline.
   * a standby watches the lease, and tries at once when it is free: it takes over within the lease's duration
-    and one retry period, and at once after a release. Where it cannot be watched, it is read several times in a
-    retry period; so are leases of which a process keeps many.
+    and one retry period, and at once after a release. Where it cannot be watched, it is read several times in
+    a retry period; so are leases of which a process keeps many.
   * a stop first ends the guarded work, while renewing continues, and then releases; a lost lease is not
     released, since work may still be under way.
   * a callback that raises ends the election; new leaders are reported in order, on the elector's thread.
