@@ -239,7 +239,7 @@ def _proxy(cluster: Cluster, server: str, environ: Mapping[str, str]) -> str:
             ConfigProblem.SERVER,
             f'cannot use the proxy "{shown_server(proxy)}" of {place}',
             cause=flaw,
-            fix="it must look like http://proxy:3128; special characters of a password are written as %2F",
+            fix="it must look like http://proxy:3128; in a password, write special characters like / as %2F",
         )
     return proxy
 

@@ -33,7 +33,7 @@ class LivePage(Protocol):
         """Show a program from now on. Args: config is the server's, for the controls."""
 
     def end(self, why: str) -> None:
-        """Tell the viewers why the program ends. Returns immediately."""
+        """Tell the viewers why the program is ending. Returns immediately."""
 
 
 class NoPage:

@@ -234,7 +234,7 @@ class Project:
 
     def add_version(self, kind: str, version: str, *, functions: bool = False) -> Iterator[str]:
         """
-        Give a kind of the project a new version: the present class moves to a module of its own.
+        Give a kind of the project a new version: the current class moves to a module of its own.
 
         Args: functions = also write the two functions that join the versions, and a test of them.
         Raises: ProjectError for an unknown kind, a version that it already has, or a class that is written in

@@ -68,7 +68,7 @@ def snapshot(
         "queues": [row | {"stuck": workers.stuck(row["name"], row["processing"])} for row in queues],
         "workers": workers.rows(),
         "results": [_result(sync) for sync in workers.ended][-_RESULTS:],
-        # These are of our own kinds: custom resources with replicas, wanted and available.
+        # These are our own kinds: custom resources with desired and available replicas.
         "objects": [_replicas(informer) for informer in informers if hasattr(informer.kind, "scale")],
     }
 

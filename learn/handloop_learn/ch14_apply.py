@@ -15,7 +15,7 @@ from handloop_learn.stage import Stage
 
 SCALE: Final[dict[str, Any]] = {"spec": {"replicas": 5}}
 RECAP: Final = (
-    "An apply says what you want in the fields that you care about. The rest is left alone.",
+    "An apply states what you want in the fields that you care about. It leaves the rest alone.",
     "A field of another manager is a conflict: leave it out, agree on its value, or take it by force.",
     "What you no longer apply, and nobody else owns, is removed.",
 )
@@ -99,7 +99,7 @@ def _left_out(screen: Screen, stage: Stage, foos: ResourceClient[Foo]) -> list[F
         NO,
     )
     apply(foos, "scaler")
-    nobody = _show(screen, stage, "scaler applies an empty configuration, and so gives replicas up")
+    nobody = _show(screen, stage, "scaler applies an empty configuration, which gives up replicas")
     screen.tell("Nobody wants replicas now, so the field is gone.")
     return [shared, nobody]
 

@@ -15,7 +15,7 @@ class ElectionReports(Protocol):
     """What a candidate reports. name is the lease's. Threads: the elector's."""
 
     def leader_off(self, name: str) -> None:
-        """We do not lead, or no longer."""
+        """Count us as not leading, or no longer leading."""
 
     def leader_on(self, name: str) -> None:
         """We lead."""
@@ -41,7 +41,7 @@ class LeaderElectionMetrics:
         )
 
     def leader_off(self, name: str) -> None:
-        """We do not lead, or no longer lead. The other series exist from now on, with value 0."""
+        """Count us as not leading. The other series exist from now on, with value 0."""
         self._status.labels(name).set(0)
         self._slowpath.labels(name)
         self._hand_over.labels(name)

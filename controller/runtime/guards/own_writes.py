@@ -252,7 +252,7 @@ class OwnWrites:
             return True
         cached = mirror.get_by_key(str(floor.name))
         if cached is None:
-            # It is not in the cache yet, or no longer. The cache may never have had a deleted object.
+            # It is not in the cache yet, or not any more. The cache may never have seen a deleted object.
             version = floor.resource_version
             return floor.outside or not version or mirror.has_seen(floor.name.namespace, version)
         if floor.gone:

@@ -325,7 +325,7 @@ class Controller:
 
     def reconcile_once(self, name: ObjectName) -> float | None:
         """
-        Reconcile a name for a plan: it repeats and remembers nothing, and does not wait for writes.
+        Reconcile a name for a plan. This does not retry, keeps no state, and does not wait for writes.
 
         Returns: the seconds until it would be reconciled again, 0 = after a change; None = it is paused.
         Raises: whatever the reconcile raises.

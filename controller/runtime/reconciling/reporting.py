@@ -40,7 +40,7 @@ def shown(error: BaseException) -> str:
 
 
 def _bug(error: BaseException) -> dict[str, Any]:
-    """Return the traceback of a bug, which is logged once per place in the code."""
+    """Return the traceback of a bug. It is logged only once per place in the code."""
     return {} if is_expected(error) else {"exc_info": error}
 
 

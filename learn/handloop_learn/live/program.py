@@ -56,7 +56,7 @@ class ServedPage:
         self._server.show(parts, controls, None if informer_options is None else informer_options.transform)
 
     def end(self, why: str) -> None:
-        """Tell the viewers why the program ends. Returns at once."""
+        """Tell the viewers why the program is ending. Returns at once."""
         self._server.end(why)
 
 

@@ -152,7 +152,7 @@ class LiveServer:
         self._serving.wait()
 
     def end(self, why: str) -> None:
-        """Tell the viewers why the program ends, while the rest of it stops. The first reason counts."""
+        """Tell the viewers why the program is ending, while the rest stops. Only the first reason is used."""
         self._why_it_ends = self._why_it_ends or why
 
     def stop(self) -> None:

@@ -47,7 +47,7 @@ def single_keys(terminal: int) -> Iterator[None]:
 
 def typed(terminal: int) -> Iterator[str]:
     """
-    The keys, until the terminal is closed: letters, and names such as `page up`.
+    Yield keys until the terminal is closed: letters, and names such as `page up`.
 
     Others that begin with an escape are left out. Blocks: until the next key.
     """

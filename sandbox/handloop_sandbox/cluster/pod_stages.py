@@ -7,7 +7,7 @@ The life of one pod on its node, stage by stage.
                 |                     |
            PULL_BACK_OFF           BACK_OFF -> RUNNING
 
-Each stage has one function that enters it, and decides the write and the length of the stage. Each step looks
+One function per stage enters it, and decides what is written and how long the stage lasts. Each step looks
 up the pod's fault again, so the effect of a removed fault ends with the next step.
 """
 
