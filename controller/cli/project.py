@@ -7,6 +7,7 @@ and DOT for a leading dot, because tools would read a dotfile as their own.
 
 from __future__ import annotations
 
+import ast
 import keyword
 import re
 import string
@@ -73,12 +74,14 @@ _FUNCTIONS: Final = '''\
         """The other way round."""
 {back}        return {name}(metadata=self.metadata{parts})
 '''
+_JOINING: Final = ("from_previous", "to_previous")
+_KEPT: Final = "    kept_fields"
 _PROOF: Final = '''\
 """The versions of {kind}: what one has, no other loses."""
 
-from {package}.{module}.types import {kind}
-
 from handloop.testing import assert_converts
+
+from {package}.{module}.types import {kind}
 
 
 def test_no_version_loses_anything() -> None:
@@ -257,16 +260,18 @@ class Project:
         name = f"{kind}{''.join(part.capitalize() for part in re.findall('v[0-9]+|[a-z]+[0-9]+', old))}"
         head = line[0].removesuffix(f"{rest}):")
         renamed = head.replace(f"class {kind}(", f"class {name}(")
-        yield from _write(before, text.replace(line[0], f'{renamed}, kind="{kind}"{rest}):').encode())
         now = head.replace(f'version="{old}"', f'version="{version}", previous={name}')
+        own = re.sub(rf"-> ([\"']?){kind}\1:", rf"-> \1{name}\1:", text)
         kept = re.sub(r", previous=(\w+)", "", rest)
         for gone in re.findall(r"previous=(\w+)", rest):
             text = re.sub(rf"^from .* import {gone}\n", "", text, flags=re.MULTILINE)
+        try:
+            text = _without_functions(text, kind)
+        except SyntaxError as error:
+            raise ProjectError(f"{types} cannot be read: {error}") from error
+        yield from _write(before, own.replace(line[0], f'{renamed}, kind="{kind}"{rest}):').encode())
         added = f"from {self.package}.{module}.types_{old} import {name}\n"
-        imports = [*re.finditer(r"^(?:from|import) .*\n", text, re.MULTILINE)]
-        at = imports[-1].end()
-        text = f"{text[:at]}\n{added}{text[at:]}" if imports else f"{added}{text}"
-        text = re.sub(r"\n{4,}", "\n\n\n", text.replace(line[0], f"{now}{kept}):"))
+        text = _imported(text.replace(line[0], f"{now}{kept}):"), added, self.package)
         if functions:
             text = self._joined(text, added, kind, module, old)
         types.write_text(text, encoding="utf-8")
@@ -294,7 +299,8 @@ class Project:
         rest = text[at:] and f"\n\n{text[at:]}"
         text = f"{text[:at].rstrip()}\n\n{functions}{rest}"
         text = text.replace(added, f"from {self.package}.{module} import {before}\n{added}")
-        return re.sub(r"^(from handloop import .*)$", r"\1, same_fields", text, count=1, flags=re.MULTILINE)
+        line = r"^(from handloop import )(\(\n[^)]*?(?=\n?\))|[^(\n]*)"
+        return re.sub(line, _with_same_fields, text, count=1, flags=re.MULTILINE)
 
     def add_view(self, kind: str, text: str) -> Iterator[str]:
         """Add the module with a view of another program's kind: views/certificate.py. Raises: OSError."""
@@ -379,6 +385,50 @@ class Project:
         lines.insert(lines.index(SET_UP_MARK), f"    {module},")
         path.write_text("\n".join(lines) + "\n", encoding="utf-8")
         yield f"added to: {path}"
+
+
+def _with_same_fields(line: re.Match[str]) -> str:
+    """The names that types.py imports from handloop, with one more; they may have a line each."""
+    names = line[2].rstrip().rstrip(",")
+    return (
+        f"{line[1]}{names},\n    same_fields," if names.startswith("(") else f"{line[1]}{names}, same_fields"
+    )
+
+
+def _imported(text: str, added: str, package: str) -> str:
+    """The text with one more import of the project's own package, after the others."""
+    lines = text.splitlines(keepends=True)
+    imports = [each for each in ast.parse(text).body if isinstance(each, ast.Import | ast.ImportFrom)]
+    at = imports[-1].end_lineno or 0 if imports else 0
+    is_own = bool(imports) and lines[imports[-1].lineno - 1].startswith(f"from {package}.")
+    lines.insert(at, added if is_own or not imports else f"\n{added}")
+    return re.sub(r"\n{4,}", "\n\n\n", "".join(lines))
+
+
+def _without_functions(text: str, kind: str) -> str:
+    """
+    The text of the types' module, its class without what joins it with the version before.
+
+    Raises: SyntaxError.
+    """
+    lines = text.splitlines(keepends=True)
+    classes = [each for each in ast.parse(text).body if isinstance(each, ast.ClassDef) and each.name == kind]
+    for node in reversed([each for found in classes for each in found.body]):
+        if isinstance(node, ast.FunctionDef) and node.name in _JOINING:
+            begin = min([node.lineno, *(each.lineno for each in node.decorator_list)]) - 1
+            while not lines[begin - 1].strip():
+                begin -= 1
+            del lines[begin : node.end_lineno]
+        elif isinstance(node, ast.AnnAssign | ast.Assign) and lines[node.lineno - 1].startswith(_KEPT):
+            del lines[node.lineno - 1 : node.end_lineno]
+    left = "".join(lines)
+    if left == text:
+        return text
+    for word in {"same_fields", *re.findall(r"\bimport (types_v\w+)$", left, re.MULTILINE)}:
+        if len(re.findall(rf"\b{word}\b", left)) == 1:
+            unused = rf", {word}\b|\n    {word},|^from .* import {word}\n"
+            left = re.sub(unused, "", left, flags=re.MULTILINE)
+    return left
 
 
 def _module_of_types(api_version: str) -> str:

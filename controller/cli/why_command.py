@@ -6,11 +6,12 @@ import argparse
 import sys
 from collections.abc import Sequence
 from contextlib import closing
+from typing import Final
 
 import msgspec
 
 from handloop.client.config import ClientConfig, load_config
-from handloop.client.errors import ClientError, ConfigError
+from handloop.client.errors import ClientError, ConfigError, TransportError
 from handloop.client.transport import HTTPTransport
 from handloop.controller.cli.flags import COMMANDS
 from handloop.controller.cli.operator import Operator
@@ -45,11 +46,17 @@ def run_why(operator: Operator, arguments: Sequence[str]) -> int:
     return EXIT_OK if any(each.known for each in why.explanations) else EXIT_FATAL
 
 
+_METRICS_FIX: Final = 'the program\'s line "Starting ..." has the address: metrics="127.0.0.1:8080"'
+
+
 def _ask(given: argparse.Namespace, question: Question) -> Why:
     if given.address:
         host = given.address if "://" in given.address else f"http://{given.address}"
         with closing(HTTPTransport(ClientConfig(host=host))) as transport:
-            return ask_process(transport, question)
+            try:
+                return ask_process(transport, question)
+            except TransportError as error:
+                raise SourceFailedError(str(error), _METRICS_FIX) from error
     config = load_config(kubeconfig=given.kubeconfig, context=given.context)
     with closing(HTTPTransport(config)) as transport:
         return ClusterSource(transport, given.namespace, given.name).ask(question)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -92,6 +93,21 @@ def test_a_view_comes_of_an_installed_definition_or_of_a_file(
         assert says in capsys.readouterr().err
 
 
+def _a_line_each(line: re.Match[str]) -> str:
+    """An import as a formatter leaves one of many names."""
+    return "\n    ".join(["from handloop import (", *(f"{name}," for name in line[1].split(", "))]) + "\n)"
+
+
+def _lint() -> str:
+    """What ruff says against the project's sources."""
+    ruff = [sys.executable, "-m", "ruff"]
+    ran = [
+        subprocess.run([*ruff, *words, "."], capture_output=True, check=False, text=True)
+        for words in (["check"], ["format", "--check"])
+    ]
+    return "".join(each.stdout + each.stderr for each in ran if each.returncode)
+
+
 def test_a_kind_gets_versions_one_after_the_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -125,6 +141,23 @@ def test_a_kind_gets_versions_one_after_the_other(
     assert (service["name"], service["namespace"]) == ("my-operator-webhook", "my-operator-system")
     proof = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/test_site_versions.py"]
     assert "1 passed" in subprocess.run(proof, env=here, capture_output=True, check=False, text=True).stdout
+    assert _lint() == ""
+    for words in (["v3"], ["v4", "--functions"]):
+        types = Path("my_operator/site/types.py")
+        text = types.read_text().replace(
+            "    spec: ", '    kept_fields: ClassVar = ("spec.message",)\n    spec: '
+        )
+        types.write_text(re.sub(r"from handloop import (\w.*)", _a_line_each, text, count=1))
+        assert _lint() == ""
+        assert run_command(PROGRAM, [*create, *words]) == 0
+        assert _lint() == ""
+        assert ("kept_fields" in types.read_text(), "to_previous" in types.read_text()) == (
+            False,
+            len(words) > 1,
+        )
+        assert (
+            "1 passed" in subprocess.run(proof, env=here, capture_output=True, check=False, text=True).stdout
+        )
     for wrong, says in (
         ([*create, "v1"], "Site has the version v1"),
         ([*create, "v1alpha1"], "Site has the version v1alpha1"),

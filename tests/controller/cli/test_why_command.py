@@ -48,7 +48,10 @@ def test_a_process_is_asked(address: str, capsys: pytest.CaptureFixture[str]) ->
     ("words", "told"),
     [
         (["a", "b", "c"], "one object at a time"),
-        (["n/a", "--address=127.0.0.1:1"], "connection refused"),
+        (
+            ["n/a", "--address=127.0.0.1:1"],
+            'connection refused\n  fix: the program\'s line "Starting ..." has',
+        ),
         (["a/b/c"], "answers 400: unexpected key format"),
         (["n/a", "--address=", "--kubeconfig=nothing"], "no such file"),
     ],
