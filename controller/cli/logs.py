@@ -18,6 +18,7 @@ import json
 import logging
 import math
 import os
+import re
 import threading
 import traceback
 from collections.abc import Mapping, MutableMapping
@@ -51,6 +52,8 @@ MAX_TOLD: Final = 10
 _MAX_REMEMBERED: Final = 1000
 _MAX_CROWDS: Final = 100
 _TROUBLE: Final = frozenset({"err", "failures"})
+_ADDRESS: Final = re.compile(r"\b0x[0-9a-fA-F]+\b")
+"""Of an object in memory, as in `<HTTPConnection object at 0x7f0d841af920>`: each one has another."""
 _OF_ONE_MOMENT: Final = frozenset(
     {"causes", "reconcileID", "traceID", "spanID", "resourceVersion", "retryIn", "after", "stack"}
 )
@@ -273,9 +276,9 @@ def _remember(memory: dict[_Subject, T], key: _Subject, value: T, limit: int) ->
 
 
 def _subject(event: EventDict) -> _Subject:
-    """Return the facts that do not vary from moment to moment, as numbers do."""
+    """Return the facts that do not vary from moment to moment, as numbers and addresses in texts do."""
     return tuple(
-        (name, in_words(value))
+        (name, _ADDRESS.sub("", in_words(value)))
         for name, value in event.items()
         if name == "err" or not (name in _OF_ONE_MOMENT or isinstance(value, int | float))
     )
@@ -283,7 +286,7 @@ def _subject(event: EventDict) -> _Subject:
 
 def _trouble(event: EventDict, subject: _Subject) -> _Subject:
     """Return the message and error that all subjects have in common, without their names."""
-    error = in_words(event.get("err", ""))
+    error = _ADDRESS.sub("", in_words(event.get("err", "")))
     for part in (part for name, value in subject if name != "err" for part in value.split("/") if part):
         error = error.replace(part, "")
     return (("event", str(event["event"])), ("err", error))

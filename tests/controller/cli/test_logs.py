@@ -136,6 +136,13 @@ def test_repeated_errors_are_written_once_a_minute_and_counted() -> None:
     assert written(repeats, "a", err="x") is None
 
 
+def test_an_error_that_shows_an_object_in_memory_is_a_repetition() -> None:
+    """An HTTP client's error names its connection, which is another one each time."""
+    repeats = RepeatFilter(FakeClock())
+    errors = [f"(Caused by <HTTPConnection object at {hex(id(each))}>: refused)" for each in ([], "", 1.5)]
+    assert [written(repeats, "a", err=each) is None for each in errors] == [False, True, True]
+
+
 def test_information_is_never_taken_for_a_repetition() -> None:
     """Two objects that sync the same way are two lines."""
     log, out = logged("text")
