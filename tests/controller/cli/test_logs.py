@@ -139,7 +139,7 @@ def test_repeated_errors_are_written_once_a_minute_and_counted() -> None:
 def test_an_error_that_shows_an_object_in_memory_is_a_repetition() -> None:
     """An HTTP client's error names its connection, which is another one each time."""
     repeats = RepeatFilter(FakeClock())
-    errors = [f"(Caused by <HTTPConnection object at {hex(id(each))}>: refused)" for each in ([], "", 1.5)]
+    errors = [f"(Caused by <HTTPConnection object at {hex(id(each))}>: refused)" for each in ("a", b"", 1.5)]
     assert [written(repeats, "a", err=each) is None for each in errors] == [False, True, True]
 
 
