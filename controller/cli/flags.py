@@ -74,6 +74,8 @@ class _Parser(argparse.ArgumentParser):
             name = unknown[1].split("=", 1)[0]
             hint = nearest("--" + name.lstrip("-"), self._option_string_actions)
             raise UsageError(f"unknown flag {name}{hint}")
+        if unknown and unknown[1] in COMMANDS:
+            raise UsageError(f"the command comes before its flags: {unknown[1]}")
         raise UsageError(message)
 
 
