@@ -8,18 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-import yaml
-
 from handloop_sandbox.comparison.endpoint import MANAGER, Body, Endpoint
 from handloop_sandbox.comparison.noise import is_built_in
-from handloop_sandbox.grammar.yaml_text import from_yaml
+from handloop_sandbox.wire.json_documents import json_documents
 from handloop_sandbox.wire.patch_types import APPLY, MERGE
 
 _TABLE: Final = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
 _DEFINITION: Final = "CustomResourceDefinition"
-_MAX_PARTS: Final = 1_000_000
-"""Of a file: more than an object that a server takes can have."""
-
 _Place = tuple[str | int, ...]
 
 
@@ -46,36 +41,15 @@ def objects_in(folder: Path, broken: list[str]) -> Iterator[Body]:
             broken.append(f"{file} is not a regular file")
             continue
         try:
-            documents = _documents(file.read_text(encoding="utf-8"))
+            documents = json_documents(file.read_text(encoding="utf-8"))
         except OSError as error:
             broken.append(f"{file} cannot be read: {error.strerror}")
             continue
-        except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
+        except ValueError as error:
             broken.append(f"{file} is no YAML: {str(error).partition(chr(10))[0]}")
             continue
         for document in documents:
             yield from _objects(document)
-
-
-def _documents(text: str) -> list[Any]:
-    """As JSON, in which keys are strings. Raises: YAMLError, ValueError, TypeError, RecursionError."""
-    documents = from_yaml(text)
-    if _size(documents, {}) > _MAX_PARTS:
-        raise ValueError("its aliases repeat too much")
-    return list(json.loads(json.dumps(documents)))
-
-
-def _size(value: Any, known: dict[int, int]) -> int:
-    """How many parts a document has, its aliases written out. Raises: ValueError for one in itself."""
-    if not isinstance(value, list | dict):
-        return 1
-    if id(value) not in known:
-        known[id(value)] = -1
-        parts = value.values() if isinstance(value, dict) else value
-        known[id(value)] = 1 + sum(_size(part, known) for part in parts)
-    if known[id(value)] < 0:
-        raise ValueError("an alias is in its own anchor")
-    return known[id(value)]
 
 
 def _objects(document: Any) -> Iterator[Body]:

@@ -9,11 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-import yaml
-
 from handloop_sandbox.controls.client import Client, Object
 from handloop_sandbox.controls.machine import Machine
-from handloop_sandbox.grammar.yaml_text import from_yaml
+from handloop_sandbox.wire.json_documents import json_documents
 from handloop_sandbox.wire.patch_types import APPLY
 from handloop_sandbox.wire.status import StatusError, bad_request, failure
 
@@ -35,8 +33,8 @@ def load(machine: Machine, client: Client, body: bytes) -> list[Object]:
 
 def _documents(body: bytes) -> list[Any]:
     try:
-        return [document for document in from_yaml(body.decode()) if document]
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        return [document for document in json_documents(body.decode()) if document]
+    except ValueError as error:
         raise bad_request(f"no YAML: {error}") from error
 
 

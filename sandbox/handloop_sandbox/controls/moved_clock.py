@@ -14,6 +14,9 @@ from handloop_sandbox.wire.status import StatusError, bad_request, failure
 _STEPS: Final = 1000
 """The most steps that a move makes: a year is not simulated second by second."""
 
+_LAST: Final = parse_time("9000-01-01T00:00:00Z")
+"""Later, the times that the server reckons from now, such as the end of a token, would have no date."""
+
 
 class Move(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
     """A move of the clock: first running is applied, then one of the other fields."""
@@ -52,12 +55,12 @@ def _end(now: float, wanted: Move) -> float:
     """Return the unix time at which the move ends. Raises: StatusError for a time in the past."""
     if wanted.time is not None and wanted.advance_seconds is not None:
         raise bad_request("either advanceSeconds or a time")
-    if wanted.time is None:
-        return now + (wanted.advance_seconds or 0)
     try:
-        end = parse_time(wanted.time)
+        end = now + (wanted.advance_seconds or 0) if wanted.time is None else parse_time(wanted.time)
     except ValueError as error:
         raise bad_request(str(error)) from error
+    if end > _LAST:
+        raise bad_request(f"the clock ends at {format_micro_time(_LAST)}")
     if end < now:
         raise bad_request(f"time does not go back: it is {format_micro_time(now)}")
     return end

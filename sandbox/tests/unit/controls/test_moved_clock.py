@@ -72,6 +72,7 @@ def test_it_goes_to_a_time_and_runs_on(sandbox: Sandbox) -> None:
     ("wanted", "says"),
     [
         (Move(time="2000-01-01T00:00:00Z"), "time does not go back: it is 2023-11-14T22:13:20.000000Z"),
+        (Move(time="9999-12-31T23:59:59Z"), "the clock ends at 9000-01-01T00:00:00.000000Z"),
         (Move(time="tomorrow"), "not an RFC 3339 time: 'tomorrow'"),
         (Move(time="2030-01-01T00:00:00Z", advance_seconds=1), "either advanceSeconds or a time"),
     ],
