@@ -262,6 +262,17 @@ def test_amounts_that_the_server_rounds_are_no_difference(amount: str) -> None:
     assert [target for target in patched if target != "myapps/a/status"] == ["deployments/a", "services/a"]
 
 
+def test_a_service_that_the_server_finds_invalid_is_reported() -> None:
+    """Where the ports are not the reason, there is nothing to correct."""
+    rig = settled(**FULL)
+    rig.transport.refuse = lambda write: (422, "Invalid", "no") if write.target == "services/a" else None
+    rig.set_spec(serviceType="LoadBalancer")
+    begin = len(rig.transport.writes)
+    assert isinstance(rig.sync(), ReconcileError)
+    assert [target for _, target in rig.writes_since(begin)].count("services/a") == 1
+    assert rig.message("Degraded") == "Service: patch services default/a: no (422 Invalid)"
+
+
 @pytest.mark.parametrize("broken", CHILDREN)
 def test_a_step_that_fails_stops_no_other(broken: type[Kind]) -> None:
     """Degraded with the message and one Warning; the others are brought up to date; repaired, it recovers."""
