@@ -19,6 +19,8 @@ from handloop_sandbox.storage.watches import too_old
 from handloop_sandbox.wire.status import OBJECT_MODIFIED, StatusError, expired, failure
 
 WRITES: Final = ("create", "update", "patch", "delete", "deletecollection")
+VERBS: Final = ("get", "list", "watch", *WRITES, "post", "put", "head", "options", "*")
+"""Those of requests for objects, and of others."""
 _REASONS: Final = {
     400: "BadRequest",
     401: "Unauthorized",
@@ -72,6 +74,11 @@ class Fault(
     skip: Number = 0
     count: Annotated[int, Meta(ge=1)] | None = None
     seconds: Annotated[float, Meta(gt=0)] | None = None
+
+    def __post_init__(self) -> None:
+        unknown = [verb for verb in self.verbs if verb not in VERBS]
+        if unknown:
+            raise ValueError(f"{unknown[0]!r} is not a verb, which are {', '.join(VERBS)}")
 
     def chooses(self, asked: RequestAttributes) -> bool:
         """Return whether this request matches the fault's fields."""

@@ -95,6 +95,14 @@ def test_each_fault_has_the_verbs_it_is_usually_wanted_for() -> None:
     assert Latency(delay_seconds=1).chooses(_asked("get"))
 
 
+def test_a_verb_that_no_request_has_is_refused() -> None:
+    """It would hit nothing, and say nothing."""
+    with pytest.raises(ValueError, match="'lsit' is not a verb, which are get, list, watch"):
+        Error(code=503, verbs=("lsit",))
+    with pytest.raises(msgspec.ValidationError, match="'LIST' is not a verb"):
+        msgspec.json.decode(b'{"fault": "error", "code": 503, "verbs": ["LIST"]}', type=AnyFault)
+
+
 def test_expiry_is_for_continuing() -> None:
     """The first page of a list cannot be too old."""
     assert Expire().chooses(_asked("watch"))
