@@ -76,6 +76,8 @@ class Children:
 
     def apply(self, obj: K, owner: Kind | None, *, caller: FrameType) -> K:
         """Context.apply, called by the author's frame. The caller sends the Event about a taken name."""
+        if not isinstance(obj, Kind):
+            raise TypeError(f"apply takes an object, such as ConfigMap.named(...), not {type(obj).__name__}")
         if getattr(obj, "string_data", None):
             raise TypeError("the server never returns string_data: say data=secret_data({...}) in its place")
         wanted = obj if owner is None else self._owned(obj, owner)

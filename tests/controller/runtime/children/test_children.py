@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from inspect import currentframe
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 import pytest
@@ -191,6 +191,13 @@ def test_a_child_that_has_changed_is_not_pruned_unseen(tools: Tools) -> None:
         tools.context.prune(ConfigMap, keep=(), owner=tools.owner)
     tools.sync()
     assert tools.context.prune(ConfigMap, keep=(), owner=tools.owner) == ()
+
+
+@pytest.mark.parametrize(("obj", "told"), [(None, "NoneType"), ({"kind": "Secret"}, "dict")])
+def test_only_objects_are_applied(tools: Tools, obj: Any, told: str) -> None:
+    """A function that forgot its return, and a manifest."""
+    with pytest.raises(TypeError, match=rf"such as ConfigMap\.named\(\.\.\.\), not {told}"):
+        tools.context.apply(obj)
 
 
 def test_string_data_is_refused(tools: Tools) -> None:
