@@ -85,8 +85,8 @@ DIFFERENCES: Final = (
     Difference("A CRD is established even if its caBundle is not a certificate (InvalidCABundle)."),
     Difference(
         "Of a cluster's own roles, the sandbox has those for users, but not those for the cluster's "
-        "components. The rights of constrained impersonation (impersonate:user-info, impersonate-on:...) "
-        "have no effect."
+        "components. The permissions of constrained impersonation (impersonate:user-info, "
+        "impersonate-on:...) have no effect."
     ),
     Difference(
         "Some rare input that a real server rejects is accepted: integers written as 1e18, null in fields "
