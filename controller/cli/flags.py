@@ -80,11 +80,14 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _parser(command: str, operator: Operator) -> _Parser:
-    flags = _flags(command, operator)
+    flags, is_run, examples = _flags(command, operator), command == "run", _examples(operator)
+    limits = _limits() if command == "sandbox" else ""
     parser = _Parser(
-        prog=operator.command if command == "run" else f"{operator.command} {command}",
-        description=COMMANDS[command],
-        epilog=_commands_text(command, operator) + _environment(flags, operator) + _examples(operator),
+        prog=operator.command if is_run else f"{operator.command} {command}",
+        usage="%(prog)s [COMMAND] [FLAGS]" if is_run else None,
+        # the commands first: below forty flags nobody finds them
+        description=COMMANDS[command] + (f"\n{_commands_text(operator)}{examples}" if is_run else ""),
+        epilog=limits + _environment(flags, operator) + ("" if is_run else examples),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
@@ -133,16 +136,16 @@ def _environment(flags: Mapping[str, Flag], operator: Operator) -> str:
     return "\nenvironment (a flag wins):\n" + "\n".join(rows) + "\n" if rows else ""
 
 
-def _commands_text(command: str, operator: Operator) -> str:
-    if command == "sandbox":
-        sandbox = extension("sandbox")
-        differences = sandbox.bullets("  ", 100)
-        limits = f"\nlimits:\n  {sandbox.LIMITS}\n"
-        return f"{limits}where it differs from a kube-apiserver with its controllers:\n{differences}"
-    if command != "run":
-        return ""
+def _commands_text(operator: Operator) -> str:
     rows = [f"  {name:16} {text}" for name, text in {**COMMANDS, **operator.own_commands}.items()]
     return "\ncommands:\n" + "\n".join(rows) + "\n"
+
+
+def _limits() -> str:
+    sandbox = extension("sandbox")
+    differences = sandbox.bullets("  ", 100)
+    limits = f"\nlimits:\n  {sandbox.LIMITS}\n"
+    return f"{limits}where it differs from a kube-apiserver with its controllers:\n{differences}"
 
 
 def _require_sandbox() -> None:
