@@ -77,7 +77,7 @@ def _websocket(incoming: web.BaseRequest) -> WatchAnswer:
     if len(protocols) > 1:
         return _refusal(400)
     response = web.WebSocketResponse(
-        timeout=_CLOSE_SECONDS, compress=False, protocols=filter(None, protocols)
+        timeout=_CLOSE_SECONDS, compress=False, protocols=tuple(filter(None, protocols))
     )
     return WatchAnswer(response, messages)
 

@@ -205,27 +205,34 @@ def _applied(
         for overload in functions().get(name, ())
         if overload.is_method is (known is METHODS) and len(overload.args) == len(args)
     ]
+    is_checked = bool(variants) and name not in _LENIENT
+    accepted: set[tuple[type, ...]] = set()  # the classes of arguments that fit: a loop asks once
 
     def program(env: Env) -> Any:
         values = [arg(env) for arg in programs]
-        types = [type_of(value).name for value in values]
-        told = "" if name in _LENIENT else f": {name}({', '.join(types)})"
-        if told and variants and not any(map(_accepts, variants, repeat(types))):
-            raise CelError(f"no such overload{told}")
+        if is_checked and (classes := tuple(map(type, values))) not in accepted:
+            if not any(map(_accepts, variants, repeat(values))):
+                raise _no_overload(name, values)
+            accepted.add(classes)
         try:
             return function(*values)
         except (TypeError, AttributeError, ValueError, IndexError, OverflowError) as error:
-            raise CelError(f"no such overload{told}") from error
+            raise _no_overload(name, values) from error
 
     return program
 
 
-def _accepts(variant: Sequence[str], types: Sequence[str]) -> bool:
-    """Whether a variant of a function takes values of these types, whatever is in lists and maps."""
+def _accepts(variant: Sequence[str], values: Sequence[Any]) -> bool:
+    """Return whether a variant of a function takes these values, whatever is in lists and maps."""
     return all(
-        wanted[0] == "%" or wanted == "dyn" or _SHORT.get(given, given) == wanted
-        for wanted, given in zip(variant, types, strict=True)
+        wanted[0] == "%" or wanted == "dyn" or _SHORT.get(given := type_of(value).name, given) == wanted
+        for wanted, value in zip(variant, values, strict=True)
     )
+
+
+def _no_overload(name: str, values: Sequence[Any]) -> CelError:
+    types = ", ".join(type_of(value).name for value in values)
+    return CelError("no such overload" if name in _LENIENT else f"no such overload: {name}({types})")
 
 
 def _loop(node: Comprehension) -> Program:

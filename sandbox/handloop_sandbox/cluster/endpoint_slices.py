@@ -17,7 +17,7 @@ from handloop_sandbox.storage.stored import Object
 from handloop_sandbox.wire.resource import GroupResource
 
 ENDPOINT_SLICES = GroupResource("discovery.k8s.io", "endpointslices")
-HEADLESS_LABEL = "service.kubernetes.io/headless"
+_HEADLESS_LABEL = "service.kubernetes.io/headless"
 
 _SERVICE_LABEL = "kubernetes.io/service-name"
 _MANAGER_LABEL = "endpointslice.kubernetes.io/managed-by"
@@ -74,12 +74,19 @@ def target_port(port: dict[str, Any], pods: Sequence[Object]) -> int | None:
 
 
 def _endpoint(service: Object, pod: Object) -> dict[str, Any]:
-    metadata, terminating, serving = pod["metadata"], is_deleting(pod), is_pod_ready(pod)
+    terminating, serving = is_deleting(pod), is_pod_ready(pod)
     ready = bool(service["spec"].get("publishNotReadyAddresses")) or (serving and not terminating)
-    hostname, domain = pod["spec"].get("hostname"), pod["spec"].get("subdomain")
     return {
         "addresses": [pod["status"]["podIP"]],
         "conditions": {"ready": ready, "serving": serving, "terminating": terminating},
+        **pod_of_endpoint(service, pod),
+    }
+
+
+def pod_of_endpoint(service: Object, pod: Object) -> dict[str, Any]:
+    """Return what a slice and Endpoints alike say of a pod: its host name in the Service, node and UID."""
+    metadata, hostname, domain = pod["metadata"], pod["spec"].get("hostname"), pod["spec"].get("subdomain")
+    return {
         **({"hostname": hostname} if hostname and domain == service["metadata"]["name"] else {}),
         "nodeName": pod["spec"]["nodeName"],
         "targetRef": {
@@ -91,12 +98,17 @@ def _endpoint(service: Object, pod: Object) -> dict[str, Any]:
     }
 
 
+def labels_of_service(service: Object) -> dict[str, str]:
+    """Return the labels that slices and Endpoints take over from their Service, and the headless one."""
+    own = service["metadata"].get("labels") or {}
+    headless = {_HEADLESS_LABEL: ""} if service["spec"].get("clusterIP") == "None" else {}
+    return {key: text for key, text in own.items() if key != _HEADLESS_LABEL} | headless
+
+
 def _labels(service: Object) -> dict[str, str]:
-    """Return the Service's own labels, and those by which clients find its slices."""
-    metadata = service["metadata"]
-    own = {key: text for key, text in (metadata.get("labels") or {}).items() if key != HEADLESS_LABEL}
-    headless = {HEADLESS_LABEL: ""} if service["spec"].get("clusterIP") == "None" else {}
-    return {**own, **headless, _MANAGER_LABEL: _MANAGER, _SERVICE_LABEL: metadata["name"]}
+    """Return those of its Service, and those by which clients find a slice."""
+    found = {_MANAGER_LABEL: _MANAGER, _SERVICE_LABEL: service["metadata"]["name"]}
+    return labels_of_service(service) | found
 
 
 def _new_slice(service: Object, name: str, labels: dict[str, str]) -> Object:

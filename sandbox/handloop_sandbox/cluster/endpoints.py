@@ -8,10 +8,10 @@ bound of 1,000 addresses.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 from handloop_sandbox.cluster.cluster_controller import View, Write
-from handloop_sandbox.cluster.endpoint_slices import HEADLESS_LABEL, target_port
+from handloop_sandbox.cluster.endpoint_slices import labels_of_service, pod_of_endpoint, target_port
 from handloop_sandbox.cluster.workloads import is_deleting, is_pod_ready
 from handloop_sandbox.storage.stored import Object
 from handloop_sandbox.wire.resource import GroupResource
@@ -25,7 +25,7 @@ def endpoints_writes(view: View, service: Object, pods: Sequence[Object]) -> lis
     """The write, if one is needed, that brings the Endpoints of a Service up to date; pods have addresses."""
     metadata = service["metadata"]
     namespace, name = metadata["namespace"], metadata["name"]
-    subsets, labels = _subsets(service, pods), _labels(service)
+    subsets, labels = _subsets(service, pods), labels_of_service(service) | _MANAGED
     present = view.state.get(ENDPOINTS, namespace, name)
     if present is None:
         new = {"apiVersion": "v1", "kind": "Endpoints", "metadata": {"name": name, "namespace": namespace}}
@@ -35,16 +35,12 @@ def endpoints_writes(view: View, service: Object, pods: Sequence[Object]) -> lis
     return [_write("update", present, labels, subsets)]
 
 
-def _write(verb: Any, obj: Object, labels: dict[str, str], subsets: list[dict[str, Any]]) -> Write:
+def _write(
+    verb: Literal["create", "update"], obj: Object, labels: dict[str, str], subsets: list[Object]
+) -> Write:
     kept = {key: value for key, value in obj.items() if key != "subsets"}
     shown = {"subsets": subsets} if subsets else {}
     return Write.of(verb, ENDPOINTS, {**kept, **shown, "metadata": {**obj["metadata"], "labels": labels}})
-
-
-def _labels(service: Object) -> dict[str, str]:
-    own = service["metadata"].get("labels") or {}
-    headless = {HEADLESS_LABEL: ""} if service["spec"].get("clusterIP") == "None" else {}
-    return {key: text for key, text in own.items() if key != HEADLESS_LABEL} | headless | _MANAGED
 
 
 def _subsets(service: Object, pods: Sequence[Object]) -> list[dict[str, Any]]:
@@ -57,7 +53,7 @@ def _subsets(service: Object, pods: Sequence[Object]) -> list[dict[str, Any]]:
             continue
         subset = subsets.setdefault(repr(ports), {"ports": ports} if ports else {})
         place = "addresses" if tolerant or is_pod_ready(pod) else "notReadyAddresses"
-        subset.setdefault(place, []).append(_address(service, pod))
+        subset.setdefault(place, []).append({"ip": pod["status"]["podIP"], **pod_of_endpoint(service, pod)})
     for subset in subsets.values():
         for place in {"addresses", "notReadyAddresses"} & subset.keys():
             subset[place].sort(key=lambda address: address["ip"])
@@ -75,19 +71,3 @@ def _ports(service: Object, pod: Object) -> list[dict[str, Any]]:
         for port in service["spec"].get("ports") or ()
         if (number := target_port(port, (pod,))) is not None
     ]
-
-
-def _address(service: Object, pod: Object) -> dict[str, Any]:
-    metadata, spec = pod["metadata"], pod["spec"]
-    named = spec.get("hostname") and spec.get("subdomain") == service["metadata"]["name"]
-    return {
-        "ip": pod["status"]["podIP"],
-        **({"hostname": spec["hostname"]} if named else {}),
-        "nodeName": spec["nodeName"],
-        "targetRef": {
-            "kind": "Pod",
-            "namespace": metadata["namespace"],
-            "name": metadata["name"],
-            "uid": metadata["uid"],
-        },
-    }
