@@ -16,8 +16,8 @@ class Roster:
     """
     The runnables of one manager. No runnable is added once it runs.
 
-    State, under _lock: _runnables, _access, _reconciled and _written; _begun, the names that are still to be
-    added; _ran, which is True once the manager runs. Threads: any.
+    State, under _lock: _runnables, _access, _reconciled and _written; _begun, the names still to be added;
+    _ran, True once the manager runs, which a second run also reads without the lock. Threads: any.
     """
 
     def __init__(self) -> None:
