@@ -23,6 +23,7 @@ from handloop.controller.cli.operator import Operator, Setup
 from handloop.controller.cli.options import FLAGS, Options
 from handloop.controller.cli.problems import OLDEST
 from handloop.controller.cli.project_files import ProjectTable
+from handloop.controller.cli.replicas import replicas_of
 from handloop.controller.cli.webhook import IN_CLUSTER, any_is_converted
 from handloop.controller.runtime.rbac.roles import roles
 
@@ -133,12 +134,13 @@ def _provider(release: Release) -> str:
 
 def _install_modes(options: Options, kinds: Sequence[type[Any]]) -> list[dict[str, Any]]:
     """
-    Return all modes: --namespace takes one name, several or none. Shards and cluster-scoped kinds need all.
+    Return all modes: --namespace takes one name, several or none.
 
-    So does a conversion: a definition has one webhook for all namespaces, and OLM refuses anything else.
+    Cluster-scoped kinds need all namespaces, and so may what the replicas do. A conversion needs them, too: a
+    definition has one webhook for all namespaces, and OLM refuses anything else.
     """
-    converts = any_is_converted(kinds)
-    some = not (options.shards or converts) and all(kind.resource.namespaced for kind in kinds)
+    needs_all = replicas_of(options).needs_all_namespaces or any_is_converted(kinds)
+    some = not needs_all and all(kind.resource.namespaced for kind in kinds)
     modes: list[dict[str, Any]] = [{"type": mode, "supported": some} for mode in _SOME_NAMESPACES]
     return [*modes, {"type": "AllNamespaces", "supported": True}]
 

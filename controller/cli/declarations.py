@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from handloop.controller.cli.options import Options
-from handloop.controller.runtime.election.lease_access import leader_election_access
-from handloop.controller.runtime.rbac.access import FOLLOWING_NAMESPACES, LISTING_NAMESPACES, Access, merged
+from handloop.controller.cli.replicas import replicas_of
+from handloop.controller.runtime.rbac.access import FOLLOWING_NAMESPACES, Access, merged
 from handloop.controller.runtime.serving.access import METRICS_AUTH_ACCESS
-from handloop.controller.runtime.sharding.shard_access import shards_access
 
 _CHANGES: Final = frozenset({"create", "update", "patch", "*"})
 
@@ -28,11 +27,7 @@ def written_kinds(options: Options) -> tuple[type[Any], ...]:
 
 def declared_access(options: Options) -> tuple[Access, ...]:
     """Return all access that the program will use. Leases are in "" if their namespace is unknown."""
-    namespace = options.leader_elect_resource_namespace
-    lease = leader_election_access(options.leader_elect_resource_name, namespace)
-    # To leave out the namespaces of other replicas, the program must know their names.
     whole = not options.namespaces
-    others = (LISTING_NAMESPACES,) if options.shards_by == "namespace" else ()
     return (
         *merged(
             [
@@ -42,8 +37,7 @@ def declared_access(options: Options) -> tuple[Access, ...]:
             ]
         ),
         *((FOLLOWING_NAMESPACES,) if options.namespace_labels else ()),
-        *(lease if options.leader_elect else ()),
-        *((*others, *shards_access(namespace)) if options.shards else ()),
+        *replicas_of(options).access(),
         *(METRICS_AUTH_ACCESS if options.metrics_auth else ()),
     )
 

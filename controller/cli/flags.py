@@ -21,6 +21,7 @@ from typing import Any, Final, NoReturn
 from handloop.controller.cli.extensions import NotInstalledError, extension, is_installed
 from handloop.controller.cli.operator import Operator
 from handloop.controller.cli.options import ASKING, FLAGS, Flag, Options, spelling
+from handloop.controller.cli.replicas import replicas_of
 from handloop.controller.cli.values import (
     HEALTH_ADDRESS,
     LOOPBACK,
@@ -260,19 +261,12 @@ def _options_here(given: Mapping[str, Any], environment: Mapping[str, str], serv
     options = Options(**defaults | dict(given))
     _check_durations(options)
     _check_live_page(options)
-    _check_shards(options)
-    if not (options.leader_elect or options.shards) or options.leader_elect_resource_namespace:
+    replicas = replicas_of(options)
+    replicas.check()
+    if not replicas.flag or options.leader_elect_resource_namespace:
         return options
-    namespace = _own_namespace(options, environment, account)
+    namespace = _own_namespace(options, replicas.flag, environment, account)
     return replace(options, leader_elect_resource_namespace=namespace)
-
-
-def _check_shards(options: Options) -> None:
-    if options.shards and options.leader_elect:
-        raise ValueError("--shards and --leader-elect exclude each other: with shards all replicas work")
-    if options.shards and options.namespace:
-        raise ValueError("--shards is for all namespaces: leave -n out")
-    options.slots()
 
 
 def _check_durations(options: Options) -> None:
@@ -286,17 +280,14 @@ def _check_durations(options: Options) -> None:
         raise ValueError(f"{error} ({words})") from None
 
 
-def _own_namespace(options: Options, environment: Mapping[str, str], service_account: str) -> str:
+def _own_namespace(options: Options, flag: str, environment: Mapping[str, str], service_account: str) -> str:
     from handloop.client.auth.in_cluster import in_cluster_namespace  # noqa: PLC0415
 
     if environment.get("POD_NAMESPACE") or Path(service_account, "namespace").exists():
         return namespace_name(in_cluster_namespace(environment, service_account))
     if options.sandbox:
         return "default"
-    raise ValueError(
-        f"outside a cluster --{'shards' if options.shards else 'leader-elect'} needs "
-        "--leader-elect-resource-namespace=NAME, for the lease"
-    )
+    raise ValueError(f"outside a cluster {flag} needs --leader-elect-resource-namespace=NAME, for the lease")
 
 
 def _live_page_defaults(given: Mapping[str, Any]) -> dict[str, Any]:

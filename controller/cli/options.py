@@ -344,26 +344,6 @@ class Options:
             # The class is frozen for all other code.
             object.__setattr__(self, name, getattr(self, name) or value)
 
-    def slots(self) -> Any:
-        """
-        Return the Shards that --shards asks for; None without it.
-
-        Raises: ValueError for the name of a Lease that cannot be a label's value.
-        """
-        if not self.shards:
-            return None
-        from handloop.controller.runtime.sharding.shards import Shards  # noqa: PLC0415 - nobody else needs it
-
-        namespace = self.leader_elect_resource_namespace
-        return Shards(
-            self.shards,
-            "uid" if self.shards_by == "uid" else "namespace",
-            lease=f"{namespace}/{self.leader_elect_resource_name}".lstrip("/"),
-            lease_duration_seconds=self.leader_elect_lease_duration,
-            renew_deadline_seconds=self.leader_elect_renew_deadline,
-            retry_period_seconds=self.leader_elect_retry_period,
-        )
-
     def setups(self) -> tuple[Setup, ...]:
         """Return the chosen controllers."""
         return self.operator.chosen(self.controllers)

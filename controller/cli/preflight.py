@@ -42,7 +42,7 @@ from handloop.controller.cli.problems import (
     not_converted,
     other_definition,
 )
-from handloop.controller.cli.shard_check import told_by_server
+from handloop.controller.cli.replicas import replicas_of
 from handloop.controller.cli.terminal import printable, writable
 from handloop.controller.cli.values import format_duration
 from handloop.seams.seams import REAL_SEAMS, Seams
@@ -117,9 +117,6 @@ class Preflight:
         self._host = shown_server(config.host)
         self._options = options
         self._operator = options.operator
-        # A running program finds this out from what its informers receive.
-        self._slots = options.shards if options.command == "doctor" else 0
-        self._by_uid = options.shards_by == "uid"
 
     # These two load the types of all kinds, so main requests them only once the server has answered.
 
@@ -224,7 +221,7 @@ class Preflight:
         }
         denied = [need for need, is_allowed in allowed.items() if not is_allowed]
         _go_on_unless(stop)
-        shards = tuple(self._sharded(need for need, is_allowed in allowed.items() if is_allowed))
+        replicas = tuple(self._replicas(need for need, is_allowed in allowed.items() if is_allowed))
         problems = [problem for found in kinds.values() for problem in found]
         sound = [kind for resource, kind in self._custom.items() if not kinds[resource]]
         converted = list(self._converted(sound))
@@ -252,7 +249,7 @@ class Preflight:
                 *self._asked_for(sound),
                 *(_conversion_finding(each.subject, ok=not each.problem) for _, each in converted),
                 *map(_fit_finding, fits),
-                *shards,
+                *replicas,
             ),
             server_version=version,
             user=user,
@@ -302,13 +299,11 @@ class Preflight:
                 subject = f"{version}: somebody has asked for it since the server started"
                 yield Finding(check="deprecated", subject=subject, ok=True)
 
-    def _sharded(self, allowed: Iterable[Need]) -> Iterator[Finding]:
-        if not self._slots:
-            return
-        told = "by namespace: every server leaves out the namespaces of other replicas"
-        if self._by_uid:
-            told = f"by uid: {told_by_server(self._client, (need.permission for need in allowed))}"
-        yield Finding(check="shards", subject=f"{self._slots} slots {told}", ok=True)
+    def _replicas(self, allowed: Iterable[Need]) -> Iterator[Finding]:
+        if self._options.command == "doctor":
+            replicas = replicas_of(self._options)
+            for told in replicas.findings(self._client, (need.permission for need in allowed)):
+                yield Finding(check=replicas.flag.lstrip("-"), subject=told, ok=True)
 
     def _summary(self, kinds: Mapping[Resource, list[Problem]], denied: int) -> str:
         names = " ".join(resource.group_resource for resource in self._custom)

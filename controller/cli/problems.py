@@ -245,11 +245,6 @@ def stop_took_too_long(left: BaseException, shutdown_timeout: float) -> Problem:
     )
 
 
-def cannot_share(error: BaseException) -> Problem:
-    """E17: the work cannot be shared by slots as requested. Args: error has the reason and the fix."""
-    return Problem(code="E17", exit_code=EXIT_CONFIG, what=f"the work is not shared: {error}")
-
-
 def not_converted(group_resource: str, problem: str) -> Problem:
     """E19: the server cannot convert objects. Args: problem is its message, or what the definition lacks."""
     return Problem(

@@ -8,7 +8,6 @@ reason for each check.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -22,6 +21,7 @@ from handloop.controller.cli.flags import UsageError
 from handloop.controller.cli.options import Options
 from handloop.controller.cli.problems import EXIT_FATAL, Problem
 from handloop.controller.cli.project_files import DEFAULT_CONTAINER, SOMEWHERE, container_options
+from handloop.controller.cli.replicas import replicas_of
 from handloop.seams.clock import Clock
 
 DRAIN_SECONDS: Final = 8.0
@@ -95,9 +95,7 @@ class Deployed:
         """Return the operator's Leases that are being renewed."""
         place = self.options.leader_elect_resource_namespace
         leases = self._items(_LEASES, "leases", "" if place == SOMEWHERE else place)
-        # The Leases of slots and members append a number or a pod's name.
-        ending = "-.+" if self.options.shards else ""
-        name = re.compile(re.escape(self.options.leader_elect_resource_name) + ending)
+        name = replicas_of(self.options).lease_pattern()
         named = [one for one in leases if name.fullmatch(str(one["metadata"]["name"]))]
         return [one for one in named if _is_fresh(one["spec"], self._now)]
 
@@ -232,7 +230,7 @@ _CHECKS: Final[Sequence[tuple[str, Callable[[Deployed], object], str]]] = (
     ("two replicas or more", lambda one: one.replicas > 1, "replicas: 2, with --leader-elect or --shards"),
     (
         "leader election or shards",
-        lambda one: one.options.leader_elect or one.options.shards,
+        lambda one: replicas_of(one.options).flag,
         "args: --leader-elect",
     ),
     ("the rollout is complete", _is_rolled_out, "kubectl rollout status; why NAMESPACE/NAME"),

@@ -5,19 +5,20 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final
 
 from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
 
-from handloop.apis.coordination_v1 import Lease
 from handloop.client.access_review import Permission, check_access
 from handloop.client.errors import ClientError
 from handloop.client.options import ListOptions
-from handloop.client.resource_client import Client, ResourceClient
+from handloop.client.resource_client import Client
 from handloop.controller.cli.operator import Setup
 from handloop.controller.cli.options import Options
 from handloop.controller.cli.problems import EXIT_OK, Problem
+from handloop.controller.cli.replicas import replicas_of
 from handloop.controller.runtime.caching.multi_namespace_informer import MultiNamespaceInformer
 from handloop.controller.runtime.life.runnable import Runnable
 from handloop.controller.runtime.manager import Manager
@@ -49,7 +50,7 @@ class Program:
         stop: threading.Event,
         *,
         registry: CollectorRegistry,
-        leases: ResourceClient[Lease] | None = None,
+        manager_options: Mapping[str, Any] = MappingProxyType({}),
         certificates: CertificateMetrics | None = None,
         on_terminal: bool = False,
         seams: Seams = REAL_SEAMS,
@@ -57,8 +58,8 @@ class Program:
         """
         Set up the chosen controllers. No request is sent before run.
 
-        Args: leases is for the Leases of shards; certificates are the registry's, None = it has none;
-        on_terminal makes progress lines more frequent.
+        Args: manager_options are further options of Manager; certificates are the registry's, None = it has
+        none; on_terminal makes progress lines more frequent.
         """
         self._client = client
         self._stop = stop
@@ -77,9 +78,8 @@ class Program:
                 cache_sync_timeout_seconds=math.inf,
             ),
             registry=registry,
-            shards=options.slots(),
-            leases=leases,
             seams=seams,
+            **manager_options,
         )
         operator.set_up(self.manager, options.controllers)
         _convert(self.manager, client, options, certificates)
@@ -88,10 +88,8 @@ class Program:
             setup: [self.manager.informer_for(kind) for kind in setup.kinds if kind in watched]
             for setup in options.setups()
         }
-        # With shards, another replica may have all objects.
-        self._mirrored = [
-            (setup, informers) for setup, informers in mirrored.items() if informers and not options.shards
-        ]
+        hints = not replicas_of(options).divides_objects
+        self._mirrored = [(setup, informers) for setup, informers in mirrored.items() if informers and hints]
 
     @property
     def controllers(self) -> Mapping[str, Runnable]:

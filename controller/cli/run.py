@@ -13,6 +13,7 @@ from typing import Any, TextIO
 from handloop.client.config import ClientConfig, load_config
 from handloop.client.errors import ConfigError
 from handloop.client.server_url import shown_server
+from handloop.controller.cli.alone import Process
 from handloop.controller.cli.connection_problems import config_problem
 from handloop.controller.cli.live_page import LivePage, live_page
 from handloop.controller.cli.logs import tell
@@ -23,14 +24,14 @@ from handloop.controller.cli.problems import (
     EXIT_FATAL,
     EXIT_OK,
     Problem,
-    cannot_share,
     port_in_use,
     stop_took_too_long,
     version_skew,
 )
+from handloop.controller.cli.replicas import replicas_of
 from handloop.controller.cli.terminal import printable, show
 from handloop.controller.cli.values import format_duration
-from handloop.controller.runtime.process_services import Closing, ProcessServices
+from handloop.controller.runtime.process_services import ProcessServices
 from handloop.controller.runtime.servers import Pages
 from handloop.controller.runtime.serving.listening import ListenError
 from handloop.seams.logs import get_logger
@@ -85,6 +86,7 @@ class _Run:
     ) -> None:
         self._config = config
         self._options = options
+        self._replicas = replicas_of(options)
         self._stop = stop
         self._stream = stream
         self._seams = seams
@@ -110,7 +112,11 @@ class _Run:
             with self._fit_watch(services) as definitions:
                 if definitions is not None:
                     services.also_ready("definitions", definitions.check)
-                return self._share(services, live) if self._options.shards else self._work(services, live)
+                try:
+                    return self._work(services, live)
+                except self._replicas.refusals as error:
+                    self._say(self._replicas.refused(error))
+                    return EXIT_CONFIG
 
     def _say(self, problem: Problem) -> None:
         tell(problem, self._options, self._stream)
@@ -153,10 +159,7 @@ class _Run:
     def _facts(self, report: Report, services: ProcessServices, live: LivePage) -> dict[str, Any]:
         """Return the facts of the banner. An unknown string is ""."""
         options = self._options
-        lease = f"{options.leader_elect_resource_namespace}/{options.leader_elect_resource_name}"
-        election = f"  ✓ leader election by lease {lease}" if options.leader_elect else ""
-        if options.shards:
-            election = f"  ✓ {options.slots()}, shared by leases {lease}-*"
+        replicas = self._replicas.facts()
         return {
             "version": options.operator.version(),
             "cluster": shown_server(self._config.host),
@@ -170,20 +173,9 @@ class _Run:
             "resync": format_duration(options.resync),
             "metrics": services.metrics,
             "health": services.health,
-            "checks": report.summary + election,
+            "checks": report.summary + (replicas and f"  ✓ {replicas}"),
             **({"live": live.shown} if live.shown else {}),
         }
-
-    def _share(self, services: ProcessServices, live: LivePage) -> int:
-        """Work on some slots; E17 if the work cannot be shared."""
-        from handloop.controller.runtime.sharding.members import ShardMismatchError  # noqa: PLC0415
-        from handloop.controller.runtime.sharding.sharded_kinds import ShardingError  # noqa: PLC0415 - as Program
-
-        try:
-            return self._work(services, live)
-        except (ShardingError, ShardMismatchError) as error:
-            self._say(cannot_share(error))
-            return EXIT_CONFIG
 
     def _work(self, services: ProcessServices, live: LivePage) -> int:
         # These are loaded here because the checks need neither informers nor controllers.
@@ -192,30 +184,20 @@ class _Run:
             LeadershipLost,
             StopTimeoutError,
         )
-        from handloop.controller.runtime.election.lease_connections import LeaseConnections  # noqa: PLC0415
 
-        options = self._options
-        shared: LeaseConnections | None = None
-        if options.shards:
-            shared = LeaseConnections(
-                self._config,
-                user_agent=f"{options.operator.user_agent} shards",
-                metrics=services.client_metrics,
-                seams=self._seams,
-            )
+        options, replicas = self._options, self._replicas
+        process = Process(self._config, services, self._say, live.end, self._seams)
         program = Program(
             services.client,
             options,
             self._stop,
             registry=services.registry,
             certificates=services.certificates,
-            leases=None if shared is None else shared.leases(services.client.reachability),
+            manager_options=replicas.manager_options(process),
             on_terminal=self._stream.isatty(),
             seams=self._seams,
         )
-        closing: tuple[Closing, ...] = () if shared is None else (shared,)
-        if options.leader_elect:
-            closing += self._elect(program.manager, services, live)
+        closing = replicas.join(program.manager, process)
         # They are closed after the servers, so the process ends in time even if the servers do not stop.
         services.attach(program.manager, *closing)
         live.show(program, self._config)
@@ -230,36 +212,6 @@ class _Run:
             for error in several.exceptions:
                 self._say(stop_took_too_long(error, options.shutdown_timeout))
         return _stopped() if clean else EXIT_FATAL
-
-    def _elect(self, manager: Any, services: ProcessServices, live: LivePage) -> tuple[Closing, ...]:
-        """Let manager work only while it leads. Returns: what must be closed at the end."""
-        from handloop.controller.cli.election import StandbyReport, lost_lease  # noqa: PLC0415 - as Program
-        from handloop.controller.runtime.election.election import Election, LeaseTerms  # noqa: PLC0415
-
-        def lose(lost: Any) -> None:
-            live.end(str(lost))
-            self._say(lost_lease(lost))
-
-        options = self._options
-        election = Election(
-            self._config,
-            LeaseTerms(
-                namespace=options.leader_elect_resource_namespace,
-                name=options.leader_elect_resource_name,
-                lease_duration_seconds=options.leader_elect_lease_duration,
-                renew_deadline_seconds=options.leader_elect_renew_deadline,
-                retry_period_seconds=options.leader_elect_retry_period,
-            ),
-            component=f"{options.operator.name}-leader-election",
-            user_agent=options.operator.user_agent,
-            on_waiting=StandbyReport(self._say, self._seams.clock),
-            on_lost=lose,
-            end_process=os._exit,
-            metrics=services.client_metrics,
-            seams=self._seams,
-        )
-        election.elect(manager)
-        return (election,)
 
 
 def show_banner(name: str, facts: Mapping[str, Any], stream: TextIO) -> None:

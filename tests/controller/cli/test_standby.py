@@ -6,8 +6,8 @@ from itertools import pairwise
 
 import pytest
 
-from handloop.controller.cli.election import StandbyReport, lost_lease, standby
 from handloop.controller.cli.problems import EXIT_FATAL, EXIT_OK, Problem
+from handloop.controller.cli.standby import StandbyReport, lost_lease, standby
 from handloop.controller.runtime.election.candidacy import ElectionStatistics
 from handloop.controller.runtime.election.leader_election import LeadershipLost
 from handloop.testing.fake_clock import FakeClock

@@ -7,7 +7,7 @@ import pytest
 from handloop.apis.core_v1 import Event
 from handloop.client.access_review import Permission
 from handloop.client.resource_client import Client
-from handloop.controller.cli.shard_check import IGNORES, OBEYS, UNKNOWN, told_by_server
+from handloop.controller.cli.sharing import IGNORES, OBEYS, UNKNOWN, told_by_server
 from handloop.controller.foo.types import Foo
 from handloop.kinds.core_v1 import ConfigMap
 from handloop_sandbox.requests.request import User

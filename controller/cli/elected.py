@@ -1,0 +1,58 @@
+"""One replica works, the one that holds the Lease. The others wait with warm caches."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from handloop.controller.cli.alone import Alone, Process
+
+
+class Elected(Alone):
+    """--leader-elect."""
+
+    flag: ClassVar[str] = "--leader-elect"
+
+    def access(self) -> Sequence[Any]:
+        """See Alone."""
+        from handloop.controller.runtime.election.lease_access import leader_election_access  # noqa: PLC0415
+
+        options = self._options
+        return leader_election_access(
+            options.leader_elect_resource_name, options.leader_elect_resource_namespace
+        )
+
+    def facts(self) -> str:
+        """See Alone."""
+        return f"leader election by lease {self.lease()}"
+
+    def join(self, manager: Any, process: Process) -> tuple[Any, ...]:
+        """See Alone."""
+        from handloop.controller.cli.standby import StandbyReport, lost_lease  # noqa: PLC0415 - as Program
+        from handloop.controller.runtime.election.election import Election, LeaseTerms  # noqa: PLC0415
+
+        def lose(lost: Any) -> None:
+            process.end_page(str(lost))
+            process.say(lost_lease(lost))
+
+        options = self._options
+        election = Election(
+            process.config,
+            LeaseTerms(
+                namespace=options.leader_elect_resource_namespace,
+                name=options.leader_elect_resource_name,
+                lease_duration_seconds=options.leader_elect_lease_duration,
+                renew_deadline_seconds=options.leader_elect_renew_deadline,
+                retry_period_seconds=options.leader_elect_retry_period,
+            ),
+            component=f"{options.operator.name}-leader-election",
+            user_agent=options.operator.user_agent,
+            on_waiting=StandbyReport(process.say, process.seams.clock),
+            on_lost=lose,
+            end_process=os._exit,
+            metrics=process.services.client_metrics,
+            seams=process.seams,
+        )
+        election.elect(manager)
+        return (election,)

@@ -1,0 +1,122 @@
+"""All replicas work, each on some slots. With the messages of that: E17, and what the server makes of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Final
+
+from handloop.client.access_review import Permission
+from handloop.client.errors import APIError
+from handloop.client.options import ListOptions
+from handloop.client.resource_client import Client
+from handloop.controller.cli.alone import Alone, Process
+from handloop.controller.cli.options import Options
+from handloop.controller.cli.problems import EXIT_CONFIG, Problem
+from handloop.controller.runtime.election.lease_connections import LeaseConnections
+from handloop.controller.runtime.rbac.access import LISTING_NAMESPACES
+from handloop.controller.runtime.sharding.members import ShardMismatchError
+from handloop.controller.runtime.sharding.shard_access import shards_access
+from handloop.controller.runtime.sharding.sharded_kinds import ShardingError
+from handloop.controller.runtime.sharding.shards import Shards
+
+OBEYS: Final = "the server obeys shardSelector, so each replica reads its own objects alone"
+IGNORES: Final = (
+    "the server ignores shardSelector (its feature gate ShardedListAndWatch is off), so each replica reads "
+    "all objects and drops those of the others"
+)
+UNKNOWN: Final = "no kind can be listed, so nobody knows whether the server obeys shardSelector"
+
+_QUESTION: Final = ListOptions(shard_selector="handloop asks whether you read this", limit=1)
+"""Not a selector: a server that obeys refuses it (kube-apiserver 1.36.3 with a 500), others ignore it."""
+
+
+class Sharing(Alone):
+    """--shards. State: _connections, those of the Leases, set and used on main."""
+
+    flag: ClassVar[str] = "--shards"
+    needs_all_namespaces: ClassVar[bool] = True
+    divides_objects: ClassVar[bool] = True
+    refusals = (ShardingError, ShardMismatchError)
+
+    def __init__(self, options: Options) -> None:
+        super().__init__(options)
+        self._connections: LeaseConnections | None = None
+
+    def check(self) -> None:
+        """See Alone."""
+        if self._options.leader_elect:
+            raise ValueError("--shards and --leader-elect exclude each other: with shards all replicas work")
+        if self._options.namespace:
+            raise ValueError("--shards is for all namespaces: leave -n out")
+        self._shards()
+
+    def access(self) -> Sequence[Any]:
+        """See Alone. To leave out the namespaces of other replicas, the program must know their names."""
+        others = (LISTING_NAMESPACES,) if self._options.shards_by == "namespace" else ()
+        return (*others, *shards_access(self._options.leader_elect_resource_namespace))
+
+    def lease_pattern(self) -> re.Pattern[str]:
+        """See Alone. The Leases of slots and members append a number or a pod's name."""
+        return re.compile(f"{super().lease_pattern().pattern}-.+")
+
+    def facts(self) -> str:
+        """See Alone."""
+        return f"{self._shards()}, shared by leases {self.lease()}-*"
+
+    def findings(self, client: Client, allowed: Iterable[Permission]) -> Iterator[str]:
+        """See Alone. A running program finds this out from what its informers receive."""
+        told = "by namespace: every server leaves out the namespaces of other replicas"
+        if self._options.shards_by == "uid":
+            told = f"by uid: {told_by_server(client, allowed)}"
+        yield f"{self._options.shards} slots {told}"
+
+    def manager_options(self, process: Process) -> Mapping[str, Any]:
+        """See Alone."""
+        self._connections = LeaseConnections(
+            process.config,
+            user_agent=f"{self._options.operator.user_agent} shards",
+            metrics=process.services.client_metrics,
+            seams=process.seams,
+        )
+        leases = self._connections.leases(process.services.client.reachability)
+        return {"shards": self._shards(), "leases": leases}
+
+    def join(self, manager: Any, process: Process) -> tuple[Any, ...]:  # noqa: ARG002 - its options made it join
+        """See Alone."""
+        return (self._connections,)
+
+    def refused(self, error: Exception) -> Problem:
+        """E17: the work cannot be shared by slots as requested. Args: error has the reason and the fix."""
+        return Problem(code="E17", exit_code=EXIT_CONFIG, what=f"the work is not shared: {error}")
+
+    def _shards(self) -> Shards:
+        """Raises: ValueError for the name of a Lease that cannot be a label's value."""
+        options = self._options
+        return Shards(
+            options.shards,
+            "uid" if options.shards_by == "uid" else "namespace",
+            lease=self.lease(),
+            lease_duration_seconds=options.leader_elect_lease_duration,
+            renew_deadline_seconds=options.leader_elect_renew_deadline,
+            retry_period_seconds=options.leader_elect_retry_period,
+        )
+
+
+def told_by_server(client: Client, allowed: Iterable[Permission]) -> str:
+    """
+    Return how the server treats shardSelector: OBEYS, IGNORES or UNKNOWN.
+
+    Args: allowed are permissions of the user; the first kind that can be listed gives the answer.
+    Blocks: for a request, and one more for each kind that is not served. Raises: TransportError.
+    """
+    for verb, resource, namespace, subresource, name in allowed:
+        if verb == "list" and not subresource and not name:
+            try:
+                client.for_resource(resource).list(namespace, options=_QUESTION)
+            except APIError as error:
+                if "shard" in error.status.message:
+                    return OBEYS
+            else:
+                return IGNORES
+    return UNKNOWN
