@@ -79,17 +79,14 @@ class FooRunnable(PlainFooRunnable):
     plannable = False
 
     def __init__(self, manager: Manager, *, workers: int) -> None:
-        replica = manager.replica
-        if replica is not None:
-            # all Deployments are held: a Foo's may be somebody else's, without a label
-            replica.declare(Foo, "uid")
+        # all Deployments are held: a Foo's may be somebody else's, without a label
+        manager.replica.declare([(Foo, False)])
         super().__init__(manager, workers=workers)
         self._metrics = manager.reconcile_metrics.for_controller(NAME, workers)
         self._own_metrics = manager.own_write_metrics.for_controller(NAME)
         self._stop = threading.Event()
         self.memory = NameMemory()
-        slot_of = None if replica is None else replica.slot_in(self._informers[1])
-        self._admitted = manager.admission(self._informers, self, slot_of=slot_of)
+        self._admitted = manager.replica.admission(self._informers, self, self._informers[1])
 
     def explain(self, name: ObjectName) -> Explanation | None:
         """Why something or nothing happens to a Foo; None before the controller runs."""

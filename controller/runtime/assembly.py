@@ -33,7 +33,6 @@ from handloop.controller.runtime.reconciling.pausing import Pausing
 from handloop.controller.runtime.reconciling.reconciler import ReconcileFunc, Reconciler
 from handloop.controller.runtime.reconciling.stalled import Stalling, can_stall
 from handloop.controller.runtime.reconciling.status_writes import StatusWrites
-from handloop.controller.runtime.sharding.sharded_kinds import NamespaceCrossings, UnlabelledChildren
 from handloop.controller.runtime.sources.commands import commands_of
 from handloop.controller.runtime.sources.decisions import DROPPED, Decisions
 from handloop.controller.runtime.sources.external_source import ExternalSource, SourceFunc
@@ -41,7 +40,6 @@ from handloop.controller.runtime.sources.informer_source import RESYNCED, Inform
 from handloop.controller.runtime.sources.reconcile_queue import Cause, ReconcileQueue
 from handloop.controller.runtime.sources.referred_objects import ReferredObjects
 from handloop.informers.keys import ObjectName, object_name
-from handloop.informers.sharding.shard_scope import ShardedBy
 from handloop.workqueue.priority_queue import LOW_PRIORITY
 from handloop.workqueue.queue import QueueOptions
 
@@ -134,8 +132,7 @@ class Assembly:
         self.memory = NameMemory()
         self._manager = manager
         self._spec = spec
-        self._is_by_uid = manager.replica is not None and manager.replica.kinds is not None
-        self._labelled = self._declare_shards()
+        self._labelled = manager.replica.declare((each.kind, each.names_of is None) for each in spec.watches)
         self._informers = {
             (kind, selection): manager.informer_for(
                 kind, labels=selection.labels, fields=selection.field_text
@@ -185,22 +182,6 @@ class Assembly:
         self._commands = commands_of(spec.kind.resource)
         self._watches = [self._new_watch(watch) for watch in spec.watches]
 
-    def _declare_shards(self) -> list[str]:
-        """Select by UID: the reconciled kind by its own, owned kinds by label. Other kinds are held whole."""
-        kinds = None if self._manager.replica is None else self._manager.replica.kinds
-        if kinds is None:
-            return []
-        asked: dict[type[Any], set[ShardedBy | None]] = {}
-        for watch in self._spec.watches:
-            by: ShardedBy | None = "label" if watch.names_of is None else None
-            asked.setdefault(watch.kind, set()).add("uid" if watch is self._spec.watches[0] else by)
-        labelled = []
-        for kind, ways in asked.items():
-            by = ways.pop() if len(ways) == 1 else None
-            kinds.declare(kind, by)
-            labelled += [kind.resource.group_resource] * (by == "label")
-        return labelled
-
     def _informer(self, watch: WatchSpec) -> MultiNamespaceInformer[Any]:
         return self._informers[watch.kind, watch.selection]
 
@@ -228,11 +209,7 @@ class Assembly:
         stalls = can_stall(spec.kind) and spec.kind not in manager.reconciled_kinds()
         if stalls:
             reconcile = Stalling(self.informer.held, reconcile, is_last=self._is_last).reconcile
-        admitted = manager.admission(
-            tuple(self._informers.values()),
-            self,
-            slot_of=None if manager.replica is None else manager.replica.slot_in(self.informer),
-        )
+        admitted = manager.replica.admission(tuple(self._informers.values()), self, self.informer)
         pausing = self._new_pausing(reconcile, tells=stalls)
         controller = self._new_controller(
             _Rechecked(
@@ -304,8 +281,7 @@ class Assembly:
     ) -> Controller:
         manager, spec = self._manager, self._spec
         client = manager.client.telling(UndeclaredWrites(spec.name, manager.access).accepted)
-        if self._labelled:
-            client = client.telling(UnlabelledChildren(spec.name, self._labelled).accepted)
+        client = manager.replica.watching(client, spec.name, self._labelled)
         return Controller(
             spec.name,
             reconciler,
@@ -323,7 +299,7 @@ class Assembly:
                 applied=self._applied,
                 statuses=StatusWrites(manager.seams.clock),
                 recorder=self._recorder,
-                child_labels=dict if manager.replica is None else manager.replica.child_labels,
+                child_labels=manager.replica.child_labels,
                 clock=manager.seams.clock,
             ),
             admitted=admitted,
@@ -338,10 +314,9 @@ class Assembly:
         return {} if obj is None else obj.metadata.annotations
 
     def _new_watch(self, asked: WatchSpec) -> InformerSource[Any]:
-        replica = self._manager.replica
         names_of = asked.names_of or OwnerNames(self._spec.kind, self.informer, every_owner=asked.every_owner)
-        if asked.names_of not in (None, own_name) and replica is not None and not self._is_by_uid:
-            names_of = NamespaceCrossings(self._spec.name, names_of)
+        if asked.names_of not in (None, own_name):
+            names_of = self._manager.replica.mapped(self._spec.name, names_of)
         return InformerSource(
             self._informer(asked),
             names_of,

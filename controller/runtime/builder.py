@@ -36,7 +36,6 @@ from handloop.controller.runtime.reconciling.reconciler import (
     Reconciler,
     function_of,
 )
-from handloop.controller.runtime.sharding.sharded_kinds import ShardingError
 from handloop.controller.runtime.sources.external_source import SourceFunc
 from handloop.controller.runtime.sources.informer_source import MapFunc, own_name
 from handloop.controller.runtime.sources.predicates import Predicate
@@ -272,12 +271,7 @@ class ControllerBuilder(Generic[K]):
         It is not called for an object that exists but does not fit its type; see ByName.
         Raises: as complete; ShardingError with shards by UID.
         """
-        replica = self._manager.replica
-        if replica is not None and replica.kinds is not None:
-            raise ShardingError(
-                f"controller {self._name} cannot be sharded by uid: an object that is gone has none. Use "
-                'complete(reconcile) in place of complete_by_name, or Shards(..., by="namespace")'
-            )
+        self._manager.replica.refuse_names(self._name)
         reconcile = function_of(reconciler, "name")
         assembly = self._assembly()
         return assembly.complete(ByName(assembly.informer.is_quarantined, reconcile).reconcile)

@@ -1,7 +1,7 @@
 """
 Start and stop a process: caches, lease, runnables and Events, in order and within one deadline.
 
-    start:  caches --> (leader election) --> controllers --> (slots)
+    start:  caches --> (leader election) --> controllers --> (this process's part)
     stop:   controllers --> other runnables --> (the leases) --> caches --> Events
 
 With leader election the caches are filled first, so that a standby can act as soon as it takes over. The
@@ -24,6 +24,7 @@ from handloop.controller.runtime.election.leader_election import (
 from handloop.controller.runtime.events.recorders import Recorders
 from handloop.controller.runtime.life.runnable import Runnable, RunnableGroup, needs_leader_election
 from handloop.controller.runtime.reconcile import Deadline, DeadlineExceededError
+from handloop.controller.runtime.sharding.share import Part
 from handloop.seams.locks import new_lock
 from handloop.seams.logs import get_logger, in_words
 from handloop.seams.seams import REAL_SEAMS, Seams
@@ -44,13 +45,13 @@ class Lifetime:
 
     A request that waits, for the rate limit or because the server said so, would outlast a stop. _work_stop
     ends the requests of runnables that took too long or lost the lease; _caches_stop ends the lists.
-    Fields, set before run: elector, the candidate in the election, or None; share, which takes part in
-    sharing slots until its event is set, or None without shards.
+    Fields, set before run: elector, the candidate in the election, or None; part, what runs so that this
+    process gets its share of the work, or None.
     State: stop, the event given to run. Under _lock: _failures, in order; the first is the reason why run
     ends. _guarded, the runnables that need leadership, is set by run before another thread reads it.
     _stop_rest is set when the runnables that end first have ended, or have used up their time.
-    Threads: `run` is called on main; each runnable has `run-<name>`; `lease` or `shards` keeps the
-    Leases.
+    Threads: `run` is called on main; each runnable has `run-<name>`; `lease`, or a thread named like the
+    part, keeps the Leases.
     """
 
     def __init__(
@@ -74,7 +75,7 @@ class Lifetime:
         self._lock = new_lock("Lifetime._lock", 3)
         self._failures: list[BaseException] = []
         self.elector: LeaderElector | None = None
-        self.share: Callable[[threading.Event], None] | None = None
+        self.part: Part | None = None
         self._guarded = self._group(())
         self._stop_rest = threading.Event()
 
@@ -98,8 +99,8 @@ class Lifetime:
             else:
                 self._caches.warm_up(stop)
                 lease = self._start("lease", "leader election", partial(self.elector.run, stop))
-            if self.share is not None:
-                lease = self._start("shards", "shards", partial(self.share, stop))
+            if self.part is not None:
+                lease = self._start(self.part.name, self.part.name, partial(self.part.run, stop))
             self._caches.report(stop)
             stop.wait()
         finally:
@@ -125,7 +126,7 @@ class Lifetime:
         if lease is not None:
             # The election ends after the runnables that it guards.
             lease.join(0.0 if leading else deadline.remaining())
-            left_behind += ["lease" if self.share is None else "shards"] * lease.is_alive()
+            left_behind += ["lease" if self.part is None else self.part.name] * lease.is_alive()
         self._caches.stop()
         self._caches_stop.set()
         late = self._caches.shutdown(max(deadline.remaining(), _LEAST_SECONDS))
@@ -197,7 +198,7 @@ class Lifetime:
             text = "; ".join(in_words(failure) or in_words(failure, repr) for failure in failures)
             raise BaseExceptionGroup(f"{len(failures)} failures: {text}", failures)
 
-    # leader election, and shards
+    # leader election, and this process's part
 
     def lost(self, tell: Callable[[LeadershipLost], None] | None, lost: LeadershipLost) -> None:
         """Cancel writes that wait. The elector's thread."""

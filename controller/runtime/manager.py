@@ -40,10 +40,8 @@ from handloop.controller.runtime.election.leader_election import (
     LeadershipLost,
 )
 from handloop.controller.runtime.election.lease_connections import LeaseConnections, leases_over
-from handloop.controller.runtime.election.write_fence import WriteFence
 from handloop.controller.runtime.events.recorder import EventRecorder
 from handloop.controller.runtime.events.recorders import Recorders
-from handloop.controller.runtime.guards.admission import Admitted, admit_all
 from handloop.controller.runtime.life.runnable import Runnable
 from handloop.controller.runtime.life.signals import SignalHandler
 from handloop.controller.runtime.lifetime import Lifetime
@@ -66,12 +64,11 @@ from handloop.controller.runtime.serving.open_files import raise_open_files
 from handloop.controller.runtime.serving.page_server import Page
 from handloop.controller.runtime.sharding.replica import Replica
 from handloop.controller.runtime.sharding.shards import Shards
-from handloop.controller.runtime.sharding.slot_work import Admission, SlotWorker
+from handloop.controller.runtime.sharding.share import Share, Sole
 from handloop.informers.informer_options import DEFAULT_OPTIONS, InformerOptions
 from handloop.informers.keys import ObjectName
 from handloop.informers.lister import Lister
 from handloop.informers.object_watch import Changed, ObjectWatch
-from handloop.informers.restriction import Unrestricted
 from handloop.informers.selection import Labels, selection_of
 from handloop.informers.shared_informer import SharedIndexInformer
 from handloop.seams.logs import get_logger
@@ -92,7 +89,7 @@ class Manager(Roster):
 
     client writes only while no other process can lead (election) or work on the slot (shards): each write
     passes a WriteFence. Code that must write at other times uses the client that was given to the manager.
-    elector is None without election, and replica is None without shards.
+    elector is None without election; replica is the Share of this process, with shards a Replica.
 
     Threads: main calls `run`; Lifetime has threads of its own; the health server calls the checks.
     """
@@ -142,7 +139,11 @@ class Manager(Roster):
         self.own_write_metrics = OwnWriteMetrics(registry)
         if shards is not None and (namespaces or leader_election is not None):
             raise ValueError("shards are for all namespaces, and without leader election: all replicas work")
-        self.replica = None if shards is None else self._new_replica(shards, leases or leases_over(client))
+        self.replica: Share = (
+            Sole(self.seconds_to_write)
+            if shards is None
+            else self._new_replica(shards, leases or leases_over(client))
+        )
         work_stop, caches_stop = threading.Event(), threading.Event()
         self._first_reads = FirstReads(
             timeout_seconds=controller_options.cache_sync_timeout_seconds, clock=seams.clock
@@ -154,7 +155,7 @@ class Manager(Roster):
         watch = partial(self._caches.watch, namespace="", plain=True)
         self.namespace_annotations = NamespaceAnnotations(watch if whole else None)
         fenced = client.wrap(partial(NamespaceFence, has_left=self._caches.has_left))
-        self.client = self._new_client(fenced, work_stop)
+        self.client = self.replica.fenced(fenced, work_stop, patience_seconds=PATIENCE_SECONDS)
         self._recorders = Recorders(fenced, seams=seams)
         self._lifetime = Lifetime(
             self._caches,
@@ -169,10 +170,8 @@ class Manager(Roster):
         if leader_election is not None:
             self.elect(leader_election)
         self.declare(*self._caches.access())
-        if self.replica is not None:
-            self.replica.work.informers = self._caches.views
-            self.declare(*self.replica.access())
-            self._lifetime.share = partial(self.replica.run, client.until(caches_stop))
+        self.declare(*self.replica.access())
+        self._lifetime.part = self.replica.part(client.until(caches_stop), self._caches.views)
 
     def _new_replica(self, shards: Shards, leases: ResourceClient[Lease]) -> Replica:
         drain_seconds = self.controller_options.shutdown_timeout_seconds
@@ -187,17 +186,10 @@ class Manager(Roster):
             reachability=client.reachability,
             stop_poll_seconds=math.inf,  # the lifetime stops each of them
             hints=replace(options.hints, nearest=client.discovery().nearest),
-            restrictions=Unrestricted() if self.replica is None else self.replica.restrictions,
+            restrictions=self.replica.restrictions,
         )
         fill = self._first_reads.before_read
         return Caches(client, namespaces=namespaces, options=options, fill=fill, seams=self.seams)
-
-    def _new_client(self, client: Client, stop: threading.Event) -> Client:
-        """Return the client of controllers. Args: stop ends its waits."""
-        if self.replica is not None:
-            return self.replica.fenced(client, stop, patience_seconds=PATIENCE_SECONDS)
-        fence = partial(WriteFence, seconds_to_write=lambda _path: self.seconds_to_write())
-        return client.until(stop, patience_seconds=PATIENCE_SECONDS).wrap(fence)
 
     def __repr__(self) -> str:
         with self._lock:
@@ -343,23 +335,6 @@ class Manager(Roster):
             config, callbacks, metrics=metrics, seams=self.seams
         )
 
-    def admission(
-        self,
-        informers: Sequence[MultiNamespaceInformer[Any]],
-        worker: SlotWorker,
-        *,
-        slot_of: Callable[[ObjectName], int | None] | None = None,
-    ) -> Admitted:
-        """
-        Return a block in which a worker may work on a name. With shards, its slot must be held.
-
-        Args: informers are those that the controller watches; worker and slot_of as in
-        Admission.
-        """
-        if self.replica is None:
-            return admit_all
-        return Admission(self.replica.work, informers, worker=worker, slot_of=slot_of).admitted
-
     # for the program
 
     def add(self, runnable: Runnable) -> None:
@@ -368,8 +343,7 @@ class Manager(Roster):
 
         Raises: as begin; ShardingError for a runnable that cannot be sharded.
         """
-        if self.replica is not None:
-            self.replica.refuse(runnable)
+        self.replica.refuse(runnable)
         super().add(runnable)
 
     def served(self) -> dict[str, str]:
@@ -398,26 +372,18 @@ class Manager(Roster):
         ]
         explanations = [each for each in found if each is not None]
         knowing = [each for each in explanations if each.known] or explanations
-        process, elsewhere, holder = self._who_works_on(name)
-        if (
-            self.replica is not None
-            and self.replica.kinds is not None
-            and any(each.known for each in found if each)
-        ):
-            # By UID, a name's slot follows from its object, and our caches hold the objects of our slots.
-            elsewhere = holder = ""
+        is_known = any(each.known for each in explanations)
+        process, elsewhere, holder = self._who_works_on(name, is_known=is_known)
         return Why(process=process, elsewhere=elsewhere, holder=holder, explanations=tuple(knowing))
 
     def why_page(self) -> Page:
         """Return the page `/why`."""
         return why_page(self)
 
-    def _who_works_on(self, name: ObjectName) -> tuple[str, str, str]:
+    def _who_works_on(self, name: ObjectName, *, is_known: bool) -> tuple[str, str, str]:
         """Return our identity, why a name is not ours, and the identity of its holder; "" = none."""
-        if self.replica is not None:
-            return self.replica.identity, *self.replica.elsewhere(name)
         if self.elector is None:
-            return "", "", ""
+            return self.replica.identity, *self.replica.elsewhere(name, is_known=is_known)
         seen = self.elector.candidacy.statistics()
         if seen.leading:
             return seen.identity, "", ""
@@ -437,7 +403,7 @@ class Manager(Roster):
         }
         if self.elector is not None:
             checks["leader-election"] = self.elector.candidacy.check
-        return checks if self.replica is None else {**checks, **self.replica.liveness_checks()}
+        return {**checks, **self.replica.liveness_checks()}
 
     def readiness_checks(self) -> Mapping[str, Check]:
         """`/readyz`: the caches are filled and fresh, the workers are alive, and stop is not set."""
@@ -451,7 +417,7 @@ class Manager(Roster):
         if self.elector is not None:
             candidacy = self.elector.candidacy
             checks["leader"] = lambda: candidacy.statistics().state()
-        return checks if self.replica is None else {**checks, **self.replica.readiness_checks()}
+        return {**checks, **self.replica.readiness_checks()}
 
     # start and stop
 

@@ -88,10 +88,9 @@ def _election(parts: Parts) -> dict[str, Any] | None:
 
 def _shards(parts: Parts) -> dict[str, Any] | None:
     """Return which replica has which slot. sign says at the top of the page whether all is well."""
-    if parts.manager.replica is None:
+    shown, objects = parts.manager.replica.statistics(), parts.manager.replica.objects()
+    if shown is None:
         return None
-    shown = parts.manager.replica.coordinator.statistics()
-    objects = parts.manager.replica.objects.counts()
     replicas = "1 replica" if len(shown.members) == 1 else f"{len(shown.members)} replicas"
     numbers = " ".join(str(objects.get(slot, 0)) for slot in shown.held)
     having = f" with {numbers} objects" if numbers else ""

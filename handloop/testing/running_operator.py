@@ -173,7 +173,7 @@ class RunningOperator:
 
     def _is_ready(self) -> bool:
         # A controller that still waits would time out once the test moves the clock.
-        alone = self.manager.elector is None and self.manager.replica is None
+        alone = self.manager.elector is None and not self.manager.replica.is_divided
         waits = alone and not all(one.statistics().workers for one in self._controllers())
         return not (waits or any(check() for check in self.manager.readiness_checks().values()))
 

@@ -25,6 +25,7 @@ from handloop.client.http.response import Response
 from handloop.client.resource_client import Client
 from handloop.client.transport import ForwardingTransport, Transport
 from handloop.controller.runtime.manager import Manager
+from handloop.controller.runtime.sharding.replica import Replica
 from handloop.controller.runtime.sharding.shards import By, Shards
 from handloop.informers.sharding.shard_scope import SLOT_LABEL
 from handloop.testing.eventually import eventually
@@ -137,7 +138,11 @@ class Sharing:
     def held(self) -> dict[str, frozenset[int]]:
         """Return the slots that each replica believes to hold."""
         found = {one: manager.replica for one, manager in self.managers.items()}
-        return {one: frozenset(replica.held.slots) for one, replica in found.items() if replica is not None}
+        return {
+            one: frozenset(replica.held.slots)
+            for one, replica in found.items()
+            if isinstance(replica, Replica)
+        }
 
     def wait_for(self, *counts: int) -> None:
         """

@@ -10,6 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from handloop.controller.foo.types import Foo
+from handloop.controller.runtime.sharding.replica import Replica
 from handloop.controller.runtime.sharding.shards import Shards
 from handloop.informers.keys import ObjectName
 from handloop.picture.parts import Parts, hold, release
@@ -70,7 +71,7 @@ def test_it_shows_what_stands_in_the_parts(program: Any) -> None:
 def test_it_shows_who_has_which_slot(changes: dict[str, Any], good: bool, words: str) -> None:
     """With shards: the state as the coordinator has it, and a sign for the head of the page."""
     manager = ManagedSandbox(Foo).manager(shards=Shards(4, lease="default/x"))
-    assert manager.replica is not None
+    assert isinstance(manager.replica, Replica)
     coordinator = manager.replica.coordinator
     coordinator._statistics = replace(coordinator.statistics(), **changes)
     shown = snapshot(Parts(manager, {}), list)["shards"]

@@ -7,7 +7,7 @@ One of several replicas that share the work by slots: what is restricted to its 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -19,19 +19,28 @@ from handloop.apis.meta import Kind
 from handloop.apis.partial_metadata import metadata_of
 from handloop.client.errors import ClientError
 from handloop.client.resource_client import Client, ResourceClient
+from handloop.controller.runtime.caching.multi_namespace_informer import MultiNamespaceInformer
 from handloop.controller.runtime.election.election import new_identity
 from handloop.controller.runtime.election.write_fence import WriteFence
+from handloop.controller.runtime.guards.admission import Admitted
 from handloop.controller.runtime.life.runnable import Runnable, needs_leader_election
 from handloop.controller.runtime.metrics.slot_objects import SlotObjects
 from handloop.controller.runtime.rbac.access import LISTING_NAMESPACES, Access
 from handloop.controller.runtime.serving.health import Check, Well
-from handloop.controller.runtime.sharding.coordinator import ShardCoordinator
+from handloop.controller.runtime.sharding.coordinator import ShardCoordinator, ShardStatistics
 from handloop.controller.runtime.sharding.narrowing import Narrowing
 from handloop.controller.runtime.sharding.shard_access import shards_access
 from handloop.controller.runtime.sharding.shard_metrics import ShardMetrics
-from handloop.controller.runtime.sharding.sharded_kinds import ShardedKinds, ShardingError
+from handloop.controller.runtime.sharding.sharded_kinds import (
+    NamespaceCrossings,
+    ShardedKinds,
+    ShardingError,
+    UnlabelledChildren,
+)
 from handloop.controller.runtime.sharding.shards import Shards
-from handloop.controller.runtime.sharding.slot_work import SlotWork
+from handloop.controller.runtime.sharding.share import Part, Views
+from handloop.controller.runtime.sharding.slot_work import Admission, SlotWork, SlotWorker
+from handloop.controller.runtime.sources.informer_source import MapFunc
 from handloop.informers.keys import ObjectName
 from handloop.informers.lister import Cache
 from handloop.informers.restriction import Restrictions
@@ -53,12 +62,14 @@ _LIST_SECONDS: Final = 5.0
 
 class Replica:
     """
-    The share of this process in the work of all replicas. Implements SlotServer.
+    The share of this process in the work of all replicas. Implements Share and SlotServer.
 
     Fields: shards; held, its slots; work, which serves them; kinds, by UID how each is sharded, else None;
-    coordinator; objects, how many there are in each slot.
+    coordinator.
     Threads: those of ShardCoordinator and SlotWork; any asks.
     """
+
+    is_divided = True
 
     def __init__(
         self,
@@ -80,8 +91,8 @@ class Replica:
             drain_seconds=drain_seconds,
             seams=seams,
         )
-        self.objects = SlotObjects(self.held, self._informers)
-        registry.register(self.objects)
+        self._objects = SlotObjects(self.held, self._informers)
+        registry.register(self._objects)
         self._narrowing = Narrowing(self.held, self._informers)
         self._terms = shards.terms(shards.lease)
         self.coordinator = ShardCoordinator(
@@ -123,7 +134,16 @@ class Replica:
         fence = partial(WriteFence, seconds_to_write=self.work.seconds_to_write, refusal=NOT_IN_OUR_SLOTS)
         return waits.wrap(fence)
 
-    def slot_in(self, cache: Cache[Any]) -> Callable[[ObjectName], int | None] | None:
+    def admission(
+        self,
+        informers: Sequence[MultiNamespaceInformer[Any]],
+        worker: SlotWorker,
+        reconciled: MultiNamespaceInformer[Any],
+    ) -> Admitted:
+        """See Share."""
+        return Admission(self.work, informers, worker=worker, slot_of=self._slot_in(reconciled)).admitted
+
+    def _slot_in(self, cache: Cache[Any]) -> Callable[[ObjectName], int | None] | None:
         """
         By UID, return a function that finds a name's slot from its cached object. By namespace, return None.
 
@@ -137,13 +157,39 @@ class Replica:
 
         return None if self.kinds is None else slot_of
 
-    def declare(self, kind: type[Kind], by: ShardedBy) -> None:
-        """By UID, decide how a kind is sharded, before its first informer exists. Raises: ShardingError."""
-        if self.kinds is not None:
+    def declare(self, kinds: Iterable[tuple[type[Kind], bool]]) -> Sequence[str]:
+        """See Share. By UID: the reconciled kind by its own, owned ones by label. Others are held whole."""
+        if self.kinds is None:
+            return ()
+        (reconciled, _), *others = kinds
+        asked: dict[type[Kind], set[ShardedBy | None]] = {reconciled: {"uid"}}
+        for kind, is_owned in others:
+            asked.setdefault(kind, set()).add("label" if is_owned else None)
+        labelled = []
+        for kind, ways in asked.items():
+            by = ways.pop() if len(ways) == 1 else None
             self.kinds.declare(kind, by)
+            labelled += [kind.resource.group_resource] * (by == "label")
+        return labelled
+
+    def watching(self, client: Client, controller: str, labelled: Sequence[str]) -> Client:
+        """See Share."""
+        return client.telling(UnlabelledChildren(controller, labelled).accepted) if labelled else client
+
+    def mapped(self, controller: str, names_of: MapFunc[Any]) -> MapFunc[Any]:
+        """See Share. By UID, objects of other kinds are held whole, so they may be anywhere."""
+        return NamespaceCrossings(controller, names_of) if self.kinds is None else names_of
+
+    def refuse_names(self, controller: str) -> None:
+        """See Share."""
+        if self.kinds is not None:
+            raise ShardingError(
+                f"controller {controller} cannot be sharded by uid: an object that is gone has none. Use "
+                'complete(reconcile) in place of complete_by_name, or Shards(..., by="namespace")'
+            )
 
     def refuse(self, runnable: Runnable) -> None:
-        """Raises: ShardingError for a runnable that can neither be sharded nor run in each replica."""
+        """See Share: it can neither be sharded nor run in each replica."""
         by = getattr(runnable, "shards_by", ())
         if not needs_leader_election(runnable) or self.shards.by in by:
             return
@@ -158,14 +204,12 @@ class Replica:
         """The identity of the replica in its Leases."""
         return self.coordinator.statistics().identity
 
-    def elsewhere(self, name: ObjectName) -> tuple[str, str]:
-        """
-        Return why a name is not ours, and who works on it; "" = it is ours, or that is not known.
-
-        By UID, a slot is known only if the object is.
-        """
+    def elsewhere(self, name: ObjectName, *, is_known: bool) -> tuple[str, str]:
+        """See Share. By UID, a name's slot follows from its object, and we cache only those of our slots."""
         seen = self.coordinator.statistics()
         if self.kinds is not None:
+            if is_known:
+                return "", ""
             others = ", ".join(each for each in seen.members if each != seen.identity)
             return f"slots are by UID, so another replica may have it: {others}" if others else "", ""
         slot = self.work.slot_by_namespace(name)
@@ -184,13 +228,21 @@ class Replica:
         tenure = self.work.works_in.get()
         return {} if self.kinds is None or tenure is None else {SLOT_LABEL: str(tenure.slot)}
 
-    def run(self, client: Client, stop: threading.Event) -> None:
-        """
-        Take part until stop is set and all slots are released.
+    def statistics(self) -> ShardStatistics:
+        """See Share."""
+        return self.coordinator.statistics()
 
-        Args: client lists Namespaces once, so that those of other replicas are left out from the start.
-        Raises, blocks: as ShardCoordinator.run.
-        """
+    def objects(self) -> Mapping[int, int]:
+        """See Share."""
+        return self._objects.counts()
+
+    def part(self, client: Client, views: Views) -> Part:
+        """See Share. Namespaces are listed once, so that those of others are left out from the start."""
+        self.work.informers = views
+        return Part("shards", partial(self._run, client))
+
+    def _run(self, client: Client, stop: threading.Event) -> None:
+        """Take part until stop is set and all slots are released. Raises, blocks: as ShardCoordinator.run."""
         if self.kinds is None:
             try:
                 found = client.resource(metadata_of(Namespace)).within(_LIST_SECONDS).list().items

@@ -191,15 +191,21 @@ def reconciled(manager: Manager) -> bool:
     return bool(controller.statistics().succeeded)
 
 
+def slots_of(manager: Manager) -> tuple[int, ...]:
+    """The slots that it holds."""
+    shown = manager.replica.statistics()
+    assert shown is not None
+    return shown.held
+
+
 def test_a_replica_sees_what_the_former_holder_of_its_slot_wrote(two: Two) -> None:
     """A list that is only not older than what it has seen itself would lack the child."""
     shards = Shards(2, lease="default/x", retry_period_seconds=0.25, settle_seconds=0.5)
     a = two.start("a", shards=shards)
-    eventually(lambda: a.replica is not None and len(a.replica.held.slots) == 2, "both slots")
+    eventually(lambda: len(slots_of(a)) == 2, "both slots")
     b = two.start("b", shards=shards)
-    eventually(lambda: b.replica is not None and len(b.replica.held.slots) == 1, "one slot each")
-    assert a.replica is not None
-    (moving,) = a.replica.held.slots
+    eventually(lambda: len(slots_of(b)) == 1, "one slot each")
+    (moving,) = slots_of(a)
     namespace = next(f"ns-{i}" for i in range(50) if slot_of_namespace(f"ns-{i}", 2) == moving)
     two.cluster.namespace(namespace)
     two.lag()

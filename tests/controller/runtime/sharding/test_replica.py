@@ -21,6 +21,7 @@ from handloop.controller.runtime.election.config import LeaderElectionConfig
 from handloop.controller.runtime.election.lease_lock import LeaseLock
 from handloop.controller.runtime.manager import Manager
 from handloop.controller.runtime.reconciling.context import Context
+from handloop.controller.runtime.sharding.replica import Replica
 from handloop.controller.runtime.sharding.sharded_kinds import ShardingError
 from handloop.controller.runtime.sharding.shards import Shards
 from handloop.informers.keys import ObjectName
@@ -151,7 +152,7 @@ def test_a_slot_that_left_and_came_back_is_reconciled_from_its_list(cluster: Man
         replicas.wait_for(8)
         eventually(lambda: len(services(cluster)) == len(NAMESPACES), "served")
         slots, namespace = manager.replica, NAMESPACES[0]
-        assert slots is not None
+        assert isinstance(slots, Replica)
         slot = slot_of_namespace(namespace, SLOTS)
         foo = ObjectName(namespace, "f")
         assert manager.lister_for(Foo).get(foo) is not None
