@@ -331,7 +331,7 @@ class Reflector(Generic[T]):
             return True
         if state is State.LISTING and not self._restriction.is_empty:
             return True
-        self._relist_reason = RelistReason.SLOTS
+        self._relist_reason = RelistReason.WIDENED
         return False
 
     def _may_ask(self) -> bool:

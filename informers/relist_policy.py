@@ -44,7 +44,7 @@ class RelistReason(StrEnum):
     REWOUND = "rewound"  # a bookmark from the past
     ERROR = "error"  # any other error
     UNREADABLE = "unreadable"  # watches that could not be read, or that ended at once
-    SLOTS = "slots"  # this process holds more slots than before
+    WIDENED = "slots"  # this process may hold more than before
     TAKEOVER = "takeover"  # this process does the work of another one from now on
     SILENT = "silent"  # watches without even bookmarks, from a server that is behind what it has sent
 

@@ -20,10 +20,10 @@ from handloop.controller.cli.values import (
     namespace_name,
     namespaces,
     not_negative,
+    number,
     one_of,
     port_number,
     positive,
-    shards_count,
     verbosity_level,
     whole,
     workers_count,
@@ -319,7 +319,7 @@ class Options:
 
     shards: int = _option(
         0,
-        shards_count,
+        number(int, 0, 256, "slots are 1 to 256; 0 turns shards off"),
         "N",
         "split the work into so many slots and share them with the other replicas; 0 means off; the lease's "
         "name, namespace and durations are those of --leader-elect",

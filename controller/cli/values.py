@@ -24,7 +24,7 @@ _MAX_LABEL: Final = 63
 _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", re.ASCII)
 
 
-def _number(kind: type[N], least: float, most: float, otherwise: str) -> Callable[[str], N]:
+def number(kind: type[N], least: float, most: float, otherwise: str) -> Callable[[str], N]:
     """Return a parser of numbers in a range. By default the error message is argparse's own."""
 
     def parse(text: str) -> N:
@@ -36,13 +36,12 @@ def _number(kind: type[N], least: float, most: float, otherwise: str) -> Callabl
     return parse
 
 
-positive: Final = _number(float, sys.float_info.min, sys.float_info.max, "must be more than 0")
-not_negative: Final = _number(float, 0, sys.float_info.max, "must be 0 or more")
-whole: Final = _number(int, 0, math.inf, "must be 0 or more")
-workers_count: Final = _number(int, 1, math.inf, "at least 1 worker is needed")
-shards_count: Final = _number(int, 0, 256, "slots are 1 to 256; 0 turns shards off")
-verbosity_level: Final = _number(int, 0, MAX_VERBOSITY, "levels are 0 to 9")
-port_number: Final = _number(int, 0, MAX_PORT, "ports are 0 to 65535")
+positive: Final = number(float, sys.float_info.min, sys.float_info.max, "must be more than 0")
+not_negative: Final = number(float, 0, sys.float_info.max, "must be 0 or more")
+whole: Final = number(int, 0, math.inf, "must be 0 or more")
+workers_count: Final = number(int, 1, math.inf, "at least 1 worker is needed")
+verbosity_level: Final = number(int, 0, MAX_VERBOSITY, "levels are 0 to 9")
+port_number: Final = number(int, 0, MAX_PORT, "ports are 0 to 65535")
 """0 picks a free port."""
 
 

@@ -11,7 +11,7 @@ from handloop.controller.foo.controller import CONTROLLER_AGENT_NAME, CachesNotS
 from handloop.controller.foo.production import ProductionFooController
 from handloop.controller.foo.types import Foo
 from handloop.controller.runtime.guards.name_memory import Chosen, NameMemory
-from handloop.controller.runtime.life.runnable import WorkersBusyError
+from handloop.controller.runtime.life.runnable import DividedWork, WorkersBusyError
 from handloop.controller.runtime.reconciling.explainer import Explanation
 from handloop.seams.logs import get_logger
 
@@ -63,17 +63,16 @@ class PlainFooRunnable:
             log.info("Stopped before the caches were filled", err=str(error))
 
 
-class FooRunnable(PlainFooRunnable):
+class FooRunnable(PlainFooRunnable, DividedWork):
     """
     The controller for a cluster. Its metrics exist from the start.
 
-    Implements handloop.controller.runtime.sharding.slot_work.SlotWorker.
+    Implements handloop.controller.runtime.guards.admission.ShareWorker.
     Fields: memory of Foos by name; kind, and sources, of which there are none, for a plan.
     State: controller, as in the base class; _stop, the event that run() was given.
     """
 
     controller: ProductionFooController | None
-    shards_by = ("namespace", "uid")
     kind = Foo.resource.kind
     sources: tuple[str, ...] = ()
     plannable = False
@@ -93,15 +92,15 @@ class FooRunnable(PlainFooRunnable):
         return None if self.controller is None else self.controller.explain(name)
 
     def wake(self, name: ObjectName) -> None:
-        """See SlotWorker."""
+        """See ShareWorker."""
         if self.controller is not None:
             self.controller.wake(name)
 
-    def slot_opened(self, names: Chosen) -> None:
-        """See SlotWorker: Foos come with their slot."""
+    def share_grew(self, names: Chosen) -> None:
+        """See ShareWorker: Foos come with their share."""
 
-    def slot_left(self) -> None:
-        """See SlotWorker."""
+    def share_shrank(self) -> None:
+        """See ShareWorker."""
 
     def new_controller(self) -> ProductionFooController:
         """Make the controller, hooked into the informers of the manager."""

@@ -118,7 +118,7 @@ class Assembly:
     """
     Build one controller from its spec, in the manager whose parts it shares.
 
-    Implements handloop.controller.runtime.sharding.slot_work.SlotWorker.
+    Implements handloop.controller.runtime.guards.admission.ShareWorker.
     Fields: informer, the informer of the reconciled kind; memory, everything that is remembered by name.
     """
 
@@ -186,16 +186,16 @@ class Assembly:
         return self._informers[watch.kind, watch.selection]
 
     def wake(self, name: ObjectName) -> None:
-        """See SlotWorker. The objects are queued like those of a first list, behind recent changes."""
+        """See ShareWorker. The objects are queued like those of a first list, behind recent changes."""
         self._queue.wake(name, priority=LOW_PRIORITY)
 
-    def slot_opened(self, names: Chosen) -> None:
-        """See SlotWorker. Objects of a kind that is held whole are in the cache already."""
+    def share_grew(self, names: Chosen) -> None:
+        """See ShareWorker. Objects of a kind that is held whole are in the cache already."""
         if not self.informer.restricts:
             self._watches[0].list_again(names)
 
-    def slot_left(self) -> None:
-        """See SlotWorker."""
+    def share_shrank(self) -> None:
+        """See ShareWorker."""
         self._caches.keep_cached()
 
     def _is_last(self, name: ObjectName) -> bool:

@@ -269,7 +269,7 @@ class ControllerBuilder(Generic[K]):
         Like complete, for a reconciler that gets an ObjectName, even if the object is gone or being deleted.
 
         It is not called for an object that exists but does not fit its type; see ByName.
-        Raises: as complete; ShardingError with shards by UID.
+        Raises: as complete; as Share.refuse_names.
         """
         self._manager.replica.refuse_names(self._name)
         reconcile = function_of(reconciler, "name")

@@ -24,7 +24,6 @@ from handloop.controller.runtime.election.leader_election import (
 from handloop.controller.runtime.events.recorders import Recorders
 from handloop.controller.runtime.life.runnable import Runnable, RunnableGroup, needs_leader_election
 from handloop.controller.runtime.reconcile import Deadline, DeadlineExceededError
-from handloop.controller.runtime.sharding.share import Part
 from handloop.seams.locks import new_lock
 from handloop.seams.logs import get_logger, in_words
 from handloop.seams.seams import REAL_SEAMS, Seams
@@ -75,7 +74,7 @@ class Lifetime:
         self._lock = new_lock("Lifetime._lock", 3)
         self._failures: list[BaseException] = []
         self.elector: LeaderElector | None = None
-        self.part: Part | None = None
+        self.part: Runnable | None = None
         self._guarded = self._group(())
         self._stop_rest = threading.Event()
 

@@ -102,7 +102,6 @@ class Webhook:
 
     name = "conversion-webhook"
     needs_leader_election = False
-    shards_by = ("namespace", "uid")
 
     def __init__(
         self,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from typing import Final, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
+from handloop.controller.runtime.guards.name_memory import Chosen, NameMemory
 from handloop.controller.runtime.reconcile import WaitError
 from handloop.informers.keys import ObjectName
 from handloop.informers.lister import NamespaceNotWatched
@@ -25,6 +26,21 @@ class NotAdmittedError(NamespaceNotWatched):
 
 class NotYetAdmittedError(WaitError):
     """The name is ours, but the caches do not have all of its objects yet."""
+
+
+class ShareWorker(Protocol):
+    """A controller, as its share of the work grows and shrinks. Threads: those that divide the work."""
+
+    memory: NameMemory
+
+    def wake(self, name: ObjectName) -> None:
+        """Look again at a name that was not admitted yet."""
+
+    def share_grew(self, names: Chosen) -> None:
+        """More names are ours: queue those that the caches had before, for which no watch event comes."""
+
+    def share_shrank(self) -> None:
+        """Some names are no longer ours, and have left the caches, too."""
 
 
 def admit_all(_name: ObjectName) -> AbstractContextManager[None]:

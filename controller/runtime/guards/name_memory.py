@@ -1,9 +1,9 @@
 """
 What one controller remembers about names between reconciles, and forgets when they leave.
 
-With slots, another replica may have worked on a name in the meantime. So when the name comes back, nothing
-old counts: no back-off, no floor, no fields that were applied. Every table that a controller keeps by name is
-registered here when it is created:
+When replicas divide the work, another one may have worked on a name in the meantime. So when the name comes
+back, nothing old applies: no back-off, no floor, no fields that were applied. Every table that a controller
+keeps by name is registered here when it is created:
 
     queue             names that wait, back off, are scheduled, or have failed for good
     own writes        the floors that a cache has to reach, and the paces of names that are written often
@@ -42,8 +42,8 @@ class NameMemory:
     """
     The parts of one controller.
 
-    A controller that is created while its manager runs registers its parts while slots come and go. A late
-    part has nothing to forget yet. Threads: one registers; the slots' threads call forget.
+    A controller that is created while its manager runs registers its parts while names come and go. A late
+    part has nothing to forget yet. Threads: one registers; those that divide the work call forget.
     """
 
     def __init__(self) -> None:

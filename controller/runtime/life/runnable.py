@@ -43,6 +43,12 @@ class Runnable(Protocol):
         """
 
 
+class DividedWork:
+    """A runnable that runs in each replica, on that replica's share, however the work is divided."""
+
+    shards_by: Sequence[str] = ("namespace", "uid")
+
+
 class WorkersBusyError(StopTimeoutError):
     """Workers of a controller are still in a reconcile."""
 

@@ -33,7 +33,7 @@ from handloop.controller.runtime.guards.admission import (
 from handloop.controller.runtime.guards.own_writes import OWN_WRITE_TIMEOUT_SECONDS
 from handloop.controller.runtime.guards.quiet_faults import QuietFaults
 from handloop.controller.runtime.guards.reconcile_writes import NameWrites, ReconcileWrites
-from handloop.controller.runtime.life.runnable import WorkersBusyError
+from handloop.controller.runtime.life.runnable import DividedWork, WorkersBusyError
 from handloop.controller.runtime.metrics.controller_metrics import ControllerMetrics, ControllerOwnWrites
 from handloop.controller.runtime.reconcile import (
     DONE,
@@ -163,19 +163,18 @@ class ReconcileStatistics(NamedTuple):
     unexpected: int = 0
 
 
-class Controller:
+class Controller(DividedWork):
     """
     Implements handloop.controller.runtime.life.runnable.Runnable.
 
     Fields: name; kind, of the reconciled objects; queue; decisions, its record by name; explainer, set before
-    run; sources, the names of those outside the cluster, and plannable, the option, for a plan; shards_by and
-    ends_first, as in Runnable.
+    run; sources, the names of those outside the cluster, and plannable, the option, for a plan; ends_first,
+    as in Runnable.
     State, under _lock: _counts; _watches, which only grow; _started, set by run. run starts the watches that
     it finds; watch() starts a watch that is added later.
     Threads: `<name>-worker-<i>`, never two for one name of the queue; listeners add to the queue.
     """
 
-    shards_by = ("namespace", "uid")
     ends_first = True
 
     def __init__(

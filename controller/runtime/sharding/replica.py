@@ -22,7 +22,7 @@ from handloop.client.resource_client import Client, ResourceClient
 from handloop.controller.runtime.caching.multi_namespace_informer import MultiNamespaceInformer
 from handloop.controller.runtime.election.election import new_identity
 from handloop.controller.runtime.election.write_fence import WriteFence
-from handloop.controller.runtime.guards.admission import Admitted
+from handloop.controller.runtime.guards.admission import Admitted, ShareWorker
 from handloop.controller.runtime.life.runnable import Runnable, needs_leader_election
 from handloop.controller.runtime.metrics.slot_objects import SlotObjects
 from handloop.controller.runtime.rbac.access import LISTING_NAMESPACES, Access
@@ -39,7 +39,7 @@ from handloop.controller.runtime.sharding.sharded_kinds import (
 )
 from handloop.controller.runtime.sharding.shards import Shards
 from handloop.controller.runtime.sharding.share import Part, Views
-from handloop.controller.runtime.sharding.slot_work import Admission, SlotWork, SlotWorker
+from handloop.controller.runtime.sharding.slot_work import Admission, SlotWork
 from handloop.controller.runtime.sources.informer_source import MapFunc
 from handloop.informers.keys import ObjectName
 from handloop.informers.lister import Cache
@@ -137,7 +137,7 @@ class Replica:
     def admission(
         self,
         informers: Sequence[MultiNamespaceInformer[Any]],
-        worker: SlotWorker,
+        worker: ShareWorker,
         reconciled: MultiNamespaceInformer[Any],
     ) -> Admitted:
         """See Share."""

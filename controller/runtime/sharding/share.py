@@ -16,12 +16,11 @@ from handloop.apis.meta import Kind
 from handloop.client.resource_client import Client
 from handloop.controller.runtime.caching.multi_namespace_informer import MultiNamespaceInformer
 from handloop.controller.runtime.election.write_fence import WriteFence
-from handloop.controller.runtime.guards.admission import Admitted, admit_all
+from handloop.controller.runtime.guards.admission import Admitted, ShareWorker, admit_all
 from handloop.controller.runtime.life.runnable import Runnable
 from handloop.controller.runtime.rbac.access import Access
 from handloop.controller.runtime.serving.health import Check
 from handloop.controller.runtime.sharding.coordinator import ShardStatistics
-from handloop.controller.runtime.sharding.slot_work import SlotWorker
 from handloop.controller.runtime.sources.informer_source import MapFunc
 from handloop.informers.keys import ObjectName
 from handloop.informers.restriction import Restrictions, Unrestricted
@@ -95,7 +94,7 @@ class Share(Protocol):
     def admission(
         self,
         informers: Sequence[MultiNamespaceInformer[Any]],
-        worker: SlotWorker,
+        worker: ShareWorker,
         reconciled: MultiNamespaceInformer[Any],
     ) -> Admitted:
         """
@@ -173,7 +172,7 @@ class Sole:
     def admission(
         self,
         informers: Sequence[MultiNamespaceInformer[Any]],  # noqa: ARG002
-        worker: SlotWorker,  # noqa: ARG002
+        worker: ShareWorker,  # noqa: ARG002
         reconciled: MultiNamespaceInformer[Any],  # noqa: ARG002
     ) -> Admitted:
         """See Share."""

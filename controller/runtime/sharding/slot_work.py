@@ -15,14 +15,13 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
 from threading import Event
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from handloop.apis.resource import namespace_in
 from handloop.controller.runtime.caching.multi_namespace_informer import MultiNamespaceInformer, failing
 from handloop.controller.runtime.caching.takeover import CatchUp
 from handloop.controller.runtime.election.leader_election import StopTimeoutError
-from handloop.controller.runtime.guards.admission import NotAdmittedError, NotYetAdmittedError
-from handloop.controller.runtime.guards.name_memory import Chosen, NameMemory
+from handloop.controller.runtime.guards.admission import NotAdmittedError, NotYetAdmittedError, ShareWorker
 from handloop.informers.keys import ObjectName
 from handloop.informers.sharding.held_slots import HeldSlots
 from handloop.informers.sync import LONGEST_POLL_SECONDS
@@ -37,21 +36,6 @@ OPENING_SECONDS: Final = 60.0
 
 
 _Behind = Mapping[MultiNamespaceInformer[Any], Sequence[CatchUp]]
-
-
-class SlotWorker(Protocol):
-    """A controller, as its slots come and go. Threads: `slot-<i>`."""
-
-    memory: NameMemory
-
-    def wake(self, name: ObjectName) -> None:
-        """Look again at a name that has waited for its slot to open."""
-
-    def slot_opened(self, names: Chosen) -> None:
-        """A slot is open: queue its names that the caches had before, for which no watch event comes."""
-
-    def slot_left(self) -> None:
-        """A slot has left the caches, too."""
 
 
 class SlotNotHeld(NotAdmittedError):  # noqa: N818 - what it is
@@ -99,7 +83,7 @@ class Admission:
         work: SlotWork,
         informers: Sequence[MultiNamespaceInformer[Any]],
         *,
-        worker: SlotWorker,
+        worker: ShareWorker,
         slot_of: Callable[[ObjectName], int | None] | None = None,
     ) -> None:
         """
@@ -280,7 +264,7 @@ class SlotWork:
             names = admission.waiting.pop(tenure.slot, set())
         for name in names:
             admission.worker.wake(name)
-        admission.worker.slot_opened(partial(admission.is_in, tenure.slot))
+        admission.worker.share_grew(partial(admission.is_in, tenure.slot))
 
     def _drain(self, tenure: _Tenure) -> None:
         with self._lock:
@@ -308,4 +292,4 @@ class SlotWork:
             for admission in self.admissions:
                 admission.waiting.pop(tenure.slot, None)
         for admission in self.admissions:
-            admission.worker.slot_left()
+            admission.worker.share_shrank()

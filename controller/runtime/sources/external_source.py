@@ -14,6 +14,7 @@ import threading
 from collections.abc import Callable
 from typing import Final, Protocol, TypeAlias
 
+from handloop.controller.runtime.life.runnable import DividedWork
 from handloop.controller.runtime.sources.informer_source import Sink
 from handloop.controller.runtime.sources.reconcile_queue import Cause
 from handloop.informers.backoff import ExponentialBackoff
@@ -47,15 +48,14 @@ SourceFunc: TypeAlias = Callable[[Wake, threading.Event], None]
 """Waits for news and wakes names until the event is set. After an error it is called again, in 1 to 60 s."""
 
 
-class ExternalSource:
+class ExternalSource(DividedWork):
     """
     One `source` of a controller. Implements handloop.controller.runtime.life.runnable.Runnable.
 
-    Fields: name, needs_leader_election, ends_first, shards_by: with shards the function runs in each replica,
-    and drops names that are not the replica's. Threads: its own, `run-<name>`.
+    Fields: name, needs_leader_election, ends_first. The function runs in each replica, whose controller drops
+    names that are not its own. Threads: its own, `run-<name>`.
     """
 
-    shards_by = ("namespace", "uid")
     ends_first = True
 
     def __init__(

@@ -89,10 +89,10 @@ class Slots:
     def wake(self, name: ObjectName) -> None:
         self.woken.append(name)
 
-    def slot_opened(self, names: Chosen) -> None:
+    def share_grew(self, names: Chosen) -> None:
         """Nothing was there before."""
 
-    def slot_left(self) -> None:
+    def share_shrank(self) -> None:
         """Nothing ends with it."""
 
     def forget_names(self, gone: Chosen) -> None:
