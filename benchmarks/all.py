@@ -257,14 +257,14 @@ def page(machine: Mapping[str, str], done: Sequence[Done], plots: Sequence[Plot]
         "",
         "<!-- made by `make bench`; do not edit -->",
         "",
-        "One run of `make bench` measured all of it, subjects and peers in turn. Read ratios, not times.",
-        "[Benchmarks](../benchmarks/README.md) tells what each script does, and how to run it.",
+        "One run of `make bench` measured all subjects and their peers in turn. Compare ratios, not times.",
+        "[Benchmarks](../benchmarks/README.md) explains each script.",
         "",
         *markdown([["the machine", ""], *([name, value] for name, value in machine.items())]),
         "",
     ]
     for plot in plots:
-        lines += [f"![{plot.title}; the figures are in the table below]({folder}/{plot.name}.png)", ""]
+        lines += [f"![{plot.title}]({folder}/{plot.name}.png)", ""]
     for each in done:
         for table in each.tables:
             lines += [

@@ -62,7 +62,8 @@ def main() -> None:
     }
     setting = (
         f"{options.events} events over {options.objects} Deployments of 4 kB, {options.rounds} rounds. us = "
-        "CPU microseconds of the whole process per event, median; ratio to nobody, taken round by round."
+        "CPU microseconds of the whole process per event, median; ratio to the first row, taken round by "
+        "round."
     )
     emit([Table("The live page", setting, rows)], options.json)
 

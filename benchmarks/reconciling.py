@@ -185,7 +185,9 @@ def main() -> None:
         print(f"round {number + 1} of {options.rounds} done", file=sys.stderr)
     server.clear()  # what is left would be work for the next program
     title = "Owners into Deployments on a kube-apiserver"
-    setting = f"{options.owners} owners, {options.rounds} rounds, medians; CPU with the start of the process"
+    setting = (
+        f"{options.owners} owners, {options.rounds} rounds, medians; CPU includes the start of the process"
+    )
     rows = {subject: tables.medians(found) for subject, found in rounds.items()}
     tables.emit([tables.Table(title, setting, rows)], options.json)
 

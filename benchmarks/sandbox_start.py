@@ -68,7 +68,10 @@ def main() -> None:
     for name, values in zip(NAMES, zip(*rounds, strict=True), strict=True):
         wall, cpu = (1000 * statistics.median(column) for column in zip(*values, strict=True))
         rows[name] = {"wall ms": wall, "CPU ms": cpu}
-    setting = f"To the answer to a first request (the fixture: to its end), {options.rounds} rounds, medians."
+    setting = (
+        "Time until the first request is answered (for the fixture: until its end), "
+        f"{options.rounds} rounds, medians."
+    )
     emit([Table("Start of the sandbox", setting, rows)], options.json)
 
 

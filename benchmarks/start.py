@@ -227,7 +227,8 @@ def main() -> None:
         rows = measure(stage, subjects, options)
     setting = (
         f"On a {'kube-apiserver' if options.kubeconfig else 'sandbox'}, {options.rounds} rounds, medians. "
-        "From exec to the first request, and to the Deployment of a Foo that is there; CPU until then. "
+        "Time from exec to the first request, and to the Deployment of an existing Foo, with the CPU time "
+        "until then. "
         f"MiB and CPU time of {options.idle:g} s at rest."
     )
     emit([Table("Start, and rest", setting, rows)], options.json)

@@ -151,8 +151,9 @@ def main() -> None:
     sent = f"one event every {options.pause_us:g} us" if options.pause_us else "events in bursts of 64"
     setting = (
         f"{options.objects} Deployments of 4 kB, {options.events} events, {options.rounds} rounds, medians; "
-        f"{sent}, each a chunk. us = CPU microseconds of the whole process per object or event; bytes = "
-        "memory per cached object. sync/floor: lower is better; events/floor = the floor's time over ours."
+        f"{sent}, each sent as a chunk. us = CPU microseconds of the whole process per object or event; "
+        "bytes = memory per cached object. sync/floor: lower is better; events/floor = the floor's time "
+        "divided by the row's."
     )
     emit([Table(f"First sync, {sent}", setting, table(results))], options.json)
 

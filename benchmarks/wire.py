@@ -203,12 +203,14 @@ def main() -> None:
                 pages[f"{kind.__name__}, managedFields {name}"] = {"MB": len(each) / 1e6, "decode us": us}
     setting = (
         f"First lists of {arguments.objects} objects, {arguments.rounds} rounds, medians. client, server ms "
-        "= CPU time; gzip/plain = ratio of the wall times: below 1 gzip pays."
+        "= CPU time; gzip/plain = ratio of the wall times; below 1, gzip pays off."
     )
     emit(
         [
             Table("gzip over links of some speed", setting, {**rows[0], **rows[1]}),
-            Table("managedFields", f"A page of {PAGE}; decode us = wall time of an object, the best.", pages),
+            Table(
+                "managedFields", f"A page of {PAGE}; decode us = wall time per object, the best round.", pages
+            ),
         ],
         arguments.json,
     )

@@ -81,7 +81,9 @@ def caches_are_as_the_server(evidence: Evidence) -> Finding:
     ]
     objects = sum(count for key, count in record.cached.items() if "/" not in key)
     return Finding(
-        "I1 caches hold what the server has", f"{objects} objects in each of 3 replicas, then none", wrong
+        "I1 caches hold what the server has",
+        f"{objects} objects in each of 3 replicas, and none after all were deleted",
+        wrong,
     )
 
 
@@ -103,7 +105,7 @@ def one_worker_has_a_name(evidence: Evidence) -> Finding:
             else:
                 wrong.append(f"{one.agent} wrote {before.resource} and {one.resource} of {one.name} at once")
         last[one.agent, one.name] = one
-    beside = f"{excused + len(wrong)} beside another of that name, {excused} of them after a reset"
+    beside = f"{excused + len(wrong)} while another of that name ran, {excused} of them after a reset"
     figure = f"{len(evidence.work)} writes, {beside}"
     return Finding("I2 a name has one worker", figure, wrong)
 
@@ -116,7 +118,7 @@ def it_converges(evidence: Evidence) -> Finding:
     if seconds > CONVERGENCE_SECONDS:
         wrong.append(f"it took {seconds:.0f} s")
     return Finding(
-        "I3 no last state is lost: it converges after the last fault", f"in {seconds:.0f} s", wrong
+        "I3 no final state is lost: all objects converge after the last fault", f"in {seconds:.0f} s", wrong
     )
 
 
@@ -145,7 +147,7 @@ def foreign_fields_live(evidence: Evidence) -> Finding:
                 wrong.append(f"{one.agent} changed replicas of {one.name} from {replicas} to {spec.replicas}")
             replicas = None if one.agent and replicas != spec.replicas else spec.replicas
     return Finding(
-        "I4 fields of others survive", f"{checked} writes to children that others had edited", wrong
+        "I4 fields that others wrote survive", f"{checked} writes to children that others had edited", wrong
     )
 
 
@@ -172,8 +174,11 @@ def outages_are_endured_gently(evidence: Evidence) -> Finding:
     """Invariant 6."""
     rates = [asked / seconds for seconds, asked in evidence.record.outages]
     wrong = [f"{rate:.1f} requests a second" for rate in rates if rate > OUTAGE_REQUESTS]
-    figure = f"{len(rates)} outages, at most {max(rates, default=0.0):.1f} requests a second and process"
-    words = f"I6 in an outage at most {OUTAGE_REQUESTS:.0f} requests a second: 2.5 for the lease, 0.3 a kind"
+    figure = f"{len(rates)} outages, at most {max(rates, default=0.0):.1f} requests per second and process"
+    words = (
+        f"I6 in an outage at most {OUTAGE_REQUESTS:.0f} requests per second: "
+        "2.5 for the lease, 0.3 per kind"
+    )
     return Finding(words, figure, wrong)
 
 
@@ -189,7 +194,9 @@ def it_does_not_grow(evidence: Evidence) -> Finding:
     ]
     most = max((end.memory - begin.memory for _, (begin, end) in pairs), default=0.0)
     figure = f"{most:+.1f} MiB at most, see below"
-    words = f"I7 at most {_MORE_MIB} MiB, {_MORE_THREADS} threads and {_MORE_HANDLES} handles more in the end"
+    words = (
+        f"I7 at the end, at most {_MORE_MIB} MiB, {_MORE_THREADS} threads and {_MORE_HANDLES} handles more"
+    )
     return Finding(words, figure, wrong)
 
 
@@ -201,7 +208,10 @@ def the_lease_is_held(evidence: Evidence) -> Finding:
         if (why := without_lease(evidence.leases, one))
     ]
     refused = sum(one.code == _CONFLICT for one in evidence.work)
-    figure = f"{len(evidence.taken)} writes taken, {refused} refused with 409, {len(wrong)} without the lease"
+    figure = (
+        f"{len(evidence.taken)} writes accepted, {refused} refused with 409, "
+        f"{len(wrong)} without the lease"
+    )
     return Finding("I8 only the holder of the lease writes", figure, wrong)
 
 
@@ -234,7 +244,7 @@ def it_stops_when_asked(evidence: Evidence) -> Finding:
         if life.code not in (0, 1) or seconds > GRACE_SECONDS:
             wrong.append(f"{life.agent} ended with {life.code} after {seconds:.0f} s")
     figure = (
-        f"{len(took)} stops, after {median(took):.1f} s, at most {max(took):.1f} s" if took else "no stop"
+        f"{len(took)} stops, median {median(took):.1f} s, maximum {max(took):.1f} s" if took else "no stop"
     )
     return Finding(f"I9 SIGTERM ends a process within {GRACE_SECONDS:.0f} s", figure, wrong)
 
@@ -256,11 +266,11 @@ def others_take_over(evidence: Evidence) -> Finding:
         if gap > FAILOVER_SECONDS + excused:
             wrong.append(f"{gap:.0f} s between {former.agent} and {after.agent}")
     figure = (
-        f"{len(gaps)} changes of leader, after {median(gaps):.1f} s, at most {max(gaps):.1f} s"
+        f"{len(gaps)} changes of leader, median {median(gaps):.1f} s, maximum {max(gaps):.1f} s"
         if gaps
         else "none"
     )
-    words = f"I10 another leads within {FAILOVER_SECONDS:.0f} s, and as much later as faults hit the others"
+    words = f"I10 another leads within {FAILOVER_SECONDS:.0f} s, plus the duration of faults on the others"
     return Finding(words, figure, wrong)
 
 
@@ -269,7 +279,7 @@ def silence_is_noticed(evidence: Evidence) -> Finding:
     silences = evidence.record.silences
     longest = max(silences, default=0.0)
     wrong = [f"after {longest:.0f} s"] if longest > SILENCE_SECONDS + _MARGIN_SECONDS else []
-    figure = f"{len(silences)} watches, after {longest:.1f} s at most"
+    figure = f"{len(silences)} watches, noticed after {longest:.1f} s at most"
     return Finding(f"I10 a watch that hangs is noticed within {SILENCE_SECONDS:.0f} s", figure, wrong)
 
 
@@ -292,9 +302,9 @@ def nothing_is_made_for_the_gone(evidence: Evidence) -> Finding:
     )
     most = max(strays.values(), default=0)
     wrong = [f"{count} creates of one child" for count in strays.values() if count > _STRAY_CREATES]
-    figure = f"{len(gone)} owners deleted, {strays.total()} creates after that, of one child at most {most}"
+    figure = f"{len(gone)} owners deleted, {strays.total()} creates afterwards, of one child at most {most}"
     return Finding(
-        f"no child is made more than {_STRAY_CREATES} times for an owner that is gone", figure, wrong
+        f"no child is created more than {_STRAY_CREATES} times for an owner that is gone", figure, wrong
     )
 
 
@@ -302,7 +312,7 @@ def foreign_objects_are_left_alone(evidence: Evidence) -> Finding:
     """Nothing is written to a Deployment of somebody else's."""
     found = [one for one in evidence.taken if one.resource.startswith("deployments") and one.name in FOREIGN]
     wrong = [f"{one.agent} {one.verb} {one.name}" for one in found]
-    return Finding("an object of somebody else's is not written", f"{len(found)} writes", wrong)
+    return Finding("an object that belongs to somebody else is not written", f"{len(found)} writes", wrong)
 
 
 def it_is_quiet_in_the_end(evidence: Evidence) -> Finding:
@@ -313,7 +323,7 @@ def it_is_quiet_in_the_end(evidence: Evidence) -> Finding:
     ]
     wrong = [f"{one.agent} {one.verb} {one.resource} {one.name}" for one in found]
     return Finding(
-        "settled, it writes nothing",
+        "once settled, a process writes nothing",
         f"{len(found)} writes in {record.quiet_until - record.settled:.0f} s",
         wrong,
     )
