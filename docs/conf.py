@@ -34,7 +34,7 @@ smartquotes = False  # a docstring's "" is two quotes
 autodoc_typehints = "none"
 autodoc_preserve_defaults = True
 
-exclude_patterns = ["internals/*", "soak.md"]  # production.md has the figures of the second
+exclude_patterns = ["internals/*", "soak.md"]  # production.md has the figures of soak.md
 
 html_theme = "furo"
 html_static_path = ["static"]
@@ -42,11 +42,11 @@ html_css_files = ["pages.css"]
 html_title = f"handloop {release}"
 html_copy_source = False
 html_show_copyright = False
-html_use_index = False  # the search finds each name
+html_use_index = False  # the search finds every name
 html_domain_indices = False
 
 _LANGUAGES = ("with-go", "with-rust", "with-java", "with-javascript", "with-python")
-# pages from elsewhere that are pages of the site, too
+# pages from other folders that are also pages of the site
 PAGES = {
     "architecture": "ARCHITECTURE.md",
     "errors": "controller/cli/errors.md",
@@ -65,12 +65,12 @@ LINK = re.compile(r"\[(?P<text>[^][]*)\]\((?!#|\w+:)(?P<path>[^)#]+)(?P<heading>
 
 
 def _is_of_site(page: Path) -> bool:
-    """Whether a page below docs is on the site: what maintainers look up is not."""
+    """Return whether a page below docs is on the site. Pages for maintainers are not."""
     return DOCS in page.parents and page.parent.name != "internals" and page.name != "soak.md"
 
 
 def read(app: Sphinx, name: str, source: list[str]) -> None:
-    """Take such pages from there, lead links to them to the site's, and links to what it lacks nowhere."""
+    """Read PAGES from their places, adapt the links, and drop links to what the site does not have."""
     here = DOCS / Path(name).parent
     folder = here
     if name in PAGES:
@@ -102,5 +102,5 @@ def read(app: Sphinx, name: str, source: list[str]) -> None:
 
 
 def setup(app: Sphinx) -> None:
-    """Called by Sphinx."""
+    """Connect to Sphinx, which calls this."""
     app.connect("source-read", read)

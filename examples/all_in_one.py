@@ -1,4 +1,4 @@
-"""All examples as one program, with one Manager: `python -m examples.all_in_one --help`."""  # noqa: INP001 - one file, and nothing to copy
+"""All examples in one program with one Manager: `python -m examples.all_in_one --help`."""  # noqa: INP001 - one file, and nothing to copy
 
 from handloop import main
 

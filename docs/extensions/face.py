@@ -1,9 +1,9 @@
 """
-The API reference: `.. face:: apis` is every name of handloop.__all__ from that folder, by module.
+The API reference: `.. face:: apis` lists the names in handloop.__all__ from that folder, by module.
 
-Docstrings are plain text in sections ("Args: ...", "Raises: ..."). They are shown as they are written: only
-`code` in them is markup, and indented lines and tables keep their shape. The private state of a class, and
-members that only the framework calls, are left to readers of the source.
+Docstrings are plain text with sections ("Args: ...", "Raises: ..."). They are shown as they are written: the
+only markup in them is `code`, and indented lines and tables keep their shape. The private state of a class
+and the members that only the framework calls are left out.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ OWN: Final[dict[str, str]] = {
         ("AnnotationsChanged", "GenerationChanged", "LabelsChanged", "ResourceVersionChanged"), "aspect"
     ),
 }
-"""What the framework alone calls, or a protocol describes: no user does."""
+"""Members that users do not call: only the framework does, or a protocol describes them."""
 HANDED_OUT: Final = frozenset(
     "handloop." + name
     for name in (
@@ -68,7 +68,7 @@ HANDED_OUT: Final = frozenset(
         "testing.sharing.Written",
     )
 )
-"""Their objects are got from others: nobody calls these classes."""
+"""Classes that users do not call, because other objects return their instances."""
 _SECTION: Final = re.compile(r"^(Args|Blocks|Fields|Follows|Locks|Raises|Returns|State|Threads):(?=\s|$)")
 _STATE: Final = re.compile(r"^(State|Locks)\b[^:\n]*:")
 _CODE: Final = re.compile(r"`+([^`]+)`+")
@@ -76,12 +76,12 @@ _MARKUP: Final = re.compile(r"([\\*|_<>])")
 
 
 class Face(SphinxDirective):
-    """The names of the face from one folder."""
+    """The public names from one folder."""
 
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
-        """A heading per module, and its names."""
+        """Return a heading for each module, and its names."""
         lines: list[str] = []
         for module, names in groupby(_names_of(self.arguments[0]), key=lambda name: HOMES[name]):
             title = f"handloop.{module}"
@@ -97,7 +97,7 @@ class Views(SphinxDirective):
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
-        """An entry per type: what it is, and the names of its fields."""
+        """Return an entry for each type: what it is, and the names of its fields."""
         lines: list[str] = []
         for name, kind in vars(import_module(self.arguments[0])).items():
             if (
@@ -113,7 +113,7 @@ class Views(SphinxDirective):
 
 
 def _names_of(folder: str) -> list[str]:
-    """The names from a folder, in the order of the modules."""
+    """Return the names from a folder, ordered by module."""
     return sorted(
         (name for name in HOMES if f"{HOMES[name]}.".startswith(f"{folder}.")),
         key=lambda name: (HOMES[name], name),
@@ -121,7 +121,7 @@ def _names_of(folder: str) -> list[str]:
 
 
 def _entry(name: str) -> list[str]:
-    """The directive of autodoc for a name."""
+    """Return the autodoc directive for a name."""
     value = getattr(handloop, name)
     if inspect.isclass(value):
         own = OWN.get(name, "").split()
@@ -139,7 +139,7 @@ def _entry(name: str) -> list[str]:
 
 
 def as_written(_app: Sphinx, _what: str, _name: str, _obj: Any, _options: Any, lines: list[str]) -> None:
-    """Make reStructuredText of a docstring that is plain text."""
+    """Turn a plain-text docstring into reStructuredText."""
     text: list[str] = []
     for is_literal, block in groupby(
         without_state(lines), key=lambda line: line.startswith(("    ", "|", "- "))
@@ -153,7 +153,7 @@ def as_written(_app: Sphinx, _what: str, _name: str, _obj: Any, _options: Any, l
 
 
 def without_state(lines: list[str]) -> list[str]:
-    """A docstring without its sections on private state and locks."""
+    """Return a docstring without its sections on private state and locks."""
     shown, is_hidden = [], False
     for line in lines:
         if _STATE.match(line):
@@ -169,7 +169,7 @@ def without_state(lines: list[str]) -> list[str]:
 
 
 def is_left_out(_app: Sphinx, _what: str, _name: str, obj: Any, _skip: object, _options: Any) -> bool | None:
-    """Leave out what Python documents: the fields of a named tuple, and what a map inherits from dict."""
+    """Leave out what Python documents: named tuple fields, and what a map inherits from dict."""
     doc = getattr(obj, "__doc__", None) or ""
     is_of_tuple = doc.startswith("Alias for field number")
     return True if is_of_tuple or getattr(obj, "__qualname__", "").endswith("._read_only") else None
@@ -178,20 +178,20 @@ def is_left_out(_app: Sphinx, _what: str, _name: str, obj: Any, _skip: object, _
 def signature(
     _app: Sphinx, what: str, name: str, obj: Any, _options: Any, args: str | None, returns: str | None
 ) -> tuple[str, str | None] | None:
-    """Without arguments for a protocol, for what is handed out, and for an error that has its root's."""
+    """Hide the arguments of protocols, of HANDED_OUT, and of errors that inherit their constructor."""
     if args is None:
         return None
     is_errors = inspect.isclass(obj) and issubclass(obj, BaseException) and "__init__" not in vars(obj)
     is_class = what in ("class", "exception")
     if name in HANDED_OUT or (is_class and (args == "(*args, **kwargs)" or is_errors)):
         return "", returns
-    if "=MANAGERS" in args:  # with_options, which leads to the options
+    if "=MANAGERS" in args:  # with_options, whose docstring refers to the options
         return "(**options)", returns
     return re.sub(r"Seams\(clock=<.*? of .*?>.*?>\)", "REAL_SEAMS", args), returns
 
 
 def plain(line: str) -> str:
-    """A line without markup but code and the name of its section."""
+    """Escape all markup in a line but `code` and the name of its section."""
     parts = [
         f"``{part}``" if is_code else _MARKUP.sub(r"\\\1", part)
         for is_code, part in ((at % 2 == 1, part) for at, part in enumerate(_CODE.split(line)))
@@ -200,7 +200,7 @@ def plain(line: str) -> str:
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Add the directive."""
+    """Add the directives."""
     app.add_directive("face", Face)
     app.add_directive("views", Views)
     app.connect("autodoc-process-docstring", as_written)

@@ -1,4 +1,4 @@
-"""The flags: `.. flags::` is every flag of an operator's program and of `handloop`, from their parsers."""
+"""The flags: `.. flags::` lists those of an operator's program and of `handloop`, from their parsers."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ OWN: Final = (
     ("top",),
     ("explore",),
 )
-"""The commands of handloop alone that have flags."""
+"""The commands with flags that only handloop has."""
 
 
 class Flags(SphinxDirective):
-    """The flags by the first command that has them."""
+    """The flags, each under the first command that has it."""
 
     def run(self) -> list[nodes.Node]:
-        """A heading per command, and its flags."""
+        """Return a heading for each command, and its flags."""
         seen: set[object] = set()
         lines: list[str] = []
         for command in COMMANDS:
@@ -54,7 +54,7 @@ class Flags(SphinxDirective):
 
 
 def _new(operator: Operator, words: tuple[str, ...], seen: set[object]) -> list[argparse.Action]:
-    """The flags of a command that no command before it has."""
+    """Return the flags of a command that no earlier command has."""
     found = {(*each.option_strings, each.help): each for each in _actions(operator, words)}
     new = [action for what, action in found.items() if what not in seen]
     seen.update(found)
@@ -62,7 +62,7 @@ def _new(operator: Operator, words: tuple[str, ...], seen: set[object]) -> list[
 
 
 def _actions(operator: Operator, words: tuple[str, ...]) -> list[argparse.Action]:
-    """The flags of the parser that reads a command. It is caught where it would print its help."""
+    """Return the flags of a command's parser, which is caught when it is about to print its help."""
     caught: list[argparse.ArgumentParser] = []
 
     def catch(parser: argparse.ArgumentParser) -> None:
@@ -75,7 +75,7 @@ def _actions(operator: Operator, words: tuple[str, ...]) -> list[argparse.Action
 
 
 def _section(operator: Operator, words: tuple[str, ...], actions: list[argparse.Action]) -> list[str]:
-    """A heading, and an entry per flag; nothing without flags."""
+    """Return a heading and an entry for each flag, or nothing if there are no flags."""
     if not actions:
         return []
     title = " ".join((operator.command, *words))
@@ -89,7 +89,7 @@ def _section(operator: Operator, words: tuple[str, ...], actions: list[argparse.
 
 
 def _text(operator: Operator, words: tuple[str, ...], action: argparse.Action) -> str:
-    """What a flag says about itself, its default, its variable, and the other commands that have it."""
+    """Return a flag's help, its default, its variable, and the other commands that have it."""
     text = plain(f"{action.help}.")
     name = action.dest
     if name not in FLAGS or FLAGS[name].metavar != action.metavar:
@@ -106,7 +106,7 @@ def _text(operator: Operator, words: tuple[str, ...], action: argparse.Action) -
 
 
 def _default(operator: Operator, name: str) -> str:
-    """A default as people type it, "" = none that says something."""
+    """Return a default as people type it, "" = there is nothing to show."""
     value: Any = getattr(Options(operator=operator), name)
     if FLAGS[name].parse is duration:
         return format_duration(value)

@@ -1,8 +1,8 @@
 """
-The live page without a program: `live-page/` of the site plays the recordings.
+The live page without a program: the site's `live-page/` plays the recordings.
 
-Its files are those that a running program serves. A link to `live-page/#run=merge&at=merged` leads there:
-in the repository the folder's README answers it, in the site the page.
+Its files are those that a running program serves. A link to `live-page/#run=merge&at=merged` opens the
+folder's README in the repository, and the page on the site.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from tools.steps import steps
 DOCS: Final = Path(__file__).parents[1]
 FOLDER: Final = "live-page"
 SCHEME: Final = "live"
-"""What a link to the page has in the text that Sphinx reads: it is not a page of Sphinx'."""
+"""The scheme of links to the page in the text that Sphinx reads, because the page is not one of Sphinx's."""
 LINK: Final = re.compile(rf"\]\([^)#\s]*\b{FOLDER}/(?:index\.html)?(?P<place>#[^)\s]*)?\)")
 FIGURE: Final = re.compile(rf"^On the live page: .*{FOLDER}/#(?P<place>run=[^)\s]+)\).*$", re.MULTILINE)
-"""A line that leads to a recording: below it the site shows the recording."""
+"""A line with a link to a recording. The site shows the recording below it."""
 DOCS_OF_STEPS: Final = {step.number: f"../walkthrough.html#{make_id(step.words)}" for step in steps()}
-"""The sections of learn/docs/walkthrough.md in the site, as Sphinx makes their addresses."""
+"""The addresses that Sphinx gives the sections of learn/docs/walkthrough.md on the site."""
 
 
 def link_from(folder: Path) -> Callable[[re.Match[str]], str]:
-    """What takes the place of a LINK in a page of a folder."""
+    """Return a function that replaces a LINK in a page of this folder."""
     up = os.path.relpath(DOCS / FOLDER, folder)
     return lambda found: f"]({SCHEME}:{up}/index.html{found['place'] or ''})"
 
 
 def figure_from(folder: Path) -> Callable[[re.Match[str]], str]:
-    """What takes the place of a FIGURE in a page of a folder."""
+    """Return a function that replaces a FIGURE in a page of this folder."""
     up = os.path.relpath(DOCS / FOLDER, folder)
     return lambda found: (
         f'{found[0]}\n\n<iframe class="live" loading="lazy" title="A recording on the live page" '
@@ -51,6 +51,6 @@ def _finished(app: Sphinx, error: Exception | None) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Called by Sphinx."""
+    """Connect to Sphinx, which calls this."""
     app.connect("build-finished", _finished)
     return {"parallel_read_safe": True}

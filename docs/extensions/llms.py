@@ -1,7 +1,7 @@
 """
-`llms.txt`, a list of the pages with what each is about, and `llms-full.txt`, all of them in one file.
+`llms.txt`, a list of all pages and what each is about, and `llms-full.txt`, their texts in one file.
 
-Both are next to the index of the site, for programs that read it. Follows: llmstxt.org.
+Both are in the same folder as the site's index, for programs that read the site. Follows: llmstxt.org.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from sphinx import addnodes
 from sphinx.application import Sphinx
 
 _MADE: Final = re.compile(r"^(```\{eval-rst\}|\.\. \w+::)", re.MULTILINE)
-"""In pages whose words come of the code."""
+"""What a page contains if its text is generated from the code."""
 
 
 def write(app: Sphinx, error: Exception | None) -> None:
-    """Write both into the folder of a site that is finished."""
+    """Write both files into the folder of a finished site."""
     if error is not None or app.builder.format != "html":
         return
     index, texts = [f"# {app.config.project}", "", f"> {_about(app, app.config.root_doc)}"], []
@@ -36,7 +36,7 @@ def write(app: Sphinx, error: Exception | None) -> None:
 
 
 def _groups(app: Sphinx) -> Iterator[tuple[str, list[str]]]:
-    """The sidebar's groups: their captions, and their pages with those below."""
+    """Yield each group of the sidebar: its caption, and its pages with their subpages."""
     for tree in app.env.get_doctree(app.config.root_doc).findall(addnodes.toctree):
         names = [name for _, name in tree["entries"] if name in app.env.titles]
         yield tree["caption"] or app.config.project, [each for name in names for each in _below(app, name)]
@@ -49,20 +49,20 @@ def _below(app: Sphinx, name: str) -> Iterator[str]:
 
 
 def _about(app: Sphinx, name: str) -> str:
-    """The first sentence of a page."""
+    """Return the first sentence of a page."""
     for paragraph in app.env.get_doctree(name).findall(nodes.paragraph):
         return re.split(r"(?<=[.:!?])\s", " ".join(paragraph.astext().split()))[0]
     return str(app.env.titles[name].astext())
 
 
 def _text(app: Sphinx, name: str) -> str:
-    """A page as it is written; where the code writes it, as it is shown."""
+    """Return a page's source, or the text that is shown if the page is generated from the code."""
     source = [Path(app.env.doc2path(name)).read_text(encoding="utf-8")]
     app.emit("source-read", name, source)
     return app.env.get_doctree(name).astext() if _MADE.search(source[0]) else source[0]
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Called by Sphinx."""
+    """Connect to Sphinx, which calls this."""
     app.connect("build-finished", write)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,4 +1,4 @@
-"""`.. metrics::` lists every metric, from its instrument; `.. alerts::` every alert, from its rule."""
+"""`.. metrics::` lists every metric, from its instrument, and `.. alerts::` every alert, from its rule."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ RULES: Final = Path(__file__).parents[2] / "manifests" / "prometheus" / "prometh
 
 
 class Metric(NamedTuple):
-    """A series as Prometheus shows it; a histogram's without le."""
+    """A series as Prometheus shows it, but without the label le of a histogram."""
 
     name: str
     type: str
@@ -44,7 +44,7 @@ class Metric(NamedTuple):
 
 
 def metrics() -> list[Metric]:
-    """Every metric of a program but the process's own, by name."""
+    """Return every metric of a program, except those of the process, sorted by name."""
     registry = CollectorRegistry(auto_describe=True)
     for instruments in (
         *(ReconcileMetrics, OwnWriteMetrics, WorkqueueMetricsProvider, InformerMetricsProvider),
@@ -62,7 +62,7 @@ def metrics() -> list[Metric]:
 
 
 def _of(collector: Any) -> Iterator[Metric]:
-    """The metrics of an instrument, which holds the names of its labels, or of a collector of several."""
+    """Yield the metrics of an instrument, which has the label names, or of a collector of several metrics."""
     for family in collector.describe():
         name = f"{family.name}_total" if family.type == "counter" else family.name
         labels = getattr(collector, "_labelnames", ()) or getattr(family, "_labelnames", ())
@@ -70,7 +70,7 @@ def _of(collector: Any) -> Iterator[Metric]:
 
 
 def alerts() -> list[dict[str, Any]]:
-    """The alerts of manifests/prometheus."""
+    """Return the alerts of manifests/prometheus."""
     document = yaml.safe_load(RULES.read_text(encoding="utf-8"))
     return [rule for group in document["spec"]["groups"] for rule in group["rules"]]
 
@@ -79,7 +79,7 @@ class Metrics(SphinxDirective):
     """A table of the metrics."""
 
     def run(self) -> list[nodes.Node]:
-        """A row per metric, with the alerts that read it."""
+        """Return a row for each metric, with the alerts that use it."""
         rows = [
             (
                 f"``{metric.name}``",
@@ -101,7 +101,7 @@ class Alerts(SphinxDirective):
     """A table of the alerts."""
 
     def run(self) -> list[nodes.Node]:
-        """A row per alert: when it fires, and what to do."""
+        """Return a row for each alert: when it fires, and what to do."""
         rows = [
             (
                 f"``{rule['alert']}``",

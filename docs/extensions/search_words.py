@@ -1,4 +1,4 @@
-"""Words that lead to a page of the site, whatever its text says: a search puts entries of the index first."""
+"""Words that find a page whatever its text says, because a search lists index entries first."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _CHAPTER: Final = re.compile(r"chapters/(\d\d)-")
 
 
 def words(page: str, text: str) -> list[str]:
-    """The words of a page."""
+    """Return the words of a page."""
     found = list(PAGES.get(page, ()))
     if chapter := _CHAPTER.match(page):
         found.append(f"chapter {int(chapter[1])}")
@@ -24,6 +24,6 @@ def words(page: str, text: str) -> list[str]:
 
 
 def added(page: str, text: str) -> str:
-    """The text of a page with its words, below the title."""
+    """Return the text of a page with its words added below the title."""
     entries = ", ".join(f"! {each}" for each in words(page, text))
     return re.sub(r"\n", f"\n\n```{{index}} {entries}\n```\n", text, count=1) if entries else text

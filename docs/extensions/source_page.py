@@ -1,7 +1,7 @@
 """
-Links to source lines lead to the repository, if `[project.urls]` in pyproject.toml has its address: `Source`.
+Links to source lines open the repository if `[project.urls]` in pyproject.toml has its address as `Source`.
 
-Else they lead to a page of the site that shows the file with its lines.
+Otherwise they open a page of the site that shows the file with line numbers.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ DOCS: Final = Path(__file__).parents[1]
 ROOT: Final = DOCS.parent
 FOLDER: Final = "source"
 SCHEME: Final = "source"
-"""What a link to such a page has in the text that Sphinx reads: it is not a page of Sphinx'."""
+"""The scheme of links to such a page in the text that Sphinx reads, because it is not one of Sphinx's."""
 _LINKED: Final = re.compile(rf'href="(?:\.\./)*{FOLDER}/([^"#]+)\.html')
 _FORMATTER: Final = HtmlFormatter(nowrap=True)
 _PAGE: Final = """<!doctype html>
@@ -35,13 +35,13 @@ _PAGE: Final = """<!doctype html>
 
 
 def repository() -> str:
-    """The address of the repository, "" = it has none."""
+    """Return the address of the repository, "" = it has none."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     return str(project.get("urls", {}).get("Source", ""))
 
 
 def address(path: Path, heading: str, folder: Path, source: str) -> str:
-    """Where a page of a folder finds a file. Args: heading = `#L12`, or ""; source = the repository or ""."""
+    """Return the link from a folder to a file. Args: heading: `#L12` or ""; source: the repository or ""."""
     name = path.relative_to(ROOT).as_posix()
     if source:
         return f"{source}/blob/main/{name}{heading}"
@@ -49,7 +49,7 @@ def address(path: Path, heading: str, folder: Path, source: str) -> str:
 
 
 def shown(path: str) -> str:
-    """The page of a file: each line has its number, and an address."""
+    """Return the page of a file, with a number and an anchor for each line."""
     text = (ROOT / path).read_text(encoding="utf-8")
     try:
         lines = highlight(text, get_lexer_for_filename(path, stripnl=False), _FORMATTER).splitlines()
@@ -84,6 +84,6 @@ def _finished(app: Sphinx, error: Exception | None) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Called by Sphinx."""
+    """Connect to Sphinx, which calls this."""
     app.connect("build-finished", _finished)
     return {"parallel_read_safe": True}

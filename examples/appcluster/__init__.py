@@ -1,1 +1,1 @@
-"""An operator: an AppCluster keeps a number of Pods of its own."""
+"""An operator that keeps the wanted number of Pods running for each AppCluster."""

@@ -1,5 +1,5 @@
 """
-An AppCluster's Pods: as many as it wants, no more, no less.
+Keep exactly as many Pods as an AppCluster asks for.
 
     AppCluster <--controls-- Pod
 """
@@ -45,7 +45,7 @@ def reconcile(cluster: AppCluster, context: Context) -> None:
 
 
 def last_to_go_first(pod: Pod) -> tuple[bool, str, str]:
-    """Ready ones first, then the oldest: the rest is too many."""
+    """Sort ready Pods first, and older before newer: those at the end are deleted first."""
     return (not _is_ready(pod), pod.metadata.creation_timestamp or "", pod.metadata.name)
 
 
@@ -67,7 +67,7 @@ def _owner_uids(pod: Pod) -> list[str]:
 
 
 def set_up(manager: Manager) -> None:
-    """Add the controller. Its Pods are found by their owner."""
+    """Add the controller, and an index that finds Pods by their owner."""
     manager.informer_for(Pod).add_indexers({OWNER: _owner_uids})
     builder = controller_for(manager, "appcluster").for_(AppCluster)
     builder.owns(Pod).writes(Pod, "create", "delete")

@@ -16,7 +16,7 @@ class AppClusterSpec(APIStruct):
 
 
 class AppClusterStatus(APIStruct):
-    """What the controller sees: how many of its Pods are ready."""
+    """What the controller observes: how many Pods of the AppCluster are ready."""
 
     observed_generation: int = 0
     ready: Annotated[int, Meta(ge=0)] = 0
@@ -24,9 +24,9 @@ class AppClusterStatus(APIStruct):
 
 
 class AppCluster(Kind, group="demo.demo.io", version="v1"):
-    """Some Pods of one application. Its name is their label `app`."""
+    """A number of Pods that run one application. Its name is the value of their label `app`."""
 
-    crd_rules = (Rule(expression="size(self.metadata.name) <= 63", message="a name has 63 characters"),)
+    crd_rules = (Rule(expression="size(self.metadata.name) <= 63", message="the name exceeds 63 characters"),)
     printer_columns = (
         PrinterColumn(name="Size", type="integer", json_path=".spec.size"),
         PrinterColumn(name="Ready", type="integer", json_path=".status.ready"),

@@ -1,1 +1,1 @@
-"""An operator: a Memcached is a Deployment of memcached, and its status has the names of its Pods."""
+"""An operator that runs a Deployment for each Memcached, and lists its Pods in the status."""

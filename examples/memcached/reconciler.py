@@ -1,5 +1,5 @@
 """
-A Memcached's Deployment, status and end.
+Manage a Memcached's Deployment, status and deletion.
 
     Memcached <--controls-- Deployment <-- ReplicaSet <-- Pod
         ^_________________ label _________________________|
@@ -34,7 +34,7 @@ NAME = "cache.example.com/memcached"
 
 
 def reconcile(memcached: Memcached, context: Context) -> None:
-    """Make the cluster as a Memcached wants it, and report how far that is."""
+    """Create and update what a Memcached asks for, and report the progress."""
     if is_being_deleted(memcached):
         _finalize(memcached, context)
         return
@@ -42,7 +42,7 @@ def reconcile(memcached: Memcached, context: Context) -> None:
     try:
         deployment = context.apply(_new_deployment(memcached), owner=memcached)
     except (NameTakenError, WaitError) as error:
-        # also while the Deployment is being deleted: its nodes still run, and will be gone soon
+        # report the nodes even while the Deployment is being deleted: they still run, but not for long
         reason = "NameTaken" if isinstance(error, NameTakenError) else "Waiting"
         _tell(memcached, context, reason, str(error))
         raise
@@ -51,7 +51,7 @@ def reconcile(memcached: Memcached, context: Context) -> None:
 
 
 def _finalize(memcached: Memcached, context: Context) -> None:
-    """Let a Memcached go after its nodes. Each step looks at the cluster alone, so any may be the first."""
+    """Delete the nodes before the Memcached. Each step depends only on the cluster's state."""
     deployment = context.lister_for(Deployment).get(object_name(memcached))
     if deployment is None or not is_controlled_by(deployment, memcached):
         remove_finalizer(context.client.resource(Memcached), memcached, FINALIZER)
@@ -77,7 +77,7 @@ def _tell(memcached: Memcached, context: Context, reason: str, message: str) -> 
     pods = context.lister_for(Pod).by_index(NAME, str(object_name(memcached)))
     up = reason == "Ready"
     available = Condition(type="Available", status="True" if up else "False", reason=reason, message=message)
-    # kstatus, and with it `helm --wait` and Flux, goes by this one
+    # kstatus, and therefore `helm --wait` and Flux, use this condition
     moves = Condition(type="Reconciling", status="False" if up else "True", reason=reason)
     conditions = context.set_conditions(memcached, available, moves)
     nodes = tuple(sorted(pod.metadata.name for pod in pods))
@@ -90,7 +90,7 @@ def _memcached_of(pod: Pod) -> tuple[ObjectName, ...]:
 
 
 def set_up(manager: Manager) -> None:
-    """Add the controller. A Pod concerns the Memcached two levels up, and is found by its name."""
+    """Add the controller. A label on each Pod names its Memcached, which is two owners further up."""
     manager.informer_for(Pod).add_indexers({NAME: lambda pod: [str(name) for name in _memcached_of(pod)]})
     builder = controller_for(manager, "memcached").for_(Memcached)
     builder.owns(Deployment).writes(Deployment, "create", "patch", "delete")

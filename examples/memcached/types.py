@@ -16,7 +16,7 @@ class MemcachedSpec(APIStruct):
 
 
 class MemcachedStatus(APIStruct):
-    """What the controller sees: the names of the Pods, sorted, and whether all of them are available."""
+    """What the controller observes: the sorted names of the Pods, and whether all are available."""
 
     observed_generation: int = 0
     nodes: Annotated[tuple[str, ...], LIST_SET] = ()
@@ -24,9 +24,9 @@ class MemcachedStatus(APIStruct):
 
 
 class Memcached(Kind, group="cache.example.com", version="v1"):
-    """Some memcached servers. Its name is a label of its Pods."""
+    """A number of memcached servers. The Pods carry its name in a label."""
 
-    crd_rules = (Rule(expression="size(self.metadata.name) <= 63", message="a name has 63 characters"),)
+    crd_rules = (Rule(expression="size(self.metadata.name) <= 63", message="the name exceeds 63 characters"),)
 
     spec: MemcachedSpec
     status: MemcachedStatus = MemcachedStatus()

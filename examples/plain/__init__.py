@@ -1,1 +1,1 @@
-"""A controller by hand: ConfigMaps, an informer, a queue and workers."""
+"""A handwritten controller that checks ConfigMaps, with an informer, a queue and workers."""

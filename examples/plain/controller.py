@@ -1,11 +1,11 @@
 """
-ConfigMaps, checked by hand: an informer fills a queue with names, and workers take names from it.
+Check ConfigMaps by hand: an informer fills a queue with names, and workers take names from it.
 
     informer --add, update, delete--> names --> queue <--> workers --> check --> print
                                                   ^___ again, later ___|
 
-Follows: client-go examples/workqueue @32ce75a7d. Differs: a worker has something that can fail, and a stop
-waits for the workers.
+Follows: client-go examples/workqueue @32ce75a7d. Differs: the check can fail, and a stop waits for the
+workers.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ MOST_RETRIES = 5
 
 class Controller:
     """
-    Prints the ConfigMaps whose JSON is JSON, and gives up the others.
+    Prints the ConfigMaps whose `.json` values are valid JSON, and gives up on the others.
 
-    Threads: handlers run on the informer's, checks on `plain-<i>`. The queue gives a key to one worker at a
-    time.
+    Threads: handlers run on the informer's thread, and checks on `plain-<i>`. The queue gives a key to only
+    one worker at a time.
     """
 
     name = "plain"
@@ -50,7 +50,7 @@ class Controller:
         )
 
     def run(self, stop: threading.Event) -> None:
-        """Work until stop is set, and let the workers end what they do."""
+        """Work until stop is set, and then let the workers finish."""
         handler = ResourceEventHandlerFuncs(
             add_func=self._enqueue, update_func=self._updated, delete_func=self._enqueue
         )
@@ -65,12 +65,12 @@ class Controller:
             thread.join()
 
     def _updated(self, old: ConfigMap, new: ConfigMap) -> None:
-        """A resync repeats known objects, and would bring back the keys that were given up."""
+        """Ignore resyncs, which would bring back the keys that were given up."""
         if new.metadata.resource_version != old.metadata.resource_version:
             self._enqueue(new)
 
     def _enqueue(self, config_map: ConfigMap | DeletedFinalStateUnknown[ConfigMap]) -> None:
-        """A handler only adds a key. The kind of change does not matter: a worker looks at the object."""
+        """Add the key. The type of change does not matter, because a worker looks at the object."""
         if isinstance(config_map, DeletedFinalStateUnknown):
             self._queue.add(config_map.key)
         else:
@@ -84,7 +84,7 @@ class Controller:
                 return
             try:
                 self._check(key)
-            except Exception as error:  # noqa: BLE001 - whatever a check raises, the worker lives on
+            except Exception as error:  # noqa: BLE001 - the worker continues, whatever a check raises
                 self._retry(key, error)
             else:
                 self._queue.forget(key)
@@ -92,7 +92,7 @@ class Controller:
                 self._queue.done(key)
 
     def _retry(self, key: str, error: Exception) -> None:
-        """Put a key back, later each time; after five times forget it until its next change."""
+        """Retry a key, after a longer wait each time. After five retries, forget it until its next change."""
         if self._queue.num_requeues(key) < MOST_RETRIES:
             self._queue.add_rate_limited(key)
             return
@@ -112,6 +112,6 @@ class Controller:
 
 
 def set_up(manager: Manager) -> None:
-    """Add the controller, and declare its reads: the roles follow from it."""
+    """Add the controller and declare what it reads, from which the roles are derived."""
     manager.declare(Access(resource=ConfigMap.resource, verbs=("list", "watch")))
     manager.add(Controller(manager))

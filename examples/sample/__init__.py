@@ -1,1 +1,1 @@
-"""A program that prints Samples when they change: an informer, and no queue."""
+"""A program that prints Samples when they change, with an informer but without a queue."""

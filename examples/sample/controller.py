@@ -1,5 +1,5 @@
 """
-Samples, printed when they change: an informer and its handlers, and no queue.
+Print Samples when they change, with an informer and its handlers but without a queue.
 
     API server --list, then watch--> informer --add, update, delete--> print
 """
@@ -20,7 +20,7 @@ from .types import Sample
 
 
 class Printer:
-    """Prints a line for each change. Threads: run has its own; the informer calls the rest on another."""
+    """Prints a line per change. Threads: run has its own; the informer calls the other methods on another."""
 
     name = "sample"
 
@@ -29,7 +29,7 @@ class Printer:
         self._samples = manager.informer_for(Sample)
 
     def run(self, stop: threading.Event) -> None:
-        """Print the Samples that are there, and all changes until stop is set."""
+        """Print the existing Samples, and then every change until stop is set."""
         handler = ResourceEventHandlerFuncs(
             add_func=self._added, update_func=self._updated, delete_func=self._deleted
         )
@@ -40,18 +40,18 @@ class Printer:
         print(f"{meta_namespace_key_func(sample)}: {sample.test_string}", flush=True)
 
     def _updated(self, old: Sample, new: Sample) -> None:
-        """A resync repeats known objects, and a label is not news."""
+        """Ignore updates that do not change the text, such as resyncs and new labels."""
         if new.test_string != old.test_string:
             print(f"{meta_namespace_key_func(new)}: {old.test_string} -> {new.test_string}", flush=True)
 
     def _deleted(self, sample: Sample | DeletedFinalStateUnknown[Sample]) -> None:
-        """After a lost watch, the key of a deleted object may be all that is known."""
+        """Print the key, which may be all that is known of an object deleted during a lost watch."""
         gone = sample.key if isinstance(sample, DeletedFinalStateUnknown) else meta_namespace_key_func(sample)
         print(f"{gone} is gone", flush=True)
 
 
 def set_up(manager: Manager) -> None:
-    """Add the printer, and declare its reads: CRD and roles follow from it."""
+    """Add the printer and declare what it reads, from which the CRD and the roles are derived."""
     manager.declare_reconciled(Sample)
     manager.declare(Access(resource=Sample.resource, verbs=("list", "watch")))
     manager.add(Printer(manager))
