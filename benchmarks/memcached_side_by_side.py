@@ -80,7 +80,7 @@ OPERATORS: Final[dict[str, tuple[str, ...]]] = {
     "kopf": ("-m", "kopf", "run", str(KOPF), "--standalone", f"--namespace={NAMESPACE}"),
 }
 TYPES: Final = {
-    "handloop": f"{lines(ROOT / 'examples/memcached/types.py')}: CRD and roles are made of the code",
+    "handloop": f"{lines(ROOT / 'examples/memcached/types.py')}: CRD and roles are generated from the code",
     "kopf": "none: CRD and roles are written by hand",
 }
 FILES: Final[dict[str, tuple[Path, ...]]] = {
@@ -227,13 +227,13 @@ def measure(stage: Stage, idle_seconds: float) -> Iterator[tuple[str, str]]:
     yield "scaling: until the status is right", seconds(taken)
     with stage.counted() as counts:
         time.sleep(idle_seconds)
-    yield f"nothing for {idle_seconds:g} s: requests", requests(counts)
+    yield f"idle for {idle_seconds:g} s: requests", requests(counts)
     stage.stop()
     with stage.counted() as counts:
         stage.start()
         time.sleep(idle_seconds)
     writes = Counter({name: count for name, count in counts.items() if is_write(name)})
-    yield f"restart, and {idle_seconds:g} s: writes", requests(writes)
+    yield f"restart, then {idle_seconds:g} s idle: writes", requests(writes)
     yield from lost(stage)
     yield from foreign(stage, idle_seconds)
 
@@ -246,17 +246,17 @@ def is_write(name: str) -> bool:
 def lost(stage: Stage) -> Iterator[tuple[str, str]]:
     """The Deployment is deleted: in sight of the operator, behind its back, and while nothing can be read."""
     uid = stage.delete_deployment()
-    yield "Deployment deleted: until there is another", seconds(until(lambda: replaced(stage, uid)))
+    yield "Deployment deleted: until it is recreated", seconds(until(lambda: replaced(stage, uid)))
     until(lambda: stage.is_ready(5))
     stage.stop()
     uid = stage.delete_deployment()
     stage.start()
     taken = until(lambda: replaced(stage, uid))
-    yield "deleted while the operator is down", seconds(taken) if taken is None else "another at its start"
+    yield "deleted while the operator is down", seconds(taken) if taken is None else "recreated at its start"
     until(lambda: stage.is_ready(5))
-    for event in ("waits", "is lost"):
-        taken = cut_off(stage, forget=event == "is lost")
-        yield f"deleted while watches are cut, its event {event}: after they are back", seconds(taken)
+    for event in ("delayed", "lost"):
+        taken = cut_off(stage, forget=event == "lost")
+        yield f"deleted while watches are cut, event {event}: after they are back", seconds(taken)
         if taken is None:
             stage.stop()
             stage.start()
@@ -291,7 +291,7 @@ def cut_off(stage: Stage, *, forget: bool) -> float | None:
 def foreign(stage: Stage, idle_seconds: float) -> Iterator[tuple[str, str]]:
     """A foreign Deployment has the name that ours would get."""
     stage.delete(Memcached)
-    yield "deletion: until all is gone", seconds(until(lambda: not stage.find(Memcached)))
+    yield "deletion: until everything is gone", seconds(until(lambda: not stage.find(Memcached)))
     until(lambda: not stage.find(Deployment))
     labels = FrozenMap({"app": "theirs"})
     containers = (Container(name="theirs", image="busybox:1.37"),)
@@ -310,7 +310,7 @@ def foreign(stage: Stage, idle_seconds: float) -> Iterator[tuple[str, str]]:
     yield f"foreign: requests in {idle_seconds:g} s", requests(counts)
     stage.delete(Deployment)
     yield (
-        "foreign one deleted: until ours exists",
+        "foreign Deployment deleted: until ours exists",
         seconds(
             until(lambda: (found := stage.find(Deployment)) and found.metadata.uid != theirs.metadata.uid)
         ),
