@@ -1,5 +1,5 @@
 """
-Every crash point of a controller, explored. Users import these names from handloop.testing.explore.
+Explores every crash point of a controller. Users import these names from handloop.testing.explore.
 
     explore(Workload(set_up, [applied(SITE), deleted(SITE)])).check()
 """

@@ -29,13 +29,13 @@ class Administrator(ABC):
     """
 
     def __init__(self, transport: Transport, namespace: str = "") -> None:
-        """Args: namespace = that of all objects, whatever they state; "" = the one that each states."""
+        """Args: namespace: used for all objects, whatever they state; "" = each object's own."""
         self._admin = transport
         self._namespace = namespace
         self._paths: dict[tuple[str, str], tuple[str, bool]] = {}
 
     def send(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Object:
-        """One request of the administrator. Raises: RefusedError."""
+        """Send one request as the administrator. Raises: RefusedError."""
         headers = {"Content-Type": _MERGE if method == "PATCH" else "application/json"}
         data = None if body is None else json.dumps(body).encode()
         answer = self._admin.request(method, path, headers=headers, body=data)
@@ -45,7 +45,7 @@ class Administrator(ABC):
         return document
 
     def find(self, path: str) -> Object | None:
-        """Return an object, None = it does not exist."""
+        """Return an object, or None if it does not exist."""
         try:
             return self.send("GET", path)
         except RefusedError:
@@ -90,14 +90,14 @@ class Administrator(ABC):
 
 
 def _undefined(group: str) -> str:
-    """What to do about a kind without a definition."""
+    """Return what to do about a kind without a definition."""
     if is_built_in(group):
         return ""
     return ": give its CustomResourceDefinition, too, by --apply FILE or Workload(definitions=[...])"
 
 
 def _message(body: bytes) -> str:
-    """Return the message of a refusal: a Status's, or a line of text."""
+    """Return the message of a refusal, which is a Status or a line of text."""
     try:
         return str(json.loads(body)["message"])
     except ValueError:

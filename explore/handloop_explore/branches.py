@@ -22,21 +22,21 @@ class Line(NamedTuple):
 
 class Branches:
     """
-    The lines of some code that a run reaches in the traced threads.
+    The lines of the given code that a run reaches in the traced threads.
 
     State: lines. Threads: those of a VirtualThreads; a traced thread stops tracing while it waits.
     """
 
     def __init__(self, codes: Iterable[CodeType], known: Collection[Line] = ()) -> None:
-        """Args: known = lines that need not be recorded."""
+        """Args: known: lines that need not be recorded."""
         self.lines: set[Line] = set()
         self._codes = {
             code for code in codes if not known or any(one not in known for one in lines_of([code]))
         }
-        self._is_free = sys.gettrace() is None and bool(self._codes)  # else a debugger is tracing
+        self._is_free = sys.gettrace() is None and bool(self._codes)  # otherwise a debugger is tracing
 
     def trace(self, *, begins: bool) -> None:
-        """Begin or end the recording of the real thread's lines."""
+        """Begin or end recording the real thread's lines."""
         if self._is_free:
             sys.settrace(self._called if begins else None)
 
@@ -49,11 +49,11 @@ class Branches:
 
 
 def lines_of(codes: Iterable[CodeType]) -> list[Line]:
-    """Return the lines of code, in order, except for those that define it."""
+    """Return the lines of some code objects, in order, without the lines on which they are defined."""
     found = {(code, number) for code in codes for *_, number in code.co_lines()}
     return sorted({Line(code.co_filename, at) for code, at in found if at and at != code.co_firstlineno})
 
 
 def first_of_each(lines: Collection[Line], of: Collection[Line]) -> list[Line]:
-    """Return the first line of each branch that lines contain; of = all lines, in order."""
+    """Return the first line of each branch that is in lines. Args: of: all lines, in order."""
     return [line for before, line in pairwise([Line("", 0), *of]) if line in lines and before not in lines]

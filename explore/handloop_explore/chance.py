@@ -14,7 +14,7 @@ Objects = Mapping[str, dict[str, Any]]
 
 
 class Chance(NamedTuple):
-    """The leaves in which runs of one operator may differ, by the plain names of their objects."""
+    """The leaves in which two runs of an operator may differ, by the plain names of their objects."""
 
     paths: frozenset[Path] = frozenset()
 
@@ -37,7 +37,7 @@ class Chance(NamedTuple):
         return [path[1:] for path in self.paths if path[0] == plain]
 
     def without(self, objects: Objects) -> dict[str, dict[str, Any]]:
-        """Objects, with BY_CHANCE for what depends on chance."""
+        """Return objects with BY_CHANCE in place of what depends on chance."""
         return {key: self._masked(key, obj) for key, obj in objects.items()}
 
     def _masked(self, key: str, obj: dict[str, Any]) -> dict[str, Any]:

@@ -48,7 +48,7 @@ class _Quiet:
 
 class VirtualCluster(Administrator):
     """
-    One cluster of one run.
+    The cluster of a run.
 
     Fields: sandbox; version, the newest resource version; record, of what changes. Threads: those of a
     VirtualThreads.
@@ -61,7 +61,7 @@ class VirtualCluster(Administrator):
         definitions: Iterable[Object] = (),
         conversions: Conversions | None = None,
     ) -> None:
-        """Args: kinds whose CRDs are installed; definitions are more CRDs, with their conversions."""
+        """Args: kinds: their CRDs are installed; definitions: more CRDs; conversions: for these."""
         self._threads = threads
         self._wakes: list[Callable[[], None]] = []
         self._keeps_events = False
@@ -85,15 +85,15 @@ class VirtualCluster(Administrator):
 
     @property
     def version(self) -> int:
-        """The newest resource version: it rises with each change."""
+        """The newest resource version, which rises with each change."""
         return self.sandbox.engine.version()
 
     def keep_events(self) -> None:
-        """Let the cluster's controllers record Events, nearly half of their writes: somebody reads them."""
+        """Let the cluster's controllers record Events, which are nearly half of their writes."""
         self._keeps_events = True
 
     def transport(self, user: str = _ADMIN) -> Transport:
-        """Return a transport to the cluster. Args: user is `operator`, or an administrator."""
+        """Return a transport to the cluster. Args: user: `operator`, or by default an administrator."""
         made: Transport = self.sandbox.transport(  # type: ignore[assignment] # the same shapes
             token=user,
             closed=StreamClosed,
@@ -124,7 +124,7 @@ class VirtualCluster(Administrator):
 
     def _start(self, name: str, run: Callable[[], None]) -> None:
         thread = VirtualThread(self._threads, target=run, name=name)
-        # Do not use the calling thread's: it would end with that thread.
+        # Do not use the calling thread's process, or this thread would end with it.
         thread.process = self
         thread.start()
 
@@ -139,6 +139,6 @@ class VirtualCluster(Administrator):
             if self.version != version:
                 for wake in self._wakes:
                     wake()
-            # Events that a client does not read remain to be sent.
+            # Events that a client has not read are still to be sent.
             least = _IDLE_SECONDS if at == before else _TICK_SECONDS
             self._changed.wait(None if at is None else max(least, at - engine.now()))

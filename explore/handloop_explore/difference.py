@@ -14,7 +14,7 @@ _LONGEST: Final = 100
 
 
 def differences(old: object, new: object, path: str = "") -> Iterator[str]:
-    """Yield the paths that differ, each with both values. Conditions are compared by their type."""
+    """Yield the paths that differ, each with both values. Conditions are matched by type."""
     old, new = by_type(old), by_type(new)
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         for name in sorted(old.keys() | new.keys()):
@@ -25,7 +25,7 @@ def differences(old: object, new: object, path: str = "") -> Iterator[str]:
 
 
 def differences_of(key: str, old: object, new: object) -> Iterator[str]:
-    """Yield the differences of an object with a key such as `Secret default/a`, without Secrets' content."""
+    """Yield the differences of an object with a key such as `Secret default/a`, but no Secret's content."""
     for words in differences(old, new):
         path = words.partition(" ")[0]
         is_shown = path.startswith("metadata.") and not path.startswith("metadata.annotations")
@@ -33,7 +33,7 @@ def differences_of(key: str, old: object, new: object) -> Iterator[str]:
 
 
 def value_at(value: Any, path: Sequence[str | int]) -> Any:
-    """Return the value in a document at a path, None = none."""
+    """Return the value at a path in a document, or None if there is none."""
     for name in path:
         try:
             value = value[name]
@@ -52,7 +52,7 @@ def are_conditions(value: object) -> bool:
 
 
 def by_type(value: Any) -> Any:
-    """Return a value; for a list of conditions, a map by type."""
+    """Return a value, but a list of conditions as a map by type."""
     return {one["type"]: one for one in value} if are_conditions(value) else value
 
 

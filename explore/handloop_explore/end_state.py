@@ -1,4 +1,4 @@
-"""The objects after a run, without what differs between any two good runs."""
+"""Reads the objects after a run, without what differs between any two good runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from handloop_explore.rivals import RIVAL
 MADE_BY_CLUSTER: Final = "madeByCluster"
 _METADATA: Final = ("annotations", "finalizers", "deletionTimestamp")
 _TOKENS: Final = re.compile(r"\bkube-api-access-\w{5}\b")
-"""The volume of a Pod's token."""
+"""Names of a Pod's token volume."""
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 _REVISION: Final = "deployment.kubernetes.io/revision"
 # This matches a uid, seconds, bytes, a hash, or five letters after a dash.
@@ -25,7 +25,7 @@ _CHANCE: Final = re.compile(
     r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{6,}|(?<=-)(?=[a-f]*\d)[0-9a-f]{6,}(?=[-.]|$)"
     r"|(?<=-)(?=[a-z]*\d)[a-z0-9]{5,10}$|(?<=-)[bcdfghjklmnpqrstvwxz2456789]{5}$"
 )
-# The server chooses or counts these. The policy depends on the first image's tag.
+# The server chooses or counts these. The pull policy depends on the first image's tag.
 _COUNTED: Final = (
     "resourceVersion",
     "uid",
@@ -52,10 +52,10 @@ def end_state(
     """
     Return the objects of some kinds, by `Kind namespace/name`, without what differs between good runs.
 
-    Args: reconciled = the kinds whose status the operator writes; that of others is left out. more =
-    objects of further kinds. made_by_cluster = the uids of objects from the cluster's controllers: they are
-    kept for their names, with MADE_BY_CLUSTER in their metadata. gone = the keys of deleted objects,
-    by uid. ignore = what an author leaves out.
+    Args: reconciled: kinds whose status the operator writes; the status of other kinds is omitted. more:
+    objects of further kinds. made_by_cluster: uids of objects that the cluster's controllers made; they are
+    kept because of their names, with MADE_BY_CLUSTER in their metadata. gone: the keys of deleted objects, by
+    uid. ignore: what the author excludes.
     """
     listed = {key_of(obj): (obj, kind in reconciled) for kind in kinds for obj in cluster.objects(kind)}
     listed = {key_of(obj): (obj, False) for obj in more} | listed
@@ -76,12 +76,12 @@ def end_state(
 
 
 def plain_name(key: str) -> str:
-    """Return a key, with `*` for each part that seems to come from chance or the time."""
+    """Return a key, with `*` for each part that seems to depend on chance or the time."""
     return _CHANCE.sub("*", key)
 
 
 def renamed(found: Mapping[str, dict[str, Any]], good: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the objects of a run; those named by chance or time get the names from a good run."""
+    """Return a run's objects, of which those named by chance or time get their names in a good run."""
     free = [key for key in good if key not in found and plain_name(key) != key]
     names: dict[str, str] = {}
     for key in sorted(found.keys() - good.keys()):
@@ -92,7 +92,7 @@ def renamed(found: Mapping[str, dict[str, Any]], good: Mapping[str, Any]) -> dic
             names[key.rpartition("/")[2]] = chosen.rpartition("/")[2]
     if not names:
         return dict(found)
-    # Rename all at once, because two may have changed their names.
+    # Rename all at once, because two may have swapped names.
     found_names = re.compile("|".join(map(re.escape, sorted(names, reverse=True))))
     text = found_names.sub(lambda name: names[name[0]], json.dumps(found))
     called: dict[str, dict[str, Any]] = _sorted_names(json.loads(text), names.values())
@@ -100,7 +100,7 @@ def renamed(found: Mapping[str, dict[str, Any]], good: Mapping[str, Any]) -> dic
 
 
 def _sorted_names(value: Any, names: Collection[str]) -> Any:
-    """Sort each list of names in which one was renamed."""
+    """Sort each list of names that contains a renamed one."""
     if isinstance(value, dict):
         return {key: _sorted_names(one, names) for key, one in value.items()}
     if isinstance(value, list):
@@ -125,7 +125,7 @@ def without_counts(value: Any, uids: Mapping[str, str] = MappingProxyType({})) -
     """
     Return a document without times, and without values that the server chooses or counts.
 
-    Args: uids = the replacement for each uid.
+    Args: uids: the replacement for each uid.
     """
     if isinstance(value, dict):
         return {key: without_counts(one, uids) for key, one in value.items() if key not in _COUNTED}

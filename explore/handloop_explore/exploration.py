@@ -1,5 +1,5 @@
 """
-An exploration as its author writes it: called in a test, or as the decorator of one.
+An exploration as its author writes it: called in a test, or used as a test's decorator.
 
     explore(Workload(set_up, [applied(SITE), deleted(SITE)]), plans=500).check()
 
@@ -22,7 +22,7 @@ from handloop_explore.report import Report
 from handloop_explore.workload import Invariant, Workload, words_of
 
 COMMAND_LINE: Final = ("plans", "seed", "replay")
-"""Options that pytest's command line has, too: --explore-plans."""
+"""Options that pytest's command line has, too, such as --explore-plans."""
 
 _CLUSTER: Final = "cluster"
 _REQUEST: Final = "request"
@@ -30,18 +30,18 @@ _REQUEST: Final = "request"
 
 def explore(workload: Workload, **options: Any) -> Exploration:
     """
-    Return an exploration. No plan is played before report(), check(), or the test that it decorates.
+    Return an exploration. It plays no plan before report(), check() or the decorated test is called.
 
-    Args: options are those of handloop_explore.explorer.run_plans, such as plans, seed and replay.
+    Args: options: those of handloop_explore.explorer.run_plans, such as plans, seed and replay.
     """
     return Exploration(workload, options)
 
 
 def explore_in_test(request: Any, workload: Workload, **options: Any) -> Exploration:
     """
-    Return an exploration in a pytest test. The options of pytest's command line override `options`.
+    Return an exploration in a pytest test. Options on pytest's command line override `options`.
 
-    Args: request is pytest's fixture of that name.
+    Args: request: pytest's fixture of that name.
     """
     asked = {name: request.config.getoption(f"--explore-{name}", None) for name in COMMAND_LINE}
     given = {name: value for name, value in asked.items() if value is not None}
@@ -52,7 +52,7 @@ class Exploration:
     """A workload, and how it is explored."""
 
     def __init__(self, workload: Workload, options: dict[str, Any], command: str = "") -> None:
-        """Args: command replays a plan, with --explore-replay; "" = no command does."""
+        """Args: command: the one that replays a plan when --explore-replay is added, "" = none."""
         self._workload = workload
         self._options = options
         self._command = command
@@ -65,8 +65,8 @@ class Exploration:
         """
         Play the plans.
 
-        Raises: AssertionError with the report's text, and a line that replays each failed plan;
-        KeyboardInterrupt, if none failed before Ctrl-C.
+        Raises: AssertionError with the report's text, and a command that replays each failed plan;
+        KeyboardInterrupt after Ctrl-C, if no plan had failed.
         """
         __tracebackhide__ = True
         report = self.report()
@@ -79,8 +79,8 @@ class Exploration:
         """
         Decorate a pytest test, whose body is an invariant; its name or docstring states it.
 
-        Args: test is called at the end of each run, with the run's cluster as the argument `cluster`. Its
-        other arguments are fixtures, which live as long as the exploration.
+        Args: test: called at the end of each run, with the run's cluster as the argument `cluster`. Its other
+        arguments are fixtures, which live as long as the exploration.
         """
         signature = inspect.signature(test)
         if _CLUSTER not in signature.parameters:
@@ -101,13 +101,13 @@ class Exploration:
             options = {**self._options, "invariants": invariants}
             explore_in_test(fixtures[_REQUEST], self._workload, **options).check()
 
-        # pytest reads from a test's signature which fixtures it needs.
+        # pytest reads the fixtures that a test needs from its signature.
         explored.__signature__ = _in_pytest(signature)  # type: ignore[attr-defined]
         return explored
 
 
 def _in_pytest(signature: inspect.Signature) -> inspect.Signature:
-    """Return the signature of a test without the cluster, and with pytest's request."""
+    """Return a test's signature without the cluster, and with pytest's request."""
     fixtures = [one for name, one in signature.parameters.items() if name not in (_CLUSTER, _REQUEST)]
     request = inspect.Parameter(_REQUEST, inspect.Parameter.KEYWORD_ONLY)
     return signature.replace(parameters=[*fixtures, request])

@@ -1,13 +1,13 @@
 """
-Every crash point of a controller, explored.
+Explores every crash point of a controller.
 
     report = run_plans(Workload(set_up, [applied(SITE), changed(SITE, patch), deleted(SITE)]), plans=500)
     report.check()
 
 The workload runs once undisturbed, which shows where it writes. Then it runs repeatedly, from its
 beginning, each time with a plan: a crash, lost reply, refusal, rival or stale view at one of its writes.
-Then follow pairs, triples, and other orders of threads. Each run is judged without its author's help; see
-oracles.py. Time is virtual, and one thread runs at a time: the same plan gives the same run. Forks play the
+Pairs, triples and other thread orders follow. Each run is judged without its author's help; see oracles.py.
+Time is virtual, and one thread runs at a time, so the same plan always produces the same run. Forks play the
 plans on all processors; see forks.py.
 """
 
@@ -63,14 +63,14 @@ def run_plans(
     """
     Play plans.
 
-    Args: plans and seconds = how many, and how long, at most; the single strikes come first, then samples by
-    the seed. replay = the line of the only plan to play, in this process. processes = how many forks
-    play at once, None = one for each processor; the report is the same for any number. progress is called
-    after each plan, in the order in which they end. A fault in the writes of every run is a failure
-    of the empty plan.
-    Raises: UndisturbedError if the undisturbed run fails already; ValueError for a line that is not a plan.
-    Blocks: for about a twentieth of a second per plan and processor. It ends early after 20 failures
-    of different sorts. Ctrl-C ends it with the results so far.
+    Args: plans, seconds: how many plans to play, and for how long, at most; single strikes come first, then
+    samples drawn from seed. replay: the only plan to play, in this process. processes: how many forks play at
+    once, None = one per processor; the report is the same for any number. progress: called after each plan,
+    in the order in which they end. If the writes of every run have a fault, it is a failure of the empty
+    plan.
+    Raises: UndisturbedError if even the undisturbed run fails; ValueError if replay is not a plan.
+    Blocks: for about a twentieth of a second per plan, divided by the processors. It ends early after 20
+    failures of different sorts. Ctrl-C ends it with the results so far.
     """
     undisturbed = _undisturbed(workload, invariants, min(seconds, PLAN_SECONDS))
     report = Report(undisturbed, seed)
@@ -116,10 +116,10 @@ def run_plans(
 
 def _undisturbed(workload: Workload, invariants: Sequence[Invariant], seconds: float) -> Played:
     """
-    Return the undisturbed run, with its random parts: where its twin differs.
+    Return the undisturbed run, with its random parts, in which its twin differs.
 
-    With forks, one plays the twin first: a controller may neither rest nor yield. The run in this
-    process fills caches, which every trunk and its children inherit.
+    If possible, a fork plays the twin first, because a controller may never rest and never yield. The run in
+    this process fills caches, which every trunk and its children inherit.
     Raises: UndisturbedError if the run takes longer than seconds.
     """
     journals: list[Journal] = []
@@ -146,7 +146,7 @@ def _undisturbed(workload: Workload, invariants: Sequence[Invariant], seconds: f
 
 
 def _require_that_it_strikes(workload: Workload, plan: Plan, undisturbed: Played) -> None:
-    """Raises: ValueError for a plan none of whose strikes happens, as after a change of the operator."""
+    """Raises: ValueError if none of a plan's strikes happens, for example because the operator changed."""
     if all(strike.what == LATE for strike in plan.strikes):
         return
     if not any(told.who == "plan" for told in play(workload, plan).story):
@@ -158,9 +158,9 @@ def _require_that_it_strikes(workload: Workload, plan: Plan, undisturbed: Played
 
 def _add(report: Report, plays: Plays, failure: Failure, references: Callable[[], Sequence[Played]]) -> None:
     """
-    Add a failure to a report, shrunk, or count it with a similar one.
+    Shrink a failure and add it to a report, or count it with a similar one.
 
-    Args: references gives runs in which the operator restarts.
+    Args: references: returns runs in which the operator starts late or restarts.
     """
     plan = failure.plan
     if _is_counted(report, failure, plan):
@@ -177,9 +177,9 @@ def _add(report: Report, plays: Plays, failure: Failure, references: Callable[[]
 
 def _is_counted(report: Report, failure: Failure, plan: Plan) -> bool:
     """
-    Count a failure whose verdicts are all known, details aside. Returns: whether it is one.
+    Count a failure if all its verdicts are known, apart from details. Returns: whether they are.
 
-    Args: plan = the failure's plan before it was shrunk.
+    Args: plan: the failure's plan before it was shrunk.
     """
     known = {gist: index for index, one in reversed([*enumerate(report.failures)]) for gist in _gists(one)}
     if not known.keys() >= set(_gists(failure)):
@@ -195,13 +195,13 @@ def _gists(failure: Failure) -> list[str]:
 
 
 def _unseen(workload: Workload, undisturbed: Played) -> list[str]:
-    """Sentences about what a workload does not show."""
+    """Return sentences about what a workload does not show."""
     changes = (act.who == USER and act.changes("spec") for act in undisturbed.acts)
     chance = sorted({f"{'.'.join(map(str, path))} of {key}" for key, *path in undisturbed.chance.paths})
     return [
-        *["what a change of an object leads to, as no step makes one"] * (not any(changes)),
-        *["what a second process does, as replicas=1"] * (workload.replicas == 1),
-        *[f"what is there by chance or by the time: {', '.join(chance[:_MOST_FIELDS])}"] * bool(chance),
+        *["what a change of an object causes, because no step makes one"] * (not any(changes)),
+        *["what a second process does, because replicas=1"] * (workload.replicas == 1),
+        *[f"what depends on chance or time: {', '.join(chance[:_MOST_FIELDS])}"] * bool(chance),
         *[f"what is ignored: {', '.join(workload.ignore)}"] * bool(workload.ignore),
     ]
 
@@ -212,5 +212,5 @@ def _processors() -> int:
 
 
 def _processor_seconds() -> float:
-    """Processor time of this process, and of its children that have ended."""
+    """Return the CPU time of this process, and of its children that have ended."""
     return sum(os.times()[:4])

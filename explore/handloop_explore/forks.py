@@ -1,10 +1,11 @@
 """
-Plays plans in forks: each begins where it differs from the undisturbed run.
+Plays plans in forks, each of which begins where its plan departs from the undisturbed run.
 
 A trunk, a fork of this process, plays the undisturbed run once more. All its virtual threads are greenlets of
 one real thread, so os.fork() in the middle of the run copies the whole world on write: sandbox, operator,
-threads and all. At the call where a plan strikes first the trunk forks a child. The child follows the plan to
-its end, sends the outcome, and ends by os._exit: no `finally`, atexit or test of the parent runs in it.
+threads and all. At the call where a plan strikes first, the trunk forks a child. The child follows the plan
+to its end, sends the outcome, and ends by os._exit, so that no `finally`, atexit handler or test of the
+parent runs in it.
 """
 
 from __future__ import annotations
@@ -33,20 +34,20 @@ from handloop_explore.played import Played
 T = TypeVar("T")
 
 PLAN_SECONDS: Final = 60.0
-"""How long a child may play its plan, of wall time. A plan takes a twentieth of a second."""
+"""How long a child may play its plan, in wall time. A plan takes a twentieth of a second."""
 
 _HANGING_SECONDS: Final = 5.0
 """How long after its deadline a process may take to report where it is."""
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 _GC_THRESHOLDS: Final = (50_000, 20, 100)
-"""Rare collections: a process lives for one run."""
+"""These make collections rare, because a process lives for one run."""
 
 PlayTrunk: TypeAlias = Callable[[Forking], object]
-"""Plays the undisturbed run, and asks at each call of the operator whether a plan begins there."""
+"""Plays the undisturbed run, and asks at each of the operator's calls whether a plan begins there."""
 
 
 class Lost(NamedTuple):
-    """A plan without a result, and the reason, in words."""
+    """The result of a plan that has none: the reason, in words."""
 
     why: str
 
@@ -62,9 +63,10 @@ def called_in_fork(
     """
     Run a call in a fork of this process, and return its result, which must be picklable.
 
-    Args: seconds = the limit in wall time; where describes what the call then does, given the running frame.
-    Returns: at the limit a Lost with these words; None if it raised, or ended the process: called in this
-    process it would do so again. Raises: KeyboardInterrupt, whatever the call does.
+    Args: seconds: the limit in wall time; where: describes what the call is doing at that time, given the
+    running frame.
+    Returns: a Lost with these words at the limit; None if the call raised or ended the process, which it
+    would also do if called in this process. Raises: KeyboardInterrupt, whatever the call does.
     """
     sys.stdout.flush()
     reader, writer = Pipe(duplex=False)
@@ -87,7 +89,7 @@ def called_in_fork(
         writer.close()
         try:
             if not reader.poll(seconds + _HANGING_SECONDS):
-                return Lost("it is busy outside of Python")
+                return Lost("it is busy outside Python")
             found: T | Lost = pickle.loads(reader.recv_bytes())  # noqa: S301 - from a child of ours
         except EOFError:
             return None
@@ -107,11 +109,11 @@ def played_by_forks(
     plan_seconds: float = PLAN_SECONDS,
 ) -> Iterator[tuple[int, Any]]:
     """
-    Yield the result of `judge` for each plan, with the plan's index, in the order in which they end.
+    Yield each plan's index and the result of `judge`, in the order in which the plans end.
 
-    Args: processes = how many children play at once. until = when to end at the latest, in time.monotonic().
-    plan_seconds = how long a plan may take. judge runs in the child; its result must be picklable, and
-    small. Yields: a Lost instead if the child failed. Closing the iterator ends all processes.
+    Args: processes: how many children play at once. until: when to end at the latest, in time.monotonic().
+    plan_seconds: how long a plan may take. judge: runs in the child; its result must be picklable, and small.
+    Yields: a Lost instead of a result if the child failed. Closing the iterator ends all processes.
     """
     reader, writer = Pipe(duplex=False)
     with _forked() as pid:
@@ -126,7 +128,7 @@ def played_by_forks(
                 missing.discard(index)
                 yield index, outcome
         except EOFError:
-            yield from ((index, Lost("the process that forks them ended")) for index in sorted(missing))
+            yield from ((index, Lost("the process that forks the plans ended")) for index in sorted(missing))
         finally:
             reader.close()
 
@@ -156,7 +158,7 @@ class _Trunk:
         self._index: int | None = None
 
     def run(self, play: PlayTrunk) -> NoReturn:
-        """Play, and end the process; a child returns here, too, with its own run."""
+        """Play, and end the process. A child's run ends here, too."""
         try:
             signal.signal(signal.SIGTERM, self._end)
             gc.freeze()
@@ -169,7 +171,7 @@ class _Trunk:
         os._exit(0)
 
     def _branch(self, begins: Callable[[Plan], object]) -> Plan | None:
-        """Fork a child for each plan that begins here. Returns: in a child its plan, in the trunk None."""
+        """Fork a child for each plan that begins here. Returns: the plan in a child, None in the trunk."""
         try:
             for index in [index for index, plan in self._waiting.items() if begins(plan)]:
                 plan = self._waiting.pop(index)
@@ -195,7 +197,7 @@ class _Trunk:
         return True
 
     def _report(self, played: Played) -> None:
-        """Send the outcome of the run. A child ends here, which saves the time of ending its threads."""
+        """Send the outcome of the run. A child ends here, which saves the time needed to end its threads."""
         if self._index is not None:
             self._send(self._index, self._judge(played))
             os._exit(0)
@@ -207,7 +209,7 @@ class _Trunk:
         self._out.send_bytes(pickle.dumps((index, outcome)))
 
     def _give_up(self, why: str) -> NoReturn:
-        """Report the plans without a result, wait for the children, and end the process."""
+        """Report the plans that have no result, wait for the children, and end the process."""
         try:
             for index in self._waiting if self._index is None else [self._index]:
                 self._send(index, Lost(why))
@@ -216,7 +218,7 @@ class _Trunk:
             self._end()
 
     def _hand_on(self, most: int) -> None:
-        """Wait until at most this many children are left, and forward what the others send."""
+        """Wait until at most this many children are left, and forward what the others have sent."""
         while len(self._children) > most:
             for reader in wait(list(self._children)):
                 assert isinstance(reader, Connection)
@@ -242,7 +244,7 @@ class _Trunk:
         return f"the process that played the plan ended with exit code {code}"
 
     def _end(self, *_signal: object) -> NoReturn:
-        """End the children that are left, and this process."""
+        """End the remaining children, and this process."""
         try:
             for _, pid in self._children.values():
                 os.kill(pid, signal.SIGKILL)
@@ -254,7 +256,7 @@ class _Trunk:
 
 @contextmanager
 def _forked() -> Iterator[int]:
-    """Fork. In the parent the context has the pid, and the child ends with it; in the child it has 0."""
+    """Fork, and yield the pid in the parent, 0 in the child. The child ends with the parent's context."""
     pids: list[int] = []
     try:
         yield _fork(pids.append)
@@ -266,12 +268,12 @@ def _forked() -> Iterator[int]:
 
 def _fork(started: Callable[[int], object]) -> int:
     """
-    os.fork(): signals wait meanwhile, and the child ignores Ctrl-C.
+    Call os.fork(). Signals wait in the meantime, and the child ignores Ctrl-C.
 
     A KeyboardInterrupt in an at-fork hook, such as logging's, would be lost, as would a SIGTERM that
     the parent sends while the child is still in its hooks.
 
-    Args: started is called in the parent, with the pid, before any signal comes.
+    Args: started: called in the parent, with the pid, before any signal arrives.
     """
     came: list[int] = []
     is_main = threading.current_thread() is threading.main_thread()
@@ -280,7 +282,7 @@ def _fork(started: Callable[[int], object]) -> int:
     pid = -1
     try:
         with warnings.catch_warnings():
-            # It would warn about other threads, but a child uses none of their locks.
+            # os.fork() would warn about other threads, but a child uses none of their locks.
             warnings.simplefilter("ignore", DeprecationWarning)
             pid = os.fork()
         if pid:

@@ -1,11 +1,11 @@
 """
-Random steps of a workload, from the schema of a kind, which end in an object that the author knows.
+Makes random steps of a workload from a kind's schema. They end with an object that the author knows.
 
     explore(Workload(set_up, generated(Site, SITE, seed=7))).check()
 
 An object is created, changed, changed back, deleted and created again. A change may ask for what the operator
-cannot do, if the server accepts it. At the end it equals the sample. The plan `0:late` shows if the cluster
-is then as if only the sample had ever been created.
+cannot do, if the server accepts it. At the end the object equals the sample. The plan `0:late` shows whether
+the cluster is then as if only the sample had ever been created.
 """
 
 from __future__ import annotations
@@ -34,10 +34,11 @@ def generated(
     kind: type[Kind], sample: Manifest, *, seed: int = 1, changes: int = 6, leave: Collection[str] = ()
 ) -> list[Step]:
     """
-    Steps for one object of a kind of your own; the same for the same arguments.
+    Return steps for one object of your own kind. The same arguments produce the same steps.
 
-    Args: sample is the object at the end, which the operator can reconcile. changes = about how many.
-    leave = names of fields that are never changed, such as one that the operator assumes to be fixed.
+    Args: sample: the object at the end, which the operator must be able to reconcile. changes: about how many
+    changes to make. leave: names of fields that are never changed, such as one that the operator assumes to
+    be fixed.
     Raises: RefusedError if the server refuses the sample. Blocks: for a tenth of a second.
     """
     with VirtualThreads() as threads:
@@ -49,7 +50,7 @@ class _Author:
     """
     Writes the steps, and tries each on a server without the operator.
 
-    State: _document, the users' present object; _before, earlier versions.
+    State: _document, the users' current object; _before, its earlier versions.
     """
 
     def __init__(
@@ -65,7 +66,7 @@ class _Author:
         self._cluster = cluster
         self._random = random
         self._leave = {*_NOT_EDITED, *leave}
-        # The whole spec at once would also change fields of `leave`.
+        # Changing the whole spec at once would also change the fields in `leave`.
         self._deeper = 1.0 if leave else _DEEPER
         self._document = sample
         self._before: list[dict[str, Any]] = []
@@ -90,7 +91,7 @@ class _Author:
         return self._changed(self._edited)
 
     def _changed(self, wanted: Callable[[], dict[str, Any]]) -> list[Step]:
-        """Return a change that the server accepts, [] = none is found."""
+        """Return a change that the server accepts, or [] if none is found."""
         for _ in range(_TRIES):
             document = wanted()
             patch = merge_patch(self._document, document)
@@ -113,7 +114,7 @@ class _Author:
         return kept | self._with_one_other(self._schema, self._document)
 
     def _with_one_other(self, schema: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the fields, with one of them, or one inside it, changed or removed."""
+        """Return the fields, of which one, or one nested in it, is changed or removed."""
         properties = {name: one for name, one in schema["properties"].items() if name not in self._leave}
         name = self._random.choice(sorted(properties))
         inner, required = properties[name], schema.get("required", ())

@@ -38,7 +38,7 @@ def html_report(report: Report, title: str, command: str, page: str = "") -> str
     """
     Return the page.
 
-    Args: title = what was explored; command = the command line to which `--replay PLAN` is added; page = the
+    Args: title: what was explored; command: the command line to which `--replay PLAN` is added; page: the
     address of the live page with the runs, "" = none.
     """
     figures = {
@@ -111,7 +111,7 @@ def _story(lines: Sequence[Told], begin: int, whole: int) -> str:
         for told in lines:
             yield f'<li><span class="dim">{told.at:.2f} s</span> {escape(told.words)}</li>'
 
-    before = f"<p>{begin} lines before are the same in both runs.</p>" if begin else ""
+    before = f"<p>The {begin} lines before are the same in both runs.</p>" if begin else ""
     left = whole - begin - len(lines)
     more = f"<p>{left} lines follow.</p>" if left else ""
     return f'{before}<ol start="{begin + 1}">{"".join(items())}</ol>{more}'

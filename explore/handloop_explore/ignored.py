@@ -9,14 +9,14 @@ from handloop_explore.difference import by_type
 
 
 class Ignored(NamedTuple):
-    """Fields of a kind's objects, named as in differences; path "" = whole objects. Both may have a `*`."""
+    """Fields of a kind's objects, named as in differences; path "" = whole objects. Both may contain `*`."""
 
     kind: str
     path: str
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """`secrets:data.password`, `*:metadata.annotations.example.org/at` or `jobs`. Raises: ValueError."""
+        """Return the entry for `secrets:data.password`, `*:metadata.name` or `jobs`. Raises: ValueError."""
         kind, colon, path = text.partition(":")
         if not kind or bool(colon) != bool(path):
             raise ValueError(f"{text!r} names no fields: secrets:data.password does")
@@ -30,7 +30,7 @@ class Ignored(NamedTuple):
         )
 
     def without(self, value: Any, path: str = "") -> Any:
-        """Return a document without the fields."""
+        """Return a document without these fields."""
         value = by_type(value)
         if not isinstance(value, dict):
             return value

@@ -1,4 +1,4 @@
-"""Tracks which process of the operator holds which Lease, as the server has it, and what it may write."""
+"""Tracks which of the operator's processes the server has as each Lease's holder, and what it may write."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from handloop_explore.played import Journal
 from handloop_explore.strikes import answer_of, place_of, target_of
 
 TERMS: Final = LeaseTerms(namespace="default", name="operator", retry_period_seconds=4)
-"""The usual durations, but with half as many renewals: these are most of the cost of two processes."""
+"""The usual durations, but half as many renewals, which cause most of the cost of two processes."""
 LEASE: Final = f"/apis/coordination.k8s.io/v1/namespaces/{TERMS.namespace}/leases/{TERMS.name}"
 NOWHERE: Final = ClientConfig(host="https://virtual")
 """For an Election that has a transport."""
@@ -29,11 +29,11 @@ NOWHERE: Final = ClientConfig(host="https://virtual")
 
 class Leadership:
     """
-    The holders of the Leases in one run: the leader's, or those of slots.
+    The holders of the Leases in one run: of the leader's Lease, or of the slots' Leases.
 
     Field: shards, None = one process leads.
-    State: _holders, the number of the process that took a Lease last, by the Lease's name, 0 = released;
-    _renewed_at, when each process sent its last accepted renewal of each Lease.
+    State: _holders, the number of the process that acquired each Lease last, by the Lease's name, 0 =
+    released; _renewed_at, when each process sent its last accepted renewal of each Lease.
     """
 
     def __init__(self, journal: Journal, shards: Shards | None = None) -> None:
@@ -43,11 +43,11 @@ class Leadership:
         self._renewed_at: dict[tuple[str, int], float] = {}
 
     def is_held_by(self, process: int, lease: str) -> bool:
-        """Return whether a process took a Lease last."""
+        """Return whether a process was the last to acquire a Lease."""
         return self._holders.get(lease) == process
 
     def renewed(self, lease: str, process: int, at: float, *, holds: bool) -> None:
-        """Record an accepted write of a Lease. Args: holds = the process is the Lease's holder."""
+        """Record an accepted write of a Lease. Args: holds: whether the process is the Lease's holder."""
         self._renewed_at[lease, process] = at
         holder = process if holds else 0
         if holder != self._holders.get(lease, 0):
@@ -58,7 +58,7 @@ class Leadership:
         self._holders[lease] = holder
 
     def objection(self, process: int, path: str) -> str:
-        """Return why a process must not write at a path, "" = it holds the Lease for that."""
+        """Return why a process must not write at a path, or "" if it may."""
         lease = self._lease_for(path)
         if not lease:
             return ""
@@ -71,7 +71,7 @@ class Leadership:
         return f"its Lease was renewed {age:.1f} s ago" if age > limit else ""
 
     def _lease_for(self, path: str) -> str:
-        """Return the name of the Lease that a write needs, "" = the path does not show it."""
+        """Return the name of the Lease that a write needs, or "" if the path does not show it."""
         if self.shards is None:
             return TERMS.name
         namespace, _, _ = place_of(path)
@@ -100,8 +100,8 @@ class LeaseTransport(ForwardingTransport):
     """
     A process's own connections for Leases. Its writes that change a Lease's holder may be struck.
 
-    State: _found, the last GET, its answer, and the server's version then: a candidate reads
-    twice a second, and mostly nothing has changed.
+    State: _found, the last GET with the server's version at that time, and its response: a candidate reads
+    twice a second, and usually nothing has changed.
     """
 
     def __init__(self, transport: Transport, process: Candidate, leadership: Leadership) -> None:
@@ -114,7 +114,7 @@ class LeaseTransport(ForwardingTransport):
         self._process.check_alive()
 
     def request(self, method: str, path: str, **options: Any) -> Response:
-        """One request."""
+        """Send one request."""
         self._process.check_alive()
         if method != "GET":
             return self._write(method, path, options)
@@ -151,7 +151,7 @@ class LeaseTransport(ForwardingTransport):
         return answer
 
     def _before(self, what: str, target: str) -> None:
-        """Do what a strike does before the server gets the write."""
+        """Do what a strike does before the server receives the write."""
         if what == "crash-before":
             self._process.crash()
         elif what == "pause":

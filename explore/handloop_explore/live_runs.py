@@ -17,7 +17,7 @@ from handloop_explore.workload import Workload
 
 def write_live_page(folder: Path, workload: Workload, report: Report, title: str) -> None:
     """
-    Play the undisturbed run and each failing plan once more, and write the page of them.
+    Play the undisturbed run and each failing plan once more, and write a page that shows them.
 
     Blocks: for about a second per run.
     """
@@ -31,20 +31,20 @@ def write_live_page(folder: Path, workload: Workload, report: Report, title: str
 
 
 def is_free_for_page(folder: Path) -> bool:
-    """Return whether a folder is empty, or holds only such a page."""
+    """Return whether a folder is missing or empty, or contains only such a page."""
     return not folder.exists() or all(is_page(file) for file in folder.iterdir())
 
 
 def remove_page(folder: Path) -> None:
-    """Remove an older page, so that nobody opens it."""
+    """Remove an older page, so that nobody opens it by mistake."""
     (folder / INDEX).unlink(missing_ok=True)
 
 
 def links(number: int, failure: Failure) -> dict[str, str]:
-    """Return the page's links to a failure, numbered from 1, by their text: places within INDEX."""
+    """Return the links to places in INDEX that show a failure (numbered from 1), by the links' text."""
     if not str(failure.plan):
         return {"the run": "#run=undisturbed"}
-    parts = {"where it parts from the undisturbed run": f"#run=plan-{number}&at=parts"}
+    parts = {"where it diverges from the undisturbed run": f"#run=plan-{number}&at=parts"}
     return {
         "the failing run, where the plan strikes": f"#run=plan-{number}&at=strike",
         **(parts if failure.parting else {}),
@@ -60,7 +60,7 @@ def _failing_runs(number: int, failure: Failure, report: Report, workload: Workl
 
 
 def _runs(workload: Workload, plan: Plan, head: dict[str, str], marks: dict[str, int]) -> Iterator[Entry]:
-    """One run; with replicas one for each process, as each has its own caches and queues."""
+    """Yield one run; with replicas, one per process, because each has its own caches and queues."""
     tape = Tape()
     play(workload, plan, recording=tape.recording)
     opening = f"The operator starts with empty caches. {head['title']}: {head['about']}"
@@ -74,5 +74,5 @@ def _runs(workload: Workload, plan: Plan, head: dict[str, str], marks: dict[str,
 
 
 def _strike(failure: Failure) -> int:
-    """Return the story's line in which the plan strikes first: before it, both runs have the same lines."""
+    """Return the story's line of the plan's first strike, before which both runs have the same lines."""
     return next((nth for nth, told in enumerate(failure.played.story) if told.who == "plan"), 0)

@@ -1,10 +1,11 @@
 """
-What an operator remembers outside of its set-up: it is lost with a process, as with a real one.
+Resets what an operator remembers outside its set-up, which is lost when a process ends, as in reality.
 
     MADE: set[str] = set()      # in a module, a class, a closure, a default, an object, a function's cache
 
-All processes of a run are played in one real process, which would keep it. So it is searched once, from
-set_up on, as far as code mentions it, and each process gets it as it was then.
+All processes of a run are played in one real process, which would keep this state. So it is collected once,
+by following what the code mentions, beginning with set_up, and each process starts with the state as it was
+then.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ _CACHED: Final = type(functools.lru_cache(len))
 
 
 class _Part(NamedTuple):
-    """A part of the state: of = its container, inner = its contents, put = a function that restores it."""
+    """A part of the state. of: its container; inner: its contents; put: a function that restores it."""
 
     of: Any
     inner: Iterable[Any]
@@ -47,13 +48,13 @@ class _Part(NamedTuple):
 
 class Memory:
     """
-    The state that code refers to, at the time of the call. Field: codes, of the functions.
+    The state that code refers to, as it is at construction. Field: codes, the code of its functions.
 
-    State: _lasting, the ids of objects that are not only the operator's. Threads: one.
+    State: _lasting, the ids of objects that do not belong only to the operator. Threads: one.
     """
 
     def __init__(self, code: Callable[..., Any], outside: Iterable[object] = ()) -> None:
-        """Args: code = the operator's; outside = objects that outlive it, or others' functions."""
+        """Args: code: the operator's; outside: objects that outlive it, or functions that are not its own."""
         self._top = getattr(code, "__module__", "").partition(".")[0]
         self.codes: set[CodeType] = set()
         others = self._found(list(outside))
@@ -62,7 +63,7 @@ class Memory:
         self._parts = others + self._found([code])
 
     def restore(self, convert: Convert = lambda value: value, *, lasting: bool = False) -> None:
-        """Restore the state. Args: convert returns a value's replacement; lasting = also what others know."""
+        """Restore the state. Args: convert: returns a value's replacement; lasting: also what others know."""
         for part in self._parts:
             if lasting or id(part.of) not in self._lasting:
                 part.put(convert)
@@ -88,7 +89,7 @@ class Memory:
 
 
 def _parts(value: Any) -> Iterator[_Part]:
-    """Yield the parts of a value that may change, and its contents."""
+    """Yield the parts of a value that may change, each with its contents."""
     if isinstance(value, FunctionType):
         defaults = [*(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values()]
         yield _Part(value, [*(value.__closure__ or ()), *defaults])
@@ -115,7 +116,7 @@ def _parts(value: Any) -> Iterator[_Part]:
 
 
 def _mentioned(function: FunctionType) -> Iterator[_Part]:
-    """Yield the names that a function mentions, of its own module and of others."""
+    """Yield the values that a function mentions by name, in its own module and in others."""
     names = {name for code in _codes(function.__code__) for name in code.co_names}
     for name in names & function.__globals__.keys():
         value = function.__globals__[name]
@@ -127,7 +128,7 @@ def _mentioned(function: FunctionType) -> Iterator[_Part]:
 
 
 def _bound(holder: Any, name: str) -> Iterator[_Part]:
-    """Yield the value of a name in a module or a class, or of a cell."""
+    """Yield the value of a name in a module or class, or the value in a cell."""
 
     def put(convert: Convert) -> None:
         if isinstance(value, _CODE):
@@ -148,7 +149,7 @@ def _bound(holder: Any, name: str) -> Iterator[_Part]:
 
 
 def _members(holder: Any, of: Any) -> _Part:
-    """Return a container. Args: of = the object that has it."""
+    """Return a container's part. Args: of: the object that has the container."""
     members = copy.copy(holder)
 
     def put(convert: Convert) -> None:
@@ -173,7 +174,7 @@ def _top(value: Any) -> str:
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:
-    """Code, and the code of everything defined in it."""
+    """Yield a code object, and the code of everything defined in it."""
     yield code
     for one in code.co_consts:
         yield from _codes(one) if isinstance(one, CodeType) else ()

@@ -1,8 +1,8 @@
 """
-A sample of plans on a real API server: the operator is a process, which is really killed.
+Plays a sample of plans on a real API server, where the operator is a real process that is really killed.
 
 The workload runs in a new namespace, once undisturbed, and then once for each plan. After each step the run
-waits until neither the operator nor its objects change any more. The same oracles judge as in virtual time.
+waits until neither the operator nor its objects change any more. The oracles are the same as in virtual time.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _FORK: Final = get_context("fork")
 
 
 class ServerReport(Report):
-    """The report of a sample: most of its seconds are waits."""
+    """The report of a sample, whose time is mostly spent waiting."""
 
     @property
     def head(self) -> str:
@@ -86,10 +86,10 @@ def run_on_server(
     """
     Play a sample of plans on a server, in a namespace that is deleted at the end.
 
-    Args: as run_plans; the single strikes of WHATS are drawn by the seed. tell gets a line about each CRD
-    that is installed, and stays.
+    Args: as for run_plans, but the plans are single strikes from WHATS, drawn from seed. tell: called with a
+    line about each CRD that is installed and left there.
     Raises: UndisturbedError if the undisturbed run fails; ValueError for a plan that cannot be played here;
-    RefusedError, TransportError. Blocks: for some ten seconds per plan.
+    RefusedError, TransportError. Blocks: for about ten seconds per plan.
     """
     given = Plan.parse(replay)
     if any(strike.where or strike.what not in WHATS for strike in given.strikes):
@@ -119,15 +119,15 @@ def run_on_server(
 
 
 def sample(writes: int, plans: int, seed: int) -> list[Plan]:
-    """Return the plans of a workload with this many writes: the same for a seed."""
+    """Return plans for a workload with this many writes. The same seed returns the same plans."""
     singles = [Plan((Strike(number, what),)) for number in range(1, writes + 1) for what in WHATS]
     return sorted(Random(seed).sample(singles, min(plans, len(singles))), key=singles.index)
 
 
 class _ServerCluster(Administrator):
-    """The administrator of one namespace of a server. Fields: kinds that the operator watches; reconciled."""
+    """The administrator of one namespace. Fields: kinds, those that the operator watches; reconciled."""
 
-    version = 0  # no view of a server is rewound
+    version = 0  # because no view of a server is rewound
 
     def __init__(self, workload: Workload, config: ClientConfig, namespace: str) -> None:
         self.config = config
@@ -151,17 +151,17 @@ class _ServerCluster(Administrator):
                 tell(f"installed the CustomResourceDefinition {name}, which stays")
             version = next(one["name"] for one in spec["versions"] if one["served"])
             path = f"/apis/{spec['group']}/{version}/{spec['names']['plural']}?limit=1"
-            _until(lambda path=path: self.find(path) is not None)  # type: ignore[misc] # of this turn
+            _until(lambda path=path: self.find(path) is not None)  # type: ignore[misc] # this turn's
 
     def state(self) -> Mapping[str, dict[str, Any]]:
-        """Like end_state, without the objects that the server makes in each namespace."""
+        """Return end_state without the objects that the server makes in each namespace."""
         found = end_state(self, self.kinds, self.reconciled)
         return {
             key: obj for key, obj in found.items() if key.replace(f" {self.namespace}", "") not in _FURNITURE
         }
 
     def paths(self, kinds: Collection[Any]) -> list[str]:
-        """Return the paths of all objects of some kinds."""
+        """Return the paths of all objects of these kinds."""
         names = [(kind, obj["metadata"]["name"]) for kind in kinds for obj in self.objects(kind)]
         return [
             kind.resource.path(namespace=self.namespace, name=name)
@@ -208,9 +208,9 @@ class _RealTime:
 
 class _Run:
     """
-    One run: the workload in this process, the operator in another.
+    One run, with the workload in this process and the operator in another.
 
-    State: journal, what both reported; _heard_at, when the operator last did anything.
+    State: journal, what both have reported; _heard_at, when the operator last did something.
     """
 
     def __init__(self, workload: Workload, plan: Plan, cluster: Any, undisturbed: Played | None) -> None:
@@ -272,7 +272,7 @@ class _Run:
         self._states.append(State(objects, left))
 
     def _rest(self, good: Mapping[str, Any] | None = None) -> Mapping[str, dict[str, Any]]:
-        """Wait until nothing happens any more, longer if the state differs from good. Returns: the state."""
+        """Wait until nothing happens, but longer if the state differs from good. Returns: the state."""
         state: Mapping[str, dict[str, Any]]
         state, changed_at = self._cluster.state(), time.monotonic()
         until, writes = time.monotonic() + _LIMIT_SECONDS, len(self.journal.writes)
@@ -288,12 +288,12 @@ class _Run:
         return state
 
     def _clear(self, kinds: Collection[Any]) -> None:
-        """Delete objects, and wait for their end; after a while without their finalizers."""
+        """Delete objects, and wait until they are gone; after a while, remove their finalizers."""
         cluster = self._cluster
 
         def send(method: str, body: Mapping[str, Any] | None = None) -> None:
             for path in cluster.paths(kinds):
-                with suppress(RefusedError):  # it may be gone meanwhile
+                with suppress(RefusedError):  # it may be gone already
                     cluster.send(method, path, body)
 
         send("DELETE")
@@ -312,7 +312,7 @@ class _Run:
         pipe.close()
 
     def _hear(self, seconds: float) -> None:
-        """Read the operator's reports, for this long at most; if it has ended, start another one."""
+        """Wait this long for a report of the operator; if the operator has ended, start another one."""
         if self._pipe.closed or not self._pipe.poll(seconds):
             return
         self._heard_at = time.monotonic()
@@ -331,9 +331,9 @@ class _Run:
 
 class _Operator:
     """
-    The operator, in a process of its own, which reports to the other one all that it does.
+    The operator in its own process, which reports everything it does to the other process.
 
-    State: told, how many lines of the story were reported. Threads: any.
+    State: _told, how many lines of the story have been reported. Threads: any.
     """
 
     def __init__(self, cluster: Any, journal: Journal, plan: Plan, number: int, pipe: Connection) -> None:
@@ -352,14 +352,14 @@ class _Operator:
     def run(self, workload: Workload) -> None:
         """Set up and work, until it is killed."""
         cluster = self.cluster
-        cluster.__init__(workload, cluster.config, cluster.namespace)  # with connections of its own
+        cluster.__init__(workload, cluster.config, cluster.namespace)  # now with its own connections
         client = Client(_OneWriteAtATime(HTTPTransport(cluster.config), self), user_agent=self.name)
         manager = Manager(client, namespaces=[cluster.namespace], registry=CollectorRegistry())
         with quiet_logs():
             workload.set_up(manager)
             try:
                 manager.run(threading.Event())
-            except Exception as error:  # noqa: BLE001 - whatever it was, it is a verdict
+            except Exception as error:  # noqa: BLE001 - any error is a verdict
                 self.journal.died = f"{type(error).__name__}: {error}"
         self._report()
 
@@ -368,9 +368,9 @@ class _Operator:
         return self._plan.at(number, where)
 
     def check_alive(self) -> None:
-        """Do nothing: a killed process sends no request."""
+        """Do nothing, because a killed process sends no request."""
 
-    def crash(self, *, is_down: bool = False) -> None:  # noqa: ARG002 - no plan on a server has that
+    def crash(self, *, is_down: bool = False) -> None:  # noqa: ARG002 - no plan on a server uses it
         """End, as by kill -9."""
         self.journal.tell(self.name, "the process ends, by kill -9")
         self._report()
@@ -385,7 +385,7 @@ class _Operator:
 
 
 class _OneWriteAtATime(StruckTransport):
-    """Sends one write at a time, so that writes have numbers."""
+    """Sends one write at a time, so that writes can be numbered."""
 
     def __init__(self, transport: HTTPTransport, operator: _Operator) -> None:
         super().__init__(transport, operator)
@@ -397,7 +397,7 @@ class _OneWriteAtATime(StruckTransport):
             try:
                 return super()._write(*request)
             finally:
-                self._operator._report()  # noqa: SLF001 - of this module
+                self._operator._report()  # noqa: SLF001 - in the same module
 
 
 def _until(done: Callable[[], bool], pause: Callable[[], object] = lambda: time.sleep(0.1)) -> None:

@@ -1,4 +1,4 @@
-"""What must hold for every run, whatever its author says: each oracle yields what is wrong, in a sentence."""
+"""What must hold for every run, whatever its author says. Each oracle yields sentences on what is wrong."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Oracle: TypeAlias = Callable[[Played, Played], Iterator[str]]
 
 
 def verdicts(undisturbed: Played, played: Played) -> list[str]:
-    """All faults of a run, except for the habits; for the undisturbed run, why it cannot be the baseline."""
+    """Return a run's faults without the habits; for the undisturbed run, why it cannot be the baseline."""
     if played is undisturbed:
         return _judged(ORACLES, undisturbed, played)
     found = _judged((*ORACLES, *WRITE_ORACLES), undisturbed, played)
@@ -43,7 +43,7 @@ def verdicts(undisturbed: Played, played: Played) -> list[str]:
 
 
 def habits(undisturbed: Played) -> list[str]:
-    """The faults that even the undisturbed run has in its writes."""
+    """Return the faults that the writes of even the undisturbed run have."""
     return _judged(WRITE_ORACLES, undisturbed, undisturbed)
 
 
@@ -55,7 +55,7 @@ def _judged(oracles: Sequence[Oracle], undisturbed: Played, played: Played) -> l
 def ends_quiet(_: Played, played: Played) -> Iterator[str]:
     """Once nothing more happens, nothing is written."""
     if played.busy:
-        yield f"it does not come to rest: {played.busy} writes where nothing happens any more"
+        yield f"it does not come to rest: {played.busy} writes although nothing else happens"
 
 
 def lives(_: Played, played: Played) -> Iterator[str]:
@@ -65,7 +65,7 @@ def lives(_: Played, played: Played) -> Iterator[str]:
 
 
 def reconciles_in_time(_: Played, played: Played) -> Iterator[str]:
-    """No reconcile runs for longer than its deadline, not even when a request of it has no answer."""
+    """No reconcile runs longer than its deadline, even if one of its requests gets no answer."""
     seconds, queue = played.slowest
     if seconds > played.deadline_seconds:
         yield f"a reconcile of {queue} took {seconds:.0f} s, and may take {played.deadline_seconds:g} s"
@@ -80,7 +80,7 @@ def works(undisturbed: Played, played: Played) -> Iterator[str]:
 
 
 def writes_only_while_it_leads(_: Played, played: Played) -> Iterator[str]:
-    """Only the process with the Lease writes, if several run."""
+    """If several processes run, only the one with the Lease writes."""
     for write in played.writes:
         if write.objection:
             yield f"process {write.process} writes without the Lease: {write.objection}: {write}"
@@ -95,7 +95,7 @@ def makes_no_storm(undisturbed: Played, played: Played) -> Iterator[str]:
 
 
 def ends_as_undisturbed(undisturbed: Played, played: Played) -> Iterator[str]:
-    """A fault delays the end state but does not change it, except where a rival deleted or took over."""
+    """A fault delays the end state but does not change it, unless a rival deleted or took over an object."""
     takes_name = any(rival.what == "rival-takes-name" for rival in played.rivals)
     # A write that the server calls invalid need not be retried.
     if takes_name or _undisturbed_is_judged(played.plan) or any(one.struck == "422" for one in played.writes):
@@ -105,7 +105,7 @@ def ends_as_undisturbed(undisturbed: Played, played: Played) -> Iterator[str]:
             continue
         expected = dict(good.objects)
         for rival, left in zip(played.rivals, state.left, strict=False):
-            if rival.what == "rival-drift":  # the drift may stay, or not
+            if rival.what == "rival-drift":  # the drift may or may not stay
                 key = key_of(rival.made or {})
                 expected |= {key: state.objects[key]} if key in state.objects else {}
             elif _is_lost(rival, left, state, expected):
@@ -116,7 +116,7 @@ def ends_as_undisturbed(undisturbed: Played, played: Played) -> Iterator[str]:
                 found = renamed(state.objects, expected)
                 _take_away(expected, rival.target)
                 if any(_plural(f"{kind} ") in rival.target for kind in played.reconciled):
-                    # A finalizer may delete objects that its object does not own.
+                    # A finalizer may have deleted objects that the finalized object does not own.
                     expected = {key: obj for key, obj in expected.items() if key in found}
         yield from _compared(undisturbed.chance, expected, state.objects, _when(number, played))
 
@@ -144,24 +144,25 @@ def makes_again_what_is_lost(undisturbed: Played, played: Played) -> Iterator[st
 
 def ends_by_what_users_want(undisturbed: Played, played: Played) -> Iterator[str]:
     """
-    The history does not matter: an operator that saw only the end would end in the same state.
+    The history does not matter: an operator that saw only its end would end in the same state.
 
-    It starts after the users, or a new process starts with the present state. The undisturbed run is judged.
+    The operator starts after the users' steps, or a new process finds the current state. This judges the
+    undisturbed run.
     """
     if not _undisturbed_is_judged(played.plan):
         return
-    begins = "its process ends at rest, and another starts"
+    begins = "its process ends at rest and another starts"
     if played.plan.starts_at is not None:
-        begins = "the operator starts after the users"
+        begins = "the operator starts after the users' steps"
     for number, (usual, state) in enumerate(zip(undisturbed.states, played.states, strict=True), 1):
         if not state.is_down:
             when = _when(number, played)
             for words in _compared(undisturbed.chance, state.objects, usual.objects, when):
-                yield f"undisturbed it ends otherwise than where {begins}: {words}"
+                yield f"undisturbed it ends differently than when {begins}: {words}"
 
 
 def ends_as(reference: Played, played: Played, undisturbed: Played) -> bool:
-    """Return whether a run differs from the undisturbed one, and a reference does in each of those places."""
+    """Return whether a run differs from the undisturbed one, and always in the same way as a reference."""
     chance, differs = undisturbed.chance, False
     for usual, other, state in zip(undisturbed.states, reference.states, played.states, strict=True):
         if other.is_down or state.is_down:
@@ -186,7 +187,7 @@ def _when(number: int, played: Played) -> str:
 
 
 def _is_lost(rival: Rival, left: Object | None, state: State, expected: Mapping[str, Any]) -> bool:
-    """Return whether what a rival deleted at rest stays deleted, also under another generated name."""
+    """Return whether what a rival deleted at rest stays deleted, even under other generated names."""
     if not rival.rested_at or left is not None:
         return False
     name = plain_name(key_of(rival.made or {}))
@@ -202,7 +203,7 @@ def _is_heard(rival: Rival, state: State) -> bool:
 
 
 def _is_told(rival: Rival, state: State, played: Played) -> bool:
-    """Return whether the owner's status has changed since a rival's act at rest: it may report the loss."""
+    """Return whether the owner's status, which may report the loss, changed after a rival's act at rest."""
     owners = {one["uid"] for one in (rival.made or {})["metadata"]["ownerReferences"]}
     since = (act for act in played.acts if rival.rested_at <= act.at <= state.at and act.who == OPERATOR)
     return any(act.uid in owners and act.changes("status") for act in since)
@@ -222,11 +223,11 @@ def _compared(
             again = " once more" if twins > 1 else ""
             yield f"{key} is there{again} {when}, and nobody asked for it"
         elif good[key] != found[key]:
-            yield f"{key} is another {when}: {', '.join(differences_of(key, good[key], found[key]))}"
+            yield f"{key} differs {when}: {', '.join(differences_of(key, good[key], found[key]))}"
 
 
 def leaves_foreign_objects_alone(_: Played, played: Played) -> Iterator[str]:
-    """The operator never writes to an object that a rival made under the same name; users may delete it."""
+    """The operator never writes to an object of the same name that a rival made; users may delete it."""
     given_up = {act.uid for act in played.acts if act.who == USER and act.ends}
     for rival, left in zip(played.rivals, played.states[-1].left, strict=True):
         if rival.what != "rival-takes-name" or rival.made is None:
@@ -234,7 +235,8 @@ def leaves_foreign_objects_alone(_: Played, played: Played) -> Iterator[str]:
         if rival.made["metadata"].get("uid") in given_up:
             continue
         if left is None:
-            # It was deleted with its namespace or by a client, not by the operator or with an owner it set.
+            # A client may delete it, also with its namespace, but not the operator, nor through an owner it
+            # set.
             ends = [act for act in played.acts if act.uid == rival.made["metadata"].get("uid") and act.ends]
             if not ends or ends[0].who == OPERATOR or ends[0].owners:
                 yield f"the foreign object {rival.target} was deleted"
@@ -243,7 +245,7 @@ def leaves_foreign_objects_alone(_: Played, played: Played) -> Iterator[str]:
 
 
 def lets_deletions_end(_: Played, played: Played) -> Iterator[str]:
-    """Objects that are being deleted disappear, unless the operator is meant to keep them."""
+    """Objects that are being deleted disappear, unless the operator is supposed to keep them."""
     for key, obj in played.states[-1].objects.items():
         name = re.sub(r" .*/", " ", key)
         if obj["metadata"].get("deletionTimestamp") and name not in played.refused:
@@ -285,7 +287,7 @@ WRITE_ORACLES: Final[tuple[Oracle, ...]] = (
 
 
 def _take_away(expected: dict[str, dict[str, Any]], target: str) -> None:
-    """Remove an object from expected, and all that it owns."""
+    """Remove an object, and everything that it owns, from expected."""
     namespace, _, name = place_of(target)
     gone = [key for key in expected if key.endswith(f" {namespace}/{name}") and _plural(key) in target]
     while gone:
@@ -302,7 +304,7 @@ def _take_away(expected: dict[str, dict[str, Any]], target: str) -> None:
 
 
 def _plural(key: str) -> str:
-    """How the plural of a key's kind begins in a path: `/deployment`."""
+    """Return how the plural of a key's kind begins in a path: `/deployment`."""
     return f"/{key.partition(' ')[0].lower()}"
 
 

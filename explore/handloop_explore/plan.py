@@ -1,4 +1,4 @@
-"""A plan for a run: which fault strikes at which request of the operator, and how threads take turns."""
+"""A plan for a run: which faults strike at which of the operator's requests, and how threads take turns."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ VIEWS: Final = ("stale", "missed", "cut", "silent", "expired", "garbled", "twice
 LEASES: Final = ("rival-lease", "lease-slow")
 SLOW: Final = ("slow", "slow-crash", "slow-pause", "slow-503", "behind", "behind-crash")
 """
-Strikes for several processes: at Leases, at writes that are under way when a Lease is released, and at
-writes that the others do not see yet.
+Strikes for several processes: at Leases, at writes that are in flight when a Lease is released, and at writes
+that the others do not see yet.
 """
 
 AT_REST: Final = ("rival-delete", "rival-drift")
-"""At objects that the operator has made, while nothing else happens."""
+"""Strikes at objects that the operator has made, while nothing else happens."""
 
 Where: TypeAlias = Literal["", "r", "w", "s", "l", "q", "c", "p"]
 WHATS: Final = (*CRASHES, "pause", *LOSSES, *REFUSALS, *RIVALS, *VIEWS)
@@ -42,8 +42,8 @@ KINDS: Final[Mapping[Where, tuple[str, ...]]] = {
     "p": ("crash", "pause"),
 }
 """
-What can strike at a write, a read, the opening of a watch, just before a user's step, at a write by
-which a Lease gets another holder, at a settled(), at a child there, and where a reconcile waits.
+What can strike at a write, at a read, at the opening of a watch, just before a user's step, at a write that
+changes a Lease's holder, at a settled(), at a child there, and where a reconcile waits.
 """
 
 PLACES: Final[Mapping[Where, str]] = {
@@ -56,7 +56,7 @@ PLACES: Final[Mapping[Where, str]] = {
     "w": "watches",
     "l": "changes of a Lease",
 }
-"""The names of the places in a report, in its order."""
+"""The names of the places in a report, in the report's order."""
 
 LATE: Final = "late"
 PAUSE_SECONDS: Final = 20.0
@@ -69,41 +69,41 @@ class Strike(NamedTuple):
     """
     One fault at one request.
 
-    number counts the requests of that sort from 1, in all processes of the operator, without Events,
-    leases and discovery. where: "" = writes, r = reads (a get, or a page of a list), w = openings of a
-    watch, s = steps of the users, l = writes by which a Lease is made, taken, given up or deleted. q =
-    settled(), of which the end is the last one; c = the objects there that are controlled by one of the
-    operator's own kinds and made by it, in the order of their names, at the first settled(), then at the
-    second, and so on. p = waits of a reconcile, such as for time.sleep().
+    number counts the requests of that sort from 1, in all of the operator's processes, without Events, leases
+    and discovery. where: "" = writes, r = reads (a get, or a page of a list), w = openings of a watch, s =
+    the users' steps, l = writes that make, acquire, release or delete a Lease. q = settled(), of which the
+    last one is the end; c = the objects at a settled() that the operator has made and one of its own kinds
+    controls, in the order of their names, first those at the first settled(), then those at the second, and
+    so on. p = waits of a reconcile, for example in time.sleep().
 
-    crash-before, crash-after: the process ends there, as by kill -9, and another one starts. crash-sent =
-    it ends while the write is under way: the server has it just before the first write of the next one,
-    or after 5 s. crash-down = it ends after the write, and the next one starts after the last step of the
-    users. pause = it stops before the write, as by SIGSTOP, and continues with it 20 s later. crash, at
-    steps: each process ends; where a watch is opened, or a reconcile waits: that process; at settled():
-    each process ends after all has come to rest. lost = carried out, and the connection breaks; never-
-    sent = there was no connection. timeout-before, timeout-after (at reads: timeout) = no answer comes
-    until the deadline of the request, which is not, or is, carried out. A number = the server refuses
-    with it.
+    crash-before, crash-after = the process ends there, as by kill -9, and another one starts. crash-sent = it
+    ends while the write is in flight; the server receives the write just before the next process's first
+    write, or after 5 s. crash-down = it ends after the write, and the next one starts after the users' last
+    step. pause = it stops before the write, as by SIGSTOP, and continues with it 20 s later. crash = at
+    steps, each process ends; where a watch is opened or a reconcile waits, that process ends; at settled(),
+    each process ends once everything has come to rest. lost = the request is executed, and the connection
+    breaks; never-sent = there is no connection. timeout-before, timeout-after (at reads: timeout) = no answer
+    arrives before the request's deadline; the request was not, or was, executed. A number = the server
+    refuses with this status.
 
-    rival-edit = another client labels the object first. rival-delete, rival-recreate = it deletes it, and
-    makes it again. rival-finalizer = it deletes it under a finalizer, which it removes 20 s later. rival-
-    owner = for 20 s the controller of the object is another one. rival-scale = it sets the replicas of a
-    Deployment. rival-takes-name = it has made an object of that name, with another value in one field.
+    rival-edit = another client labels the object first. rival-delete = it deletes the object; rival-recreate
+    = it also makes it again. rival-finalizer = it deletes the object, which has a finalizer that it removes
+    20 s later. rival-owner = for 20 s the object has another controller. rival-scale = it sets a Deployment's
+    replicas. rival-takes-name = it has made an object with that name, and with another value in one field.
     rival-drift = it changes a field that the operator has set.
 
-    Of the watches of the process, or of the one that is opened: stale = they bring nothing for 30 s;
-    missed = nor do they after that, since their history is gone; cut = they break; silent = they hang
-    until the operator gives them up; expired = their history is gone; garbled = a line is broken; twice =
-    each watch event comes two times for 30 s; rewound = they end, and for 10 s all reads see the past.
+    These affect the process's watches, or the one that is being opened: stale = they deliver nothing for 30
+    s; missed = nor do they deliver it later, because their history is gone; cut = they break; silent = they
+    hang until the operator gives them up; expired = their history is gone; garbled = a line is broken; twice
+    = each watch event arrives twice for 30 s; rewound = they end, and for 10 s all reads see the past.
 
-    lease-slow = requests for the Lease get no answer for 30 s. rival-lease = another client deletes it.
-    slow = the answer comes after 10 s: a slot that is to leave waits for it. slow-crash, slow-pause: the
-    process ends, or stops, 2 s before; slow-503 = it is a refusal. behind = for 60 s all reads that do
-    not ask for the newest see what was before the write; behind-crash: and after it the process ends, as
-    by crash-down.
+    lease-slow = requests for the Lease get no answer for 30 s. rival-lease = another client deletes the
+    Lease. slow = the answer arrives after 10 s, so a slot that is about to leave waits for it. slow-crash,
+    slow-pause = the process ends, or stops, 2 s earlier; slow-503 = the answer is a refusal. behind = for 60
+    s all reads that do not ask for the newest state see the state before the write; behind-crash = the
+    process also ends after the write, as by crash-down.
 
-    late = the operator starts at a settled(); 0:late = after the last step of the users.
+    late = the operator starts at a settled(); 0:late = it starts after the users' last step.
     """
 
     number: int
@@ -115,14 +115,14 @@ class Strike(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """Strikes, and the seed for the order of threads; order 0 = first come, first served."""
+    """Strikes, and the seed for the thread order; order 0 = first come, first served."""
 
     strikes: tuple[Strike, ...] = ()
     order: int = 0
 
     @classmethod
     def parse(cls, text: str) -> Plan:
-        """Return the plan of a line that replays it. Raises: ValueError."""
+        """Return the plan that a text such as `3:crash-after` names. Raises: ValueError."""
         strikes, _, order = text.partition("/")
         found = [_parsed(one) for one in strikes.split(",") if one]
         if None in found or not (order or "0").isdecimal():
@@ -135,18 +135,18 @@ class Plan(NamedTuple):
         return f"{strikes}/{self.order}" if self.order else strikes
 
     def at(self, number: int, where: Where = "") -> str:
-        """Return the strike at a request, "" = none."""
+        """Return the strike at a request, or "" if there is none."""
         found = (one.what for one in self.strikes if (one.number, one.where) == (number, where))
         return next(found, "")
 
     @property
     def starts_at(self) -> int | None:
-        """The settled() at which the operator starts, 0 = the end, None = before the first step."""
+        """The settled() at which the operator starts; 0 = at the end, None = before the first step."""
         return next((one.number for one in self.strikes if one.what == LATE), None)
 
 
 def _parsed(text: str) -> Strike | None:
-    """One strike, None = the text is not a strike."""
+    """Return one strike, or None if the text is not a strike."""
     match = _STRIKE.fullmatch(text)
     if match is None:
         return None

@@ -1,4 +1,4 @@
-"""The plans of a workload: each strike by itself, the most revealing first; then random ones."""
+"""Yields a workload's plans: first each single strike, the most revealing ones first, then random plans."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from handloop_explore.strikes import place_of
 from handloop_explore.workload import Workload
 
 _MORE: Final = 3
-"""How many requests after the undisturbed run's last one may be struck: other strikes cause more requests."""
+"""How many requests beyond the undisturbed run's may be struck, because other strikes cause requests."""
 _CREATED: Final = 201
 _MAKES: Final = " makes it"
 
@@ -73,17 +73,16 @@ _FIRST_OF_SEVERAL: Final = (
     ),
     *(":slow-pause", ":slow"),
 )
-"""The strikes under which operators fail most often; with several processes, those that change the leader."""
+"""The strikes at which operators fail most often; those for several processes change the leader."""
 _ALIKE: Final = 5
-"""How many strikes later a place comes if it is like an earlier one."""
+"""By how many strikes a place is postponed if it is like an earlier one."""
 
 
 class Place(NamedTuple):
     """
-    Where a plan may strike: number as in Strike; whats = the strikes that make sense there.
+    Where a plan may strike. number: as in Strike; whats: the strikes that make sense there.
 
-    sort = the place's sort, by which similar places are recognised; writes = for a place at rest, how many
-    writes come before it.
+    sort: by which similar places are recognised; writes: for a place at rest, how many writes precede it.
     """
 
     where: Where
@@ -94,7 +93,7 @@ class Place(NamedTuple):
 
 
 class Places(NamedTuple):
-    """All places of the undisturbed run. replicas = the processes of the operator."""
+    """All places of the undisturbed run. replicas: the number of the operator's processes."""
 
     places: Sequence[Place]
     replicas: int = 1
@@ -139,19 +138,19 @@ class Places(NamedTuple):
         return cls(found, workload.replicas)
 
     def anew(self) -> Iterator[Plan]:
-        """Yield the plans in which an operator restarts: at each place at rest, or after what users did."""
+        """Yield the plans in which an operator restarts at every place at rest, or starts at a later one."""
         rests = [one for one in self.places if one.where == "q"]
         yield Plan(tuple(Strike(one.number, "crash", "q") for one in rests))
         yield from (Plan((Strike(one.number, LATE, "q"),)) for one in rests if LATE in one.whats)
 
     def count(self, where: Where) -> int:
-        """Return the number of places of a sort."""
+        """Return the number of places of this sort."""
         return sum(one.where == where for one in self.places)
 
 
 def single_plans(places: Places) -> Iterator[Plan]:
     """
-    Yield each strike at each place, alone.
+    Yield a plan for each single strike at each place.
 
     If another client has changed a child at rest, the operator's write in response is struck, too.
     """
@@ -164,11 +163,11 @@ def single_plans(places: Places) -> Iterator[Plan]:
         alike = repeated[place.where, place.sort]
         repeated[place.where, place.sort] += 1
         for nth, what in enumerate(place.whats):
-            # The place where a process ends always counts, because another line of its code may follow.
+            # Similar crashes are postponed less, because different lines of the code may follow.
             later = alike if what == "crash-after" else _ALIKE * alike
             rank = ranks.get(f"{place.where}:{what}", last + nth) + later
             if what == "crash-sent" and not place.sort.endswith(_MAKES):
-                rank += _ALIKE  # an older version is refused
+                rank += _ALIKE  # because a write with an older version is refused
             strike = Strike(place.number, what, place.where)
             found.append((rank, len(found), Plan((strike,))))
             if what == "rival-drift":
@@ -178,7 +177,7 @@ def single_plans(places: Places) -> Iterator[Plan]:
 
 
 def all_plans(places: Places, seed: int) -> Iterator[Plan]:
-    """Yield the plans of a workload, without end; the same for the same seed."""
+    """Yield a workload's plans endlessly. The same seed yields the same plans."""
     yield from single_plans(places)
     random = Random(seed)
     while True:
@@ -188,14 +187,14 @@ def all_plans(places: Places, seed: int) -> Iterator[Plan]:
 
 
 def _sort(write: Write) -> str:
-    """Return the sort of a write, without the object's name."""
+    """Return a write's sort, which does not contain the object's name."""
     plural = re.sub(r"^.*/", "", place_of(write.path)[1])
     part = write.path.rpartition("/")[2] if write.path.endswith(("/status", "/scale")) else ""
     return f"{write.method} {plural} {part}{_MAKES if write.status == _CREATED else ''}"
 
 
 def _whats(write: Write, workload: Workload, last_step: float) -> list[str]:
-    """Yield the strikes that make sense at a write: a rival cannot edit a missing object, for example."""
+    """Return the strikes that make sense at a write: a rival cannot edit a missing object, for example."""
     whats = KINDS[""] if workload.replicas > 1 else [one for one in KINDS[""] if one not in (*LEASES, *SLOW)]
     left_out: set[str] = set()
     if write.status == _CREATED:
@@ -210,7 +209,7 @@ def _whats(write: Write, workload: Workload, last_step: float) -> list[str]:
 
 
 def _chosen(places: Places, random: Random) -> Strike:
-    """Return a random strike, mostly at a write; another strike may have caused the reads."""
+    """Return a random strike, mostly at a write. Another strike may cause the request that it strikes."""
     weights: dict[Where, int] = {"": 6, "r": 1, "w": 1, "s": 1, "l": 3, "q": 1, "c": 1, "p": 1}
     sorts = [where for where in weights if places.count(where) or where in ("", "r", "w", "s")]
     where = random.choices(sorts, [weights[one] for one in sorts])[0]

@@ -36,29 +36,30 @@ JOINING_SECONDS: Final = 30.0
 QUIET_SECONDS: Final = 120.0
 _PATIENT_SECONDS: Final = 60.0
 _FELT_SECONDS: Final = 90.0
-"""How long a strike may cause writes: a silent watch is noticed after 75 s."""
+"""How long a strike may cause writes. A silent watch is noticed after 75 s."""
 _YEAR_SECONDS: Final = 364 * 86_400.0
-"""Whole weeks, so that work by the clock is done at the same hour."""
+"""Whole weeks, so that scheduled work is done at the same hour of the same weekday."""
 _CREATED: Final = 201
 _CONFLICT: Final = 409
 _RECONCILES: Final = ("Reconciling", "Successfully synced")
-"""Messages in the log, of our runtime and of handwritten controllers."""
+"""Log messages about reconciles, from our runtime and from handwritten controllers."""
 
 Recording: TypeAlias = Callable[[VirtualThreads, Journal], AbstractContextManager[object]]
 """Records a run for as long as its context lasts."""
 
 Branch: TypeAlias = Callable[[Callable[[Plan], object]], Plan | None]
 """
-Takes whether a plan begins here, and returns the plan that the run follows from now on, None = as before.
+Takes a function that tells whether a plan begins here. Returns the plan that the run follows from now on, or
+None if nothing changes.
 
-A run asks it once before it starts the operator, and at each call of the operator, until it gets a plan.
+A run calls it once before it starts the operator, and at each of the operator's calls, until it gets a plan.
 """
 
 
 class Forking(NamedTuple):
     """
-    How a run divides into forks. done is called with a run's outcome, before its threads are ended: the
-    fork that has a plan ends there. waiting = the plans that have not begun.
+    How a run divides into forks. done: called with a run's outcome before its threads are ended; a fork that
+    has a plan ends there. waiting: the plans that have not begun.
     """
 
     branch: Branch
@@ -77,10 +78,10 @@ def play(
     known: Collection[Line] = (),
 ) -> Played:
     """
-    Play a workload under a plan, from the beginning. The same plan gives the same run.
+    Play a workload under a plan, from the beginning. The same plan always produces the same run.
 
-    The plan's order of threads applies from its first strike, or from the start if it has none.
-    Args: is_twin = with another random seed, and in another year; known = lines of the
+    The plan's thread order applies from its first strike, or from the start if it has no strike.
+    Args: is_twin: whether to play with another random seed, and in another year; known: lines of the
     operator's code that need not be recorded.
     """
     memory = Memory(workload.set_up, [*workload.outside, *_functions_of_others(workload, invariants)])
@@ -100,7 +101,7 @@ def play(
 
 
 def _functions_of_others(workload: Workload, invariants: Sequence[Invariant]) -> Iterable[object]:
-    """Return the functions of users and invariants: the objects that they use are not only the operator's."""
+    """Return the functions of steps and invariants, whose objects do not belong only to the operator."""
     expected = [one for step in workload.steps for one in step.expect]
     return [*(step.do for step in workload.steps), *(one.holds for one in (*expected, *invariants))]
 
@@ -109,8 +110,8 @@ class _Run:
     """
     One run.
 
-    State: journal, the reports so far; _processes, the operator's present ones; _waiting, those of them
-    that start later; _is_over, the users' last step is done. Threads: those of `threads`.
+    State: journal, the reports so far; _processes, the operator's current ones; _waiting, those of them that
+    start later; _is_over, whether the users' last step is done. Threads: those of `threads`.
     """
 
     def __init__(
@@ -145,7 +146,7 @@ class _Run:
         self._workload = workload
         (setup,) = DrySetUp((workload.set_up,), None).setups()
         self.reconciled = set(setup.kinds)
-        # The operator also works for other programs' kinds, whose status is not only its own.
+        # The operator also reconciles other programs' kinds, whose status others may write, too.
         self._own_kinds = frozenset(kind.resource.kind for kind in (*setup.kinds, *setup.foreign))
         memory.restore(threads.virtual())
         self.cluster = VirtualCluster(threads, (), workload.defined(setup.kinds), conversions_of(setup.kinds))
@@ -231,13 +232,13 @@ class _Run:
             self._replace(process)
 
     def hear(self, level: str, line: Mapping[str, Any]) -> None:
-        """Record a reconcile, or an error; report an error if nothing has struck."""
+        """Record a reconcile or an error. Add an error to the story if the plan is empty."""
         if not self.threads.is_here():
-            return  # a line of a real thread, such as a server's that tests share
+            return  # a real thread's line, for example from a server that tests share
         if line["event"] in _RECONCILES:
             self.journal.reconciles(str(line.get("object") or line.get("objectName")))
         error = raised(line.get("exc_info"))
-        # A thread that a crash ends may log that.
+        # A thread that a crash ends may log its end.
         is_killed = self.threads.current_thread().killed
         if error is not None and not is_killed:
             self._bugs[f"{line['event']}: {shown(error, repr)}"] = None
@@ -257,7 +258,7 @@ class _Run:
         before = len(self.journal.writes)
         self.threads.run_for(seconds)
         calm_from = self._calm_from()
-        # It is right to retry a name that another client has taken, if ever more rarely.
+        # It is right to retry a name that another client has taken, with growing pauses.
         taken = any(rival.what == "rival-takes-name" for rival in self.journal.rivals)
         late = sum(
             write.at > calm_from and not (taken and write.status == _CONFLICT)
@@ -266,12 +267,12 @@ class _Run:
         self._busy = max(self._busy, late)
 
     def _calm_from(self) -> float:
-        """Return the time after which no strike so far has an effect."""
+        """Return the time after which no strike so far has an effect any more."""
         struck_at = (told.at for told in self.journal.story if told.who == "plan")
         return max(struck_at, default=-math.inf) + _FELT_SECONDS
 
     def _settle(self, expect: Sequence[Invariant] = ()) -> None:
-        """Wait until all is at rest, strike as planned, and record the state. Args: as Step.expect."""
+        """Wait until all is at rest, strike as planned, and record the state. Args: expect: as in Step."""
         number, began = len(self._states) + 1, self.threads.now
         if self.plan.starts_at == number:
             self._start()
@@ -279,7 +280,8 @@ class _Run:
             self.threads.run_for(self._workload.settle_seconds)
         else:
             self._rest()
-        # A watch that was blind until now causes such a late write. The process may have ended only then.
+        # The process may have ended only now, at a late write, for example because a watch was blind until
+        # now.
         if self._is_down():
             self._states.append(State({}, [], is_down=True, reconciled_at={}))
             return
@@ -310,7 +312,7 @@ class _Run:
         self._be_quiet(quiet)
 
     def _strike_at_rest(self, number: int) -> bool:
-        """Strike as planned at a settled(), where all is quiet. Returns: whether anything was done."""
+        """Strike as planned at a settled(), when all is quiet. Returns: whether something was struck."""
         struck = False
         if self._struck_here("q", number) == "crash":
             self.journal.tell("plan", f"the plan strikes settled() {number}: crash")
@@ -327,7 +329,7 @@ class _Run:
         return struck
 
     def _children(self) -> list[Object]:
-        """Return the children of objects of the operator's kinds, without those that are being deleted."""
+        """Return the children of the operator's kinds, without those that are being deleted."""
         record = self.cluster.record
         return sorted(
             (
@@ -355,7 +357,7 @@ class _Run:
         try:
             do(self.cluster)
         except RefusedError as error:
-            # After a rival's act, or before the operator has made it, there may be nothing to change.
+            # The object may be missing, because of a rival or because the operator has not made it yet.
             if not self.plan.strikes:
                 raise
             self.journal.tell("server", f"the server refuses: {error}")
@@ -388,7 +390,7 @@ class _Run:
         return self.plan.at(number, kind)
 
     def _end(self, process: Process, why: str) -> None:
-        """End a process; another one starts a second later. Never returns, in a thread of the process."""
+        """End a process; another one starts a second later. Never returns in a thread of the process."""
         self._killed(process, why)
         self.threads.in_main(lambda: self._replace(process))
         self.threads.park()
@@ -400,7 +402,7 @@ class _Run:
 
     def _replace(self, process: Process) -> None:
         self.threads.kill([one for one in self.threads.threads() if one.process is process])
-        if self._workload.replicas == 1:  # those of several share a module
+        if self._workload.replicas == 1:  # several processes share a module's state
             self._memory.restore(self.threads.virtual())
         other = self._processes[self._processes.index(process)] = self._new_process()
 

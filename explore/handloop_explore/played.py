@@ -31,8 +31,8 @@ class Told(NamedTuple):
     """
     One line of a story: when (in virtual seconds), who acts, and what they do, in words.
 
-    who = `user`, `plan`, `server`, or the operator's process, as `process 1`. write = the number of the write
-    in the line, 0 = none.
+    who: `user`, `plan`, `server`, or one of the operator's processes, such as `process 1`. write: the number
+    of the write that the line reports, 0 = none.
     """
 
     at: float
@@ -45,21 +45,22 @@ class Told(NamedTuple):
 
     @property
     def starts_process(self) -> bool:
-        """Whether its process starts here, in the middle of the run."""
+        """Whether the line's process starts here, in the middle of the run."""
         return self.who.startswith("process") and self.words.endswith(" starts")
 
     @property
     def ends_process(self) -> bool:
-        """Whether its process ends here."""
+        """Whether the line's process ends here."""
         return self.who.startswith("process") and (" ends, " in self.words or " ended by " in self.words)
 
 
 class Write(NamedTuple):
     """
-    One write of the operator: number from 1, when, method and path, the answer's status (0 = none came).
+    One of the operator's writes: its number from 1, time, method, path, and the answer's status (0 = no
+    answer).
 
-    struck = what the plan did to it; process = the number of the process that wrote; objection =
-    why that process must not write, "" = it may; arrival = how it met the server, None = it did not.
+    struck: what the plan did to it; process: the number of the process that wrote; objection: why that
+    process must not write, "" = it may; arrival: what it met at the server, None = it did not arrive.
     """
 
     number: int
@@ -78,9 +79,9 @@ class Write(NamedTuple):
 
 class Rival(NamedTuple):
     """
-    What a rival did to an object: target is the object's path, made the rival's object there, None = none.
+    What a rival did to an object. target: the object's path; made: the rival's object there, None = none.
 
-    rested_at = the time, if all was at rest and the operator had made the object, else 0.
+    rested_at: the time, if all was at rest and the operator had made the object, otherwise 0.
     """
 
     what: str
@@ -91,9 +92,9 @@ class Rival(NamedTuple):
 
 class Child(NamedTuple):
     """
-    An object that the operator has made, and an object of a reconciled kind controls, at a settled().
+    An object at a settled() that the operator has made, and that an object of a reconciled kind controls.
 
-    Fields: its key, and how many writes of the operator come before.
+    Fields: its key, and how many of the operator's writes came before.
     """
 
     key: str
@@ -102,11 +103,11 @@ class Child(NamedTuple):
 
 class State(NamedTuple):
     """
-    The cluster at one time: objects = end_state; left = the objects at the targets of rivals.
+    The cluster at one time. objects: end_state; left: the objects at the rivals' targets.
 
-    failing = the error that the operator still logs more than a minute after the users' last step; "" = none,
-    None = it has no object to work for. is_down = no process of the operator ran. at = when, in
-    virtual seconds; reconciled_at = when each object was reconciled last.
+    failing: the error that the operator still logs more than a minute after the users' last step; "" = none,
+    None = it has no object to work for. is_down: no process of the operator was running. at: when, in virtual
+    seconds; reconciled_at: when each object was last reconciled.
     """
 
     objects: Mapping[str, dict[str, Any]]
@@ -118,7 +119,7 @@ class State(NamedTuple):
 
 
 class Slowest(NamedTuple):
-    """The slowest reconcile: its virtual seconds, whether ended or not, and its queue."""
+    """The slowest reconcile, which may still be running: its virtual seconds, and its queue."""
 
     seconds: float = 0.0
     queue: str = ""
@@ -128,17 +129,17 @@ class Played(NamedTuple):
     """
     The outcome of a plan.
 
-    story = lines in the order of time; states = the cluster at each settled() and in the end; busy = how
-    many writes came where nothing happens any more: in the last two minutes, or at the end of a
-    settled(); made = how often a write at each path made an object; rivals = what rivals did; died = why
-    a process ended by itself, "" = none did; broken = invariants of the author that do not hold; switches
-    = how often a thread was given the processor; reads, watches and waits = how many of them there were,
-    the last ones in reconciles; gets = the numbers of reads of one object; acts = what changed at the
-    server, in the order of versions; reconciled = the kinds that the operator works for; bugs = what it
-    logged with a traceback; errors = what else it logged as an error, and when last; deadline_seconds =
-    the workload's for slowest; leases = how often one changed hands; children = what could be struck at
-    each settled(), in its order; refused = what may not be deleted; lines = those of the operator's code
-    that were come to; chance = of the undisturbed run, what it need not have in common with others.
+    story: lines in order of time; states: the cluster at each settled() and at the end; busy: how many writes
+    came when nothing should happen any more, in the last two minutes or at the end of a settled(); made: how
+    often a write at each path made an object; rivals: what rivals did; died: why a process ended by itself,
+    "" = none did; broken: the author's invariants that do not hold; switches: how often a thread was given
+    the processor; reads, watches, waits: how many there were (waits in reconciles only); gets: the numbers of
+    the reads of one object; acts: what changed at the server, in version order; reconciled: the kinds that
+    the operator works for; bugs: what it logged with a traceback; errors: what else it logged as an error,
+    and when last; deadline_seconds: the workload's, for slowest; leases: how often a Lease changed hands;
+    children: what could be struck at each settled(), in that order; refused: what may not be deleted; lines:
+    those of the operator's code that were reached; chance: in the undisturbed run, what other runs need not
+    have in common with it.
     """
 
     plan: Plan
@@ -172,7 +173,7 @@ class Journal:
     """
     Collects the reports about a run while it lasts. Fields: as in Played.
 
-    under_way = functions that deliver the writes that processes had sent before their end.
+    under_way: functions that deliver the writes that processes sent before they ended.
     """
 
     def __init__(self, threads: VirtualThreads) -> None:
@@ -194,7 +195,7 @@ class Journal:
         self.reconciled_at: dict[str, float] = {}
 
     def tell(self, who: str, words: str, write: int = 0) -> None:
-        """Add a line to the story, at the present time. Args: as in Told."""
+        """Add a line to the story, at the current time. Args: as in Told."""
         self.story.append(Told(self.threads.now, who, words, write))
 
     def reconciles(self, name: str) -> None:
@@ -217,16 +218,16 @@ class Journal:
         return ", and ".join(words)
 
     def reconciles_for(self, seconds: float, queue: str) -> None:
-        """Record how long a reconcile of a queue has run so far, or in all."""
+        """Record how long a queue's reconcile has run so far, or in total."""
         self.slowest = max(self.slowest, Slowest(seconds, queue))
 
     def arrive(self) -> None:
-        """Deliver what is under way to the server: at the next process's first write, or in a few seconds."""
+        """Deliver what is in flight to the server: at the next process's first write, or seconds later."""
         while self.under_way:
             self.under_way.pop()()
 
     def arrived(self, method: str, path: str, arrival: Arrival) -> None:
-        """Record how a write met the server."""
+        """Record what a write met at the server."""
         for write in reversed(self.writes):
             if (write.method, write.path) == (method, path) and write.number not in self._arrivals:
                 self._arrivals[write.number] = arrival

@@ -1,4 +1,4 @@
-"""Plays and judges plans of one workload, and shrinks failures."""
+"""Plays and judges a workload's plans, and shrinks failures."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from handloop_explore.workload import Invariant, Workload
 
 
 class _Judged(NamedTuple):
-    """The outcome of a run: its failure, None = none, and lines that the undisturbed run did not reach."""
+    """The outcome of a run: its failure, if any, and the lines that the undisturbed run did not reach."""
 
     failure: Failure | None
     lines: frozenset[Line]
@@ -27,7 +27,7 @@ class _Judged(NamedTuple):
 
 class Plays:
     """
-    Plays plans of a workload, and compares each run with the undisturbed one.
+    Plays a workload's plans, and compares each run with the undisturbed one.
 
     Field: lines, those of the operator's code that some run reached.
     """
@@ -35,7 +35,7 @@ class Plays:
     def __init__(
         self, workload: Workload, undisturbed: Played, invariants: Sequence[Invariant], processes: int
     ) -> None:
-        """Args: processes = how many forks play at once; without forks plans are played in this process."""
+        """Args: processes: how many forks play at once; if forks are impossible, this process plays."""
         self._workload = workload
         self._undisturbed = undisturbed
         self._invariants = invariants
@@ -44,10 +44,10 @@ class Plays:
 
     def judged(self, plans: Sequence[Plan], until: float = math.inf) -> Iterator[tuple[int, Failure | None]]:
         """
-        Play plans; those that need not wait, in this process.
+        Play plans: in forks, or in this process if there is only one or forks are impossible.
 
-        Args: until = the latest end, in time.monotonic(). Yields: the index of each plan, and how
-        it fails, None = not at all; in the order in which plans end.
+        Args: until: the latest end, in time.monotonic(). Yields: each plan's index and its failure, or None
+        if it does not fail, in the order in which the plans end.
         """
         outcomes = self._forked(plans, until) if can_fork() and len(plans) > 1 else self._here(plans, until)
         for index, outcome in outcomes:
@@ -60,7 +60,7 @@ class Plays:
 
     def shrunk(self, failure: Failure) -> Failure:
         """
-        Return a failure with as few strikes as possible, and the plain order of threads if that suffices.
+        Return a failure with as few strikes as possible, and with the plain thread order if that is enough.
 
         Ctrl-C ends it early.
         """
@@ -83,7 +83,7 @@ class Plays:
             try:
                 played = play(self._workload, plan, self._invariants, known=self._undisturbed.lines)
                 yield index, self._judge(played)
-            except Exception:  # noqa: BLE001 - a verdict, as that of a fork
+            except Exception:  # noqa: BLE001 - a verdict, as from a fork
                 yield index, Lost(traceback.format_exc())
 
     def _forked(self, plans: Sequence[Plan], until: float) -> Iterator[tuple[int, _Judged | Lost]]:
@@ -100,7 +100,7 @@ class Plays:
 
 
 def _without_one(plan: Plan) -> list[Plan]:
-    """Return the plans with one strike less, but none without strikes: the undisturbed run is known."""
+    """Return the plans with one strike less. None is without strikes, because that run is known."""
     if len(plan.strikes) <= 1:
         return []
     return [

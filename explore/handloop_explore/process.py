@@ -1,4 +1,4 @@
-"""A process of the operator."""
+"""One of the operator's processes."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from handloop_explore.virtual_threads import VirtualThread
 
 class Process:
     """
-    One process of the operator.
+    One of the operator's processes.
 
     With a leadership, it works only while it leads, as a command-line program with --leader-elect does.
-    State: is_dead = it has ended and no longer reaches the server; is_down: see crash.
+    State: is_dead, whether it has ended and no longer reaches the server; is_down: see crash.
     """
 
     def __init__(
@@ -49,11 +49,11 @@ class Process:
         leadership: Leadership | None = None,
     ) -> None:
         """
-        Args: end ends a process at once, for a reason; another one replaces it. struck_here is called
-        once at each call of the operator, just before the server gets the call, with the call's kind as a
-        strike begins ("" = a write) and its number among its kind. It returns what strikes there,
-        "" = nothing; a trunk forks in it. number = the process's, from 1; its successor has another.
-        leadership None = no election. branches records which branches of the operator are taken.
+        Args: end: ends a process at once, for the given reason; another one replaces it. struck_here: called
+        once at each of the operator's calls, just before the server receives it, with the letter that stands
+        for the call's kind in a plan ("" = a write), and with its number among its kind. It returns what
+        strikes there, "" = nothing; a trunk forks in it. number: the process's, from 1; its successor has
+        another. leadership: None = no election. branches: records which of the operator's branches are taken.
         """
         self.is_dead = self.is_down = False
         self.number = number
@@ -83,7 +83,7 @@ class Process:
         """
         End here; never returns in a thread of the process.
 
-        Args: is_down = no other process starts before the users' last step.
+        Args: is_down: whether no other process starts before the users' last step.
         """
         self.is_down = is_down
         self._end(self, "as by kill -9")
@@ -114,20 +114,20 @@ class Process:
             with self._elected(manager):
                 manager.run(stop)
         except LeadershipLost as lost:
-            self._end(self, f"as it has {lost}")
-        except Exception as error:  # noqa: BLE001 - whatever it was, it is a verdict
+            self._end(self, f"because it has {lost}")
+        except Exception as error:  # noqa: BLE001 - any error is a verdict
             self.journal.died = f"{type(error).__name__}: {error}"
             self.journal.tell(self.name, f"the process ended by itself: {self.journal.died}")
 
-    def _works(self, begins: bool) -> None:  # noqa: FBT001 - of a Callable
-        """The running thread begins or ends a reconcile: each wait within it is a separate place."""
+    def _works(self, begins: bool) -> None:  # noqa: FBT001 - a Callable's
+        """Note that the running thread begins or ends a reconcile, each wait of which is a separate place."""
         self.journal.threads.current_thread().on_wait = self._waits if begins else None
         self._branches.trace(begins=begins)
 
     def _waits(self) -> None:
         thread = self.journal.threads.current_thread()
         self.journal.waits += 1
-        number, thread.on_wait = self.journal.waits, None  # a strike's own wait is not a place
+        number, thread.on_wait = self.journal.waits, None  # the wait that a strike causes is not a place
         if what := self.struck_here("p", number):
             self.journal.tell("plan", f"the plan strikes wait {number} of a reconcile: {what}")
             if what == "crash":
@@ -136,7 +136,7 @@ class Process:
         thread.on_wait = self._waits
 
     def _shared(self, client: Client) -> dict[str, Any]:
-        """Return the arguments for a manager that shares work by slots; {} for any other."""
+        """Return the arguments for a manager that shares work by slots, {} for any other."""
         if self.leadership is None or self.leadership.shards is None:
             return {}
         transport: Any = LeaseTransport(self.cluster.transport(), self, self.leadership)
@@ -153,7 +153,7 @@ class Process:
             TERMS,
             component="operator-leader-election",
             user_agent=self.agent,
-            end_process=lambda _: self._end(self, "as its work outlives its Lease"),
+            end_process=lambda _: self._end(self, "because its work outlives its Lease"),
             transport=LeaseTransport(self.cluster.transport(), self, self.leadership),
             seams=manager.seams,
         )
@@ -171,7 +171,7 @@ class Process:
         )
 
     def _seen(self, path: str) -> int:
-        """Return the version at which the caches hold the object of a path, 0 = they do not hold it."""
+        """Return the version of a path's object in the caches, or 0 if they do not have it."""
         namespace, collection, name = place_of(path)
         key = f"{namespace}/{name}" if namespace else name
         for informer in self.manager.informers() if self.manager else ():

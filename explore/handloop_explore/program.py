@@ -1,8 +1,8 @@
 """
 The command line: `handloop explore greeter:set_up --apply hello.yaml`.
 
-Exit codes: 0; 1 = a plan or the undisturbed run failed; 2 = the command line makes no sense; 130 =
-Ctrl-C came before any result.
+Exit codes: 0; 1 = a plan or the undisturbed run failed; 2 = the command line makes no sense; 130 = Ctrl-C was
+pressed before there was a result.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _ENDLESS: Final = 10**9
 
 
 class UsageError(Exception):
-    """The command line makes no sense; the message says what would."""
+    """The command line makes no sense; the message says how to correct it."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -63,7 +63,7 @@ def main(arguments: Sequence[str], out: TextIO | None = None) -> int:
     """
     Explore the operator that the words after `explore` name.
 
-    Args: out None = the terminal. Returns: the exit code.
+    Args: out: None = the terminal. Returns: the exit code.
     """
     out = sys.stdout if out is None else out
     try:
@@ -73,7 +73,7 @@ def main(arguments: Sequence[str], out: TextIO | None = None) -> int:
         asked = {"replicas": given.replicas, "deadline_seconds": given.deadline}
         workload = replace(workload, **{name: value for name, value in asked.items() if value is not None})
         workload = replace(workload, ignore=(*workload.ignore, *given.ignore))
-        workload.ignored  # noqa: B018 - a line that names no fields is reported before anything is played
+        workload.ignored  # noqa: B018 - an entry that names no fields is reported before anything is played
         text, report = _played(workload, given)
     except (UsageError, SetUpError, RefusedError, ValueError) as error:
         sys.stderr.write(f"error: {error}\n")
@@ -89,7 +89,7 @@ def main(arguments: Sequence[str], out: TextIO | None = None) -> int:
 
 @contextmanager
 def _terminated_by_interrupt() -> Iterator[None]:
-    """Make SIGTERM act like Ctrl-C: no namespace and no process is left."""
+    """Make SIGTERM act like Ctrl-C, so that no namespace and no process is left behind."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -101,7 +101,7 @@ def _terminated_by_interrupt() -> Iterator[None]:
 
 
 def _played(workload: Workload, given: argparse.Namespace) -> tuple[str, Report]:
-    """Play the plans. Returns: a text for people, and the report. Raises: as run_plans, run_on_server."""
+    """Play the plans. Returns: text for people, and the report. Raises: as run_plans and run_on_server."""
     try:
         with _terminated_by_interrupt():
             report = _report(workload, given)
@@ -134,7 +134,7 @@ def _report(workload: Workload, given: argparse.Namespace) -> Report:
 def _report_of_server(workload: Workload, given: argparse.Namespace, replay: str) -> Report:
     for option in ("page", "deadline"):
         if getattr(given, option) is not None:
-            raise UsageError(f"--{option} is for virtual time: leave --on out")
+            raise UsageError(f"--{option} works only in virtual time: leave --on out")
     plans = 1 if replay else SAMPLE if given.plans == _ENDLESS else given.plans
     seconds = math.inf if given.budget is None else given.budget
     progress = Progress(sys.stderr, seconds=seconds, plans=plans)
@@ -172,14 +172,14 @@ def _write(report: Report, workload: Workload, given: argparse.Namespace) -> lis
 
 
 def _check_targets(given: argparse.Namespace) -> None:
-    """Raises: UsageError for a target that cannot be written, before minutes are spent."""
+    """Raises: UsageError for a target that cannot be written, before minutes of play are wasted."""
     for option, name in (("--json", given.json), ("--html", given.html)):
         if name and (Path(name).is_dir() or not Path(name).absolute().parent.is_dir()):
-            raise UsageError(f"{option} {name}: that is not a file in a folder that exists")
+            raise UsageError(f"{option} {name}: that is not a file in an existing folder")
     if given.page and Path(given.page).is_file():
-        raise UsageError(f"--page {given.page}: that is a file, and the page is a folder")
+        raise UsageError(f"--page {given.page}: that is a file, but the page is a folder")
     if given.page and not is_free_for_page(Path(given.page)):
-        raise UsageError(f"--page {given.page}: there is something else in that folder")
+        raise UsageError(f"--page {given.page}: that folder contains something else")
 
 
 def _command(given: argparse.Namespace) -> str:
@@ -206,7 +206,7 @@ def _some_time(text: str) -> float:
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
     if not seconds:
-        raise argparse.ArgumentTypeError(f"{text} is not a time in which anything could be played")
+        raise argparse.ArgumentTypeError(f"{text} is too short to play anything")
     return seconds
 
 
@@ -215,10 +215,10 @@ def _parser() -> _Parser:
         prog="handloop explore",
         description="Play an operator in virtual time, with a fault at each write, and judge each run.",
         epilog="Exit codes: 0 = no plan failed; 1 = one did; 2 = the command line makes no sense. "
-        "It ends early once twenty plans failed in ways that differ. Ctrl-C ends it with the report so far.",
+        "It ends early once twenty plans have failed in different ways. Ctrl-C ends it with a report so far.",
         allow_abbrev=False,
     )
-    parser.add_argument("what", help="MODULE:NAME of a set_up function, or of a Workload")
+    parser.add_argument("what", help="MODULE:NAME of a set_up function or a Workload")
     parser.add_argument(
         "--apply",
         metavar="FILE",
@@ -231,19 +231,19 @@ def _parser() -> _Parser:
         "--generate",
         metavar="KIND",
         default="",
-        help="change the objects of a kind of the operator's own, too, by chance from its schema and --seed",
+        help="also change the objects of one of the operator's own kinds at random, by its schema and --seed",
     )
     parser.add_argument(
-        "--budget", metavar="TIME", type=_some_time, help="how long (1m; with --on until all are played)"
+        "--budget", metavar="TIME", type=_some_time, help="how long to play (1m; with --on: all plans)"
     )
     parser.add_argument(
-        "--plans", metavar="N", type=_positive, default=_ENDLESS, help="how many at most (no limit)"
+        "--plans", metavar="N", type=_positive, default=_ENDLESS, help="the most plans to play (no limit)"
     )
     parser.add_argument(
-        "--processes", metavar="N", type=_positive, help="how many plans are played at once (as processors)"
+        "--processes", metavar="N", type=_positive, help="how many plans to play at once (one per processor)"
     )
     parser.add_argument(
-        "--replicas", metavar="N", type=_positive, help="processes of the operator, of which one leads (1)"
+        "--replicas", metavar="N", type=_positive, help="the operator's processes, one of which leads (1)"
     )
     parser.add_argument(
         "--deadline",
@@ -256,7 +256,7 @@ def _parser() -> _Parser:
         metavar="FIELDS",
         action="append",
         default=[],
-        help="leave fields out of comparisons, such as secrets:data.password; may be given again",
+        help="exclude fields from comparisons, such as secrets:data.password; may be repeated",
     )
     parser.add_argument(
         "--on",
@@ -264,14 +264,14 @@ def _parser() -> _Parser:
         help=f"play {SAMPLE} plans (or --plans) of crashes and rivals on a real server, by processes "
         "that are killed",
     )
-    parser.add_argument("--seed", type=int, default=1, help="of what is by chance (1)")
-    parser.add_argument("--replay", metavar="PLAN", default="", help="play only this one, such as 3:lost")
-    parser.add_argument("--json", metavar="FILE", help="write the report there, too, for programs")
-    parser.add_argument("--html", metavar="FILE", help="the same as a page with the timelines of what failed")
+    parser.add_argument("--seed", type=int, default=1, help="the seed of all random choices (1)")
+    parser.add_argument("--replay", metavar="PLAN", default="", help="play only this plan, such as 3:lost")
+    parser.add_argument("--json", metavar="FILE", help="also write the report to this file, for programs")
+    parser.add_argument("--html", metavar="FILE", help="write it as a page with timelines of failures")
     parser.add_argument(
         "--page",
         metavar="FOLDER",
-        help="write the live page there, which plays what failed step by step",
+        help="write the live page, which plays the failures step by step, to this folder",
     )
     return parser
 
@@ -283,7 +283,7 @@ def _workload(given: argparse.Namespace) -> Workload:
     if isinstance(found, Workload):
         for option in ("apply", "generate"):
             if getattr(given, option):
-                raise UsageError(f"{what} is a Workload, which has steps of its own: leave --{option} out")
+                raise UsageError(f"{what} is a Workload, which has its own steps: leave --{option} out")
         return found
     if not callable(found):
         raise UsageError(f"{what} is neither a function that sets controllers up nor a Workload")
@@ -302,7 +302,7 @@ def _workload(given: argparse.Namespace) -> Workload:
 def _generated(
     set_up: Callable[[Any], object], manifests: Sequence[dict[str, Any]], given: argparse.Namespace
 ) -> list[Step]:
-    """Return the steps that create objects, with those of --generate also changes. Raises: UsageError."""
+    """Return steps that create objects, and with --generate also change them. Raises: UsageError."""
     (setup,) = DrySetUp((set_up,), None).setups()
     kinds = {kind.resource.kind: kind for kind in setup.kinds}
     kind = kinds.get(given.generate)
@@ -321,9 +321,9 @@ def _generated(
 def _named(what: str) -> Any:
     module, _, name = what.partition(":")
     if not module or not name:
-        raise UsageError(f"{what} is no MODULE:NAME: {module or 'greeter'}:set_up is one")
+        raise UsageError(f"{what} is not MODULE:NAME: {module or 'greeter'}:set_up is")
     if module.endswith(".py"):
-        raise UsageError(f"{what} names a file, and not a module: {_module_of(module)}:{name}")
+        raise UsageError(f"{what} names a file, not a module: {_module_of(module)}:{name}")
     sys.path.insert(0, "")
     try:
         return getattr(importlib.import_module(module), name)
@@ -348,7 +348,7 @@ def _read(path: Path) -> list[dict[str, Any]]:
     for one in objects:
         if not (isinstance(one, dict) and {"apiVersion", "kind", "metadata"} <= one.keys()):
             raise UsageError(
-                f"{path}: an object has apiVersion, kind and metadata, and this is {str(one)[:60]}"
+                f"{path}: an object has apiVersion, kind and metadata, but this is {str(one)[:60]}"
             )
         if not (one["metadata"] or {}).get("name"):
             raise UsageError(f"{path}: this {one['kind']} has no metadata.name")

@@ -1,4 +1,4 @@
-"""Shows the progress of an exploration: one line on a terminal, elsewhere a line from time to time."""
+"""Shows an exploration's progress: in one line on a terminal, otherwise in a line now and then."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Final, TextIO
 from handloop_explore.report import Report
 
 EVERY_SECONDS: Final = 10.0
-"""The seconds between two lines if the stream is not a terminal."""
+"""The time between two lines if the stream is not a terminal."""
 _REDRAW_SECONDS: Final = 0.1
 _BAR: Final = 24
 _FEW: Final = 10
-"""Below this many plans a second, tenths are shown."""
+"""Below this many plans per second, tenths are shown."""
 
 
 class Progress:
     """
-    Shows the progress of an exploration.
+    Shows an exploration's progress.
 
     State: _next, when to write again.
     """
@@ -32,7 +32,7 @@ class Progress:
         plans: float = math.inf,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Args: the exploration ends after seconds and plans."""
+        """Args: seconds, plans: after which the exploration ends."""
         self._stream = stream
         self._is_terminal = stream.isatty()
         self._seconds, self._plans = seconds, plans
@@ -41,7 +41,7 @@ class Progress:
         self._next = self._began + (0 if self._is_terminal else EVERY_SECONDS)
 
     def show(self, report: Report) -> None:
-        """Write the progress, if a line is due."""
+        """Write the progress if a line is due."""
         now = self._now()
         if now < self._next:
             return
@@ -60,7 +60,7 @@ class Progress:
         self._stream.flush()
 
     def end(self) -> None:
-        """Erase the line, so that only the report is left."""
+        """Erase the line, so that only the report remains."""
         if self._is_terminal:
             self._stream.write("\r\x1b[K")
             self._stream.flush()

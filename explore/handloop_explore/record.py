@@ -1,4 +1,4 @@
-"""Records what changes at the server during a run, and who changes it: the source of oracles and stories."""
+"""Records what changes at the server during a run, and who changes it, for oracles and stories."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class Act(NamedTuple):
     """
     One change of an object at the server.
 
-    who = `operator`, `user`, `rival`, or one of the cluster's own controllers. old and new = the object
-    before and after, without managed fields; None = no object.
+    who: `operator`, `user`, `rival`, or one of the cluster's own controllers. old, new: the object before and
+    after, without managed fields; None = no object.
     """
 
     at: float
@@ -37,7 +37,7 @@ class Act(NamedTuple):
 
     @property
     def obj(self) -> Object:
-        """The object after the change; for a deletion, before it."""
+        """The object after the change, or before it if it was a deletion."""
         return self.new or self.old or {}
 
     @property
@@ -58,7 +58,7 @@ class Act(NamedTuple):
 
     @property
     def ends(self) -> bool:
-        """Whether the object is deleted, or begins to be."""
+        """Whether the object is gone or is being deleted."""
         return self.new is None or "deletionTimestamp" in self.new["metadata"]
 
     def changes(self, part: str) -> bool:
@@ -68,10 +68,10 @@ class Act(NamedTuple):
 
 class Arrival(NamedTuple):
     """
-    How a write met the server.
+    What a write met at the server.
 
-    seen = the version at which the process's cache held the object, 0 = not at all; before = the newest
-    version at the server; version = that of the change, 0 = no change.
+    seen: the object's version in the process's cache, 0 = it was not there; before: the newest version at the
+    server; version: that of the change, 0 = no change.
     """
 
     seen: int
@@ -88,13 +88,13 @@ class Record:
         self._last: dict[str, Object] = {}
 
     def committed(self, user: str, changes: Sequence[Change]) -> None:
-        """Record a user's changes at the server."""
+        """Record the changes that a user made at the server."""
         for change in changes:
             if change.new.object.get("kind") not in _NOISE and len(self._acts) < _MOST:
                 self._acts.append(self._act(self._who(user), change))
 
     def acts(self) -> list[Act]:
-        """Return the changes of objects that a client has written, and of their owners."""
+        """Return the changes of all objects that a client has written, and of their owners."""
         acts = self._acts
         owners = {act.uid: act.owners for act in acts}
         kept: set[str] = set()
@@ -105,12 +105,12 @@ class Record:
         return [act for act in acts if act.uid in kept]
 
     def made_by_operator(self) -> list[Object]:
-        """Return the existing objects that the operator has made: others may have recreated them."""
+        """Return the existing objects that the operator has made, even if others have recreated them."""
         ours = {act.key for act in self._acts if act.who == OPERATOR and act.old is None}
         return [obj for obj in self._last.values() if key_of(obj) in ours]
 
     def is_ending(self, uid: str) -> bool:
-        """Return whether an object is being deleted, or gone."""
+        """Return whether an object is being deleted or is gone."""
         return "deletionTimestamp" in self._last.get(uid, {"metadata": ("deletionTimestamp",)})["metadata"]
 
     def gone(self) -> dict[str, str]:
@@ -122,7 +122,7 @@ class Record:
         return {act.uid for act in self._acts if act.who not in CLIENTS and act.old is None}
 
     def last_by_operator(self, since: int) -> int:
-        """Return the version of the operator's last change after a version, 0 = none."""
+        """Return the version of the operator's last change after a version, or 0 if there is none."""
         for act in reversed(self._acts):
             if act.version <= since:
                 break
@@ -143,12 +143,12 @@ class Record:
     def _who(self, user: str) -> str:
         if user != _ADMIN:
             return user
-        # The main thread does the steps of a workload.
+        # The main thread does the workload's steps.
         return USER if self._threads.current_thread().name == "MainThread" else RIVAL
 
 
 class RecordedTransport(ForwardingTransport):
-    """The innermost transport of a process: it records how writes arrive at the server."""
+    """A process's innermost transport, which records what writes meet at the server."""
 
     def __init__(
         self,
@@ -159,8 +159,8 @@ class RecordedTransport(ForwardingTransport):
         arrived: Callable[[str, str, Arrival], object],
     ) -> None:
         """
-        Args: version returns the server's newest version; seen the cached one of a path's object. arrived
-        is called with each write: method, path, and how it met the server.
+        Args: version: returns the server's newest version; seen: returns the cached version of a path's
+        object. arrived: called with each write's method and path, and what it met at the server.
         """
         super().__init__(transport)
         self._record = record
@@ -169,7 +169,7 @@ class RecordedTransport(ForwardingTransport):
         self._arrived = arrived
 
     def request(self, method: str, path: str, **options: Any) -> Response:
-        """One request."""
+        """Send one request."""
         if method in ("GET", "HEAD"):
             return super().request(method, path, **options)
         seen, before = self._seen(path), self._version()
@@ -186,7 +186,7 @@ def key_of(obj: Object) -> str:
 
 
 def chain(uid: str, controllers: dict[str, str]) -> Iterator[str]:
-    """Yield an object's controller, its controller, and so on. Args: controllers = uid -> controller's."""
+    """Yield an object's controller, that one's controller, and so on. Args: controllers: uids by uid."""
     found: set[str] = set()
     while (uid := controllers.get(uid, "")) and uid not in found:
         found.add(uid)
@@ -194,13 +194,13 @@ def chain(uid: str, controllers: dict[str, str]) -> Iterator[str]:
 
 
 def controller_of(obj: Object) -> str:
-    """Return the uid of an object's controller, "" = none."""
+    """Return the uid of an object's controller, or "" if there is none."""
     references = obj["metadata"].get("ownerReferences") or ()
     return next((one["uid"] for one in references if one.get("controller")), "")
 
 
 def owners_of(obj: Object, kinds: Collection[str]) -> list[Object]:
-    """Return the references of an object to owners of some kinds."""
+    """Return an object's references to owners of these kinds."""
     return [one for one in obj["metadata"].get("ownerReferences") or () if one["kind"] in kinds]
 
 

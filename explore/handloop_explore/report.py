@@ -21,11 +21,11 @@ _MOST_BRANCHES: Final = 8
 @dataclass(frozen=True)
 class Failure:
     """
-    A plan that fails: its run, shrunk, and the sentences of the oracles.
+    A plan that fails: its run, after shrinking, and the oracles' sentences.
 
-    others = more plans that failed like it, without a new verdict; story = what happened, for people;
-    parting = the first write that differs from the undisturbed run's, in a sentence, "" = none; doubt = why
-    the undisturbed run may be the wrong one, "" = no doubt.
+    others: more plans that failed in the same way, without a new verdict; story: what happened, for people;
+    parting: the first write that differs from the undisturbed run's, in a sentence, "" = none; doubt: why the
+    undisturbed run may be the wrong one, "" = no doubt.
     """
 
     played: Played
@@ -37,19 +37,19 @@ class Failure:
 
     @classmethod
     def of(cls, undisturbed: Played, played: Played, verdicts: Sequence[str]) -> Self:
-        """Return the failure of a run, with its story."""
+        """Return a run's failure, with its story."""
         return cls(played, verdicts, story=lines(undisturbed, played), parting=parting(undisturbed, played))
 
     def weighed(self, reference: Played, undisturbed: Played) -> Self:
         """
-        Return the failure, with a doubt about the undisturbed run if a reference differs in the same place.
+        Return the failure, with a doubt about the undisturbed run if a reference differs in the same places.
 
-        Args: reference = a run in which the operator starts after the users, or restarts at rest.
+        Args: reference: a run in which the operator starts after the users' steps, or restarts at rest.
         """
         if self.doubt or not ends_as(reference, self.played, undisturbed):
             return self
-        anew = "starts after the users" if reference.plan.starts_at is not None else "begins anew at rest"
-        return replace(self, doubt=f"doubt the undisturbed run: where the operator {anew}, it ends as here")
+        anew = "starts after the users" if reference.plan.starts_at is not None else "restarts at rest"
+        return replace(self, doubt=f"doubt the undisturbed run: if the operator {anew}, it ends as here")
 
     @property
     def plan(self) -> Plan:
@@ -63,12 +63,12 @@ class Failure:
 
     @property
     def heading(self) -> str:
-        """The failure's plan, and which run to doubt if not this one."""
+        """The failure's plan, and why to doubt the undisturbed run, if there is a reason."""
         return f"{self.title}: {self.doubt}" if self.doubt else self.title
 
     @property
     def like_it(self) -> str:
-        """The first plans that failed like it, in words; the report for programs has all of them."""
+        """The first plans that failed in the same way, in words; the JSON report lists all of them."""
         count, shown = len(self.others), ", ".join(map(str, self.others[:_MOST_OTHERS]))
         return f"and {count} more plan{'s' * (count > 1)} with the same verdicts: {shown}" + (
             ", ..." if count > _MOST_OTHERS else ""
@@ -78,7 +78,7 @@ class Failure:
         """
         Return the failure as text for people.
 
-        Args: command = the command line that replays it, with option and plan; "" = not shown.
+        Args: command: replays the failure when option and plan are added; "" = not shown.
         """
         shown = [self.heading[:1].lower() + self.heading[1:], *(f"  ! {words}" for words in self.verdicts)]
         if self.others:
@@ -91,12 +91,12 @@ class Failure:
 
 
 class UndisturbedError(AssertionError):
-    """The run without a plan fails, so there is no baseline. Fields: report, with only that failure."""
+    """The run without a plan fails, so there is no baseline. Field: report, with only that failure."""
 
     def __init__(self, report: Report) -> None:
         self.report = report
         (failure,) = report.failures
-        super().__init__("\n".join(["the undisturbed run fails already:", *failure.verdicts, *failure.story]))
+        super().__init__("\n".join(["the undisturbed run already fails:", *failure.verdicts, *failure.story]))
 
 
 @dataclass
@@ -104,11 +104,11 @@ class Report:
     """
     The result of an exploration.
 
-    undisturbed = the run without a plan; plans and failed = how many were played, and failed; tried = how
-    often each kind of strike was planned; seconds = of processor time, for timed_plans plans; wall_seconds =
-    by the clock; is_interrupted = by Ctrl-C. failures: without those that are like another one. places =
-    where strikes make sense; struck = at which of them plans did; code = the operator's lines, lines = those
-    that runs reached; unseen = what the workload does not show, in words.
+    undisturbed: the run without a plan; plans, failed: how many were played, and how many failed; tried: how
+    often each kind of strike was planned; seconds: the CPU time of timed_plans plans; wall_seconds: by the
+    clock; is_interrupted: by Ctrl-C. failures: without those that resemble another one. places: where strikes
+    make sense; struck: the strikes of all plans; code: the operator's lines; lines: those that runs reached;
+    unseen: what the workload does not show, in words.
     """
 
     undisturbed: Played
@@ -129,28 +129,28 @@ class Report:
 
     @classmethod
     def of_undisturbed(cls, undisturbed: Played, verdicts: Sequence[str]) -> Self:
-        """Return the failure of the run without a plan."""
+        """Return the report of a failure of the run without a plan."""
         return cls(undisturbed, failed=1, failures=[Failure.of(undisturbed, undisturbed, verdicts)])
 
     def count(self, plan: Plan) -> None:
-        """Count a plan that was played."""
+        """Count a plan that has been played."""
         self.plans += 1
         self.tried.update(strike.what for strike in plan.strikes)
         self.struck.update(plan.strikes)
 
     @property
     def has_ended(self) -> bool:
-        """Whether the undisturbed run has ended; else it has no state to show."""
+        """Whether the undisturbed run has ended; otherwise it has no state to show."""
         return bool(self.undisturbed.states)
 
     @property
     def plans_per_second(self) -> float:
-        """Plans per second of processor time; 0 = unknown yet."""
+        """Plans per second of CPU time; 0 = not yet known."""
         return self.timed_plans / self.seconds if self.seconds else 0.0
 
     @property
     def plans_by_the_clock(self) -> float:
-        """Plans per second of waiting."""
+        """Plans per second of wall time."""
         return self.plans / self.wall_seconds if self.wall_seconds else 0.0
 
     @property
@@ -163,13 +163,13 @@ class Report:
         return ", ".join(figures + ["interrupted"] * self.is_interrupted)
 
     def text(self, command: str = "", option: str = "--replay") -> str:
-        """For people: the figures, and each failure with the line that replays it. Args: as Failure.text."""
+        """Return the figures and each failure with its replay command, as text. Args: as in Failure.text."""
         about = "\n".join([self.head, *self.covered])
         return "\n\n".join([about, *(failure.text(command, option) for failure in self.failures)])
 
     @property
     def covered(self) -> list[str]:
-        """A line each: what was struck, out of how much; which branches ran; and what this cannot show."""
+        """One line each: how much was struck, which branches ran, and what the workload cannot show."""
         struck = {(one.where, one.number) for one in self.struck}
         parts = []
         for where, words in PLACES.items():
@@ -190,7 +190,7 @@ class Report:
         return found + [f"not seen: {'; '.join(self.unseen)}"] * bool(self.unseen)
 
     def document(self) -> dict[str, Any]:
-        """Return the report as JSON for programs."""
+        """Return the report as a JSON document for programs."""
         failures = [
             {
                 "plan": str(one.plan),
@@ -214,6 +214,6 @@ class Report:
         }
 
     def check(self) -> None:
-        """Raises: AssertionError with the text, if a plan failed."""
+        """Raises: AssertionError with the text if a plan failed."""
         if self.failures:
             raise AssertionError(self.text())

@@ -1,4 +1,4 @@
-"""A faster client: what it does just before an operator's write, and a few seconds later."""
+"""Plays faster clients: what they do just before an operator's write, and a few seconds later."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NOT_CHANGED: Final = ("apiVersion", "kind", "metadata", "status", "type", "immu
 
 
 class Rivals:
-    """The rivals of one run. tell writes a line of the story."""
+    """The rivals of one run. Args: tell: adds a line to the story."""
 
     def __init__(self, cluster: Administrator, tell: Callable[[str, str], object]) -> None:
         self._cluster = cluster
@@ -33,7 +33,7 @@ class Rivals:
         """
         Act as another client just before a write.
 
-        Args: target and body are those of the write; see target_of.
+        Args: target, body: those of the write; see target_of.
         Returns: whether anything was done.
         """
         found = self._cluster.find(target)
@@ -47,11 +47,11 @@ class Rivals:
             return False
 
     def _take_name(self, target: str, body: bytes | None) -> bool:
-        """Create an object almost like the desired one, so that an operator that adopts it has work left."""
+        """Create an object almost like the desired one, so that an operator that adopts it still has work."""
         wanted: dict[str, Any] = json.loads(body) if body else {}
         collection, _, name = target.rpartition("/")
         if UID.search(name):
-            return False  # no other object has that name
+            return False  # because no other object can have that name
         made = {**wanted, "metadata": {"name": name, "labels": {RIVAL: "owner"}}}
         return self._send_other("POST", collection, made, _leaves(wanted)) or bool(
             self._cluster.send("POST", collection, made)
@@ -64,7 +64,7 @@ class Rivals:
         return self._send_other("PUT", target, labelled, _set_leaves(found))
 
     def _send_other(self, method: str, path: str, obj: Object, leaves: Iterable[Path]) -> bool:
-        """Send an object with other values in several fields, or in the first one that the server accepts."""
+        """Send an object with several changed fields, or with the first single change that is accepted."""
         chosen = list(itertools.islice(leaves, _MOST_TRIES))
         for paths in [chosen, *([path] for path in chosen)] if chosen else ():
             other = copy.deepcopy(obj)
@@ -89,7 +89,8 @@ class Rivals:
 
         def make() -> bool:
             nonlocal last
-            # The new object keeps changes that users make before the deletion, which must not undo them.
+            # The new object keeps changes that users make before the deletion, so that the rival does not
+            # undo them.
             if (now := self._cluster.find(target)) is not None:
                 last = now
                 return False
@@ -98,7 +99,7 @@ class Rivals:
             return True
 
         self._delete(target, found)
-        # An object with a finalizer is deleted once its owner has cleaned up.
+        # An object with a finalizer disappears only once the finalizer's owner has cleaned up.
         if not make():
             self._cluster.repeat("rival", make)
         return True
@@ -118,7 +119,7 @@ class Rivals:
         return self._delete(target, found)
 
     def _owner(self, target: str, found: Object) -> bool:
-        """Take over a controlled object, and give it back later; meanwhile the Namespace controls it."""
+        """Take over a controlled object and give it back later. In between, the Namespace controls it."""
         before = found["metadata"].get("ownerReferences", [])
         others = [one for one in before if not one.get("controller")]
         if len(others) == len(before):
@@ -162,7 +163,7 @@ class Rivals:
 
 
 def _leaves(value: Any, path: Path = ()) -> Iterator[Path]:
-    """Yield the paths of the strings and numbers in an object, except for those that identify it."""
+    """Yield the paths of an object's strings and numbers, except for those that identify it."""
     inner = (
         value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
     )
@@ -174,7 +175,7 @@ def _leaves(value: Any, path: Path = ()) -> Iterator[Path]:
 
 
 def _set_leaves(obj: Object) -> Iterator[Path]:
-    """Return the leaves that a client has set, by their names, and that are not keys of lists."""
+    """Return the leaves that a client has set (judged by their names) and that are not list keys."""
     entries = obj["metadata"].get("managedFields", ())
     text = json.dumps([one for one in entries if not one["manager"].startswith("kube-")])
     keys = set(re.findall(r'\\"(\w+)\\":', text))
@@ -182,7 +183,7 @@ def _set_leaves(obj: Object) -> Iterator[Path]:
 
 
 def _other(value: str | int, *, is_secret: bool) -> str | int:
-    """Another value of the same form."""
+    """Return another value of the same form."""
     if isinstance(value, bool):
         return not value
     if isinstance(value, int):

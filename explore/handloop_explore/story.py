@@ -1,4 +1,4 @@
-"""Describes a run in words: who wrote what on which view, and where two runs part."""
+"""Describes a run in words: who wrote what, based on which view, and where two runs diverge."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from handloop_explore.strikes import place_of
 MOST_LINES: Final = 40
 _MOST_DIFFERENCES: Final = 3
 _NEAR: Final = 2
-"""How many lines are shown before and after an eventful one."""
+"""How many lines are shown before and after a line that differs."""
 _OK: Final = 200
 _REDIRECTION: Final = 300
 _UNTOLD: Final = ("resourceVersion", "generation", "managedFields", "observedGeneration")
@@ -22,7 +22,7 @@ _VERBS: Final = {"POST": "create", "DELETE": "delete"}
 
 
 def in_words(story: Sequence[Told], writes: Sequence[Write], acts: Sequence[Act]) -> list[Told]:
-    """Return a story whose writes are told in words, line by line."""
+    """Return a story whose lines describe writes in words."""
     found = {act.version: act for act in acts}
     return [
         told._replace(words=told.words.partition("write ")[0] + _write(writes[told.write - 1], found, acts))
@@ -36,8 +36,8 @@ def lines(undisturbed: Played, played: Played) -> list[str]:
     """
     Return the story of a run for people, of about 40 lines.
 
-    It includes what rivals do, and what the cluster itself deletes. Where a run equals the undisturbed
-    one, only the lines near a difference are shown.
+    It includes what rivals do, and what the cluster itself deletes. Where a run equals the undisturbed one,
+    only lines near a difference are shown.
     """
     told = list(with_others(played))
     usual = {_unnumbered(one) for one in undisturbed.story} if played is not undisturbed else set()
@@ -60,7 +60,7 @@ def lines(undisturbed: Played, played: Played) -> list[str]:
 
 
 def with_others(played: Played) -> Iterator[Told]:
-    """Yield the story, with rivals' changes and the cluster's own deletions at their places."""
+    """Yield the story, with the rivals' changes and the cluster's own deletions inserted."""
     others = [act for act in played.acts if act.who == RIVAL or (act.who not in CLIENTS and act.new is None)]
     answered = {told.write for told in played.story if told.who != "plan"}
     found = {act.version: act for act in played.acts}
@@ -79,18 +79,18 @@ def with_others(played: Played) -> Iterator[Told]:
 
 
 def parting(undisturbed: Played, played: Played) -> str:
-    """Return the first write in which a run differs from the undisturbed one, in a sentence; "" = none."""
+    """Describe the first write in which a run differs from the undisturbed one; "" = there is none."""
     usual, here = parts_at(undisturbed, played)
     if not (usual or here):
         return ""
     good, bad = dict(_deeds(undisturbed)), dict(_deeds(played))
     words = _with_number(good, usual), _with_number(bad, here)
-    return "the runs part: undisturbed the operator {}; here it {}".format(*words)
+    return "the runs diverge: undisturbed, the operator {}; here it {}".format(*words)
 
 
 def parts_at(undisturbed: Played, played: Played) -> tuple[int, int]:
-    """Return the numbers of the first writes that differ, in each run; 0 = the run has no such write."""
-    # Later similarities do not count: a controller may do the same thing again.
+    """Return the number of the first write that differs, in each run; 0 = the run has no such write."""
+    # Later similarities are ignored, because a controller may do the same thing again.
     for (usual, good), (here, bad) in zip_longest(_deeds(undisturbed), _deeds(played), fillvalue=(0, "")):
         if good != bad:
             return usual, here
@@ -98,13 +98,13 @@ def parts_at(undisturbed: Played, played: Played) -> tuple[int, int]:
 
 
 def line_of(story: Sequence[Told], write: int) -> int:
-    """Return the index of the line with a write's result; the story's length, if it has none."""
+    """Return the index of the line with a write's result, or the story's length if it has none."""
     found = (nth for nth, told in enumerate(story) if write and told.write == write)
     return max(found, default=len(story))
 
 
 def deed(act: Act) -> str:
-    """Return a change of an object in words: `creates Deployment default/a`."""
+    """Return an object's change in words, such as `creates Deployment default/a`."""
     if act.old is None:
         return f"creates {act.key}"
     if act.new is None:
@@ -121,7 +121,7 @@ def deed(act: Act) -> str:
 
 
 def _with_number(deeds: Mapping[int, str], number: int) -> str:
-    """Return a deed, with the number of its write."""
+    """Return a deed with its write's number."""
     return f"{deeds[number]} (write {number})" if number else "writes nothing there"
 
 
@@ -130,7 +130,7 @@ def _unnumbered(told: Told) -> str:
 
 
 def _deeds(played: Played) -> list[tuple[int, str]]:
-    """Return the numbers of the writes that reached the server, and what they do."""
+    """Return the numbers of the writes that reached the server, each with what it does."""
     acts = {act.version: act for act in played.acts}
     return [(one.number, _deed(one, acts)) for one in played.writes if one.arrival]
 
@@ -153,7 +153,7 @@ def _deed(write: Write, found: dict[int, Act]) -> str:
 
 
 def _view(write: Write, found: dict[int, Act], acts: Sequence[Act]) -> str:
-    """Return how far the cache was behind the server, "" = not at all."""
+    """Return how far the cache was behind the server, or "" if it was not."""
     if write.arrival is None:
         return ", which never reaches the server"
     _, _, name = place_of(write.path)
@@ -170,7 +170,7 @@ def _view(write: Write, found: dict[int, Act], acts: Sequence[Act]) -> str:
 
 
 def _is_of(one: Act, write: Write, act: Act | None, name: str) -> bool:
-    """Return whether an earlier change concerns the object of a write."""
+    """Return whether an earlier change was of the object that a write is about."""
     if act is not None:
         return one.uid == act.uid
     collection = place_of(write.path)[1].rpartition("/")[2]
@@ -184,7 +184,7 @@ def _of_another(act: Act) -> Told:
 
 
 def _told(obj: Object) -> Object:
-    """Return an object without the fields that every change changes, and without a then empty status."""
+    """Return an object without the fields that every change affects, and without a status of only these."""
     told: Object = _without_counts(obj)
     return told if told.get("status") else {key: one for key, one in told.items() if key != "status"}
 

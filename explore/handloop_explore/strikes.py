@@ -26,7 +26,7 @@ _REASONS: Final = {
 
 
 def answer_of(code: int) -> Response:
-    """Return the server's refusal with a code."""
+    """Return a refusal by the server, with a status code."""
     reason = _REASONS[code]
     status = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "code": code}
     headers = {"Content-Type": "application/json"} | ({"Retry-After": "1"} if code == 429 else {})  # noqa: PLR2004
@@ -35,7 +35,7 @@ def answer_of(code: int) -> Response:
 
 
 def target_of(method: str, path: str, body: bytes | None) -> str:
-    """Return the path of the object of a write: for a create, of the new object; "" = not known."""
+    """Return the path of a write's object; for a create without a name, the collection's path."""
     target = path.removesuffix("/status").removesuffix("/finalizers").removesuffix("/scale")
     if method != "POST" or not body:
         return target
@@ -45,6 +45,6 @@ def target_of(method: str, path: str, body: bytes | None) -> str:
 
 
 def place_of(target: str) -> tuple[str, str, str]:
-    """Return the namespace of a target, its collection's path, and its name, "" = no name."""
+    """Return a target's namespace, its collection's path, and its name ("" = no name)."""
     match = _PLACE.match(target)
     return (match["namespace"] or "", match["collection"], match["name"] or "") if match else ("", target, "")

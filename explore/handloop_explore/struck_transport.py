@@ -53,11 +53,11 @@ class Striking(Protocol):
         """Raises: ConnectionBroken after its end."""
 
     def crash(self, *, is_down: bool = False) -> None:
-        """End it; never returns. Args: is_down = no other process starts before the users' last step."""
+        """End it; never returns. Args: is_down: whether no other starts before the users' last step."""
 
 
 class StruckTransport(ForwardingTransport):
-    """The operator's connection to the server: writes, reads and watches are counted, and may be struck."""
+    """The operator's connection to the server. It counts writes, reads and watches, which may be struck."""
 
     def __init__(self, transport: Transport, process: Striking) -> None:
         super().__init__(transport)
@@ -162,13 +162,13 @@ class StruckTransport(ForwardingTransport):
         return send()
 
     def _arrive(self, write: Write, send: Callable[[], Response]) -> None:
-        """Deliver to the server what the process had sent before its end."""
+        """Deliver to the server what the process sent before its end."""
         send()
-        words = f"the server gets what was under way: {self._journal.writes[write.number - 1]}"
+        words = f"the server receives what was in flight: {self._journal.writes[write.number - 1]}"
         self._journal.tell(self._process.name, words, write.number)
 
     def _slow(self, what: str, send: Callable[[], Response]) -> Response:
-        """Return the server's answer, late; the rest of the strike happens just before."""
+        """Return the server's answer late; the rest of the strike happens just before that."""
         answer = answer_of(503) if what == "slow-503" else send()
         self._journal.threads.sleep(SLOW_SECONDS - _JUST_BEFORE_SECONDS)
         if what == "slow-crash":
@@ -187,7 +187,7 @@ class StruckTransport(ForwardingTransport):
         *,
         unknown: bool,
     ) -> Response:
-        """Raise the server's refusal, if any. Args: unknown = the request may have had an effect."""
+        """Return a refusal, or raise a loss. Args: unknown: whether the request may have had an effect."""
         if what not in (*LOSSES, "timeout"):
             return answer_of(int(what))
         if what in ("lost", "timeout-after"):

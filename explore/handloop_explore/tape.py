@@ -1,4 +1,4 @@
-"""A run in virtual time, recorded for the live page: its steps, the state after them, and its story."""
+"""Records a run in virtual time for the live page: its steps, the state after them, and its story."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from handloop_explore.process import Process
 from handloop_explore.virtual_threads import BlockedError, VirtualClock, VirtualThreads
 
 MOST_STEPS: Final = 3000
-"""The most steps of a run: a storm has more, and a page should open in a moment."""
+"""The most steps of a run. A storm has more, but a page should open quickly."""
 _LAST_STEPS: Final = 500
-"""The steps from which the state of the workers is read."""
+"""How many steps are kept, from which the workers' state is read."""
 
 
 class Tape:
     """
     Records one run, without changing it.
 
-    State: _entries, as the page gets them, each with `told`, the length of the story by then, and `who`, the
-    entry's process, "" = all; _steps, the newest ones of each process. Threads: those of the run.
+    State: _entries, as the page gets them, each with `told`, the length of the story at that time, and `who`,
+    the entry's process, "" = all; _steps, each process's newest ones. Threads: those of the run.
     """
 
     def __init__(self) -> None:
@@ -50,7 +50,7 @@ class Tape:
             self._tell_story()
 
     def processes(self) -> list[str]:
-        """Return the processes that took steps, in the order of their first."""
+        """Return the processes that took steps, ordered by their first step."""
         return [process.name for process in self._steps]
 
     def document(
@@ -59,8 +59,8 @@ class Tape:
         """
         Return the run for the page.
 
-        Args: head = its name, title and so on; marks = indexes of lines of the story, by name; opening = a
-        sentence before the first step; process = the only process to show, "" = one after the other.
+        Args: head: its name, title and so on; marks: indexes of story lines, by name; opening: a sentence
+        before the first step; process: the only process to show, "" = all of them, one after the other.
         """
         shown = [entry for entry in self._entries if not process or entry["who"] in ("", process)]
         run = numbered([shown], opening)
@@ -98,7 +98,7 @@ class Tape:
             self._threads.in_main(lambda: self._take_state(process))
 
     def _tell_story(self) -> None:
-        """Add the story's new lines since the last step; writes are already steps."""
+        """Add the story's new lines since the last step, except for writes, which are steps themselves."""
         for told in self._journal.story[self._told :]:
             self._told += 1
             if not (told.write and told.who.startswith("process")):
@@ -111,7 +111,7 @@ class Tape:
         self._entries.append({**entry, "told": self._told, "who": who})
 
     def _take_state(self, process: Process) -> None:
-        """Add the state, unless a waiting thread holds a lock: then the state cannot be read."""
+        """Add the state, unless a waiting thread holds a lock, so that the state cannot be read."""
         self._is_due = False
         manager = process.manager
         try:

@@ -1,4 +1,4 @@
-"""Follows the reconciles of a process, and their durations, through the metrics of its work queues."""
+"""Follows a process's reconciles, and their durations, through the metrics of its work queues."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from handloop_explore.played import Journal
 
 
 class TimedQueues(WorkqueueMetricsProvider):
-    """Reports the age of each reconcile to a journal: at its end, and each half second while it runs."""
+    """Reports each reconcile's age to a journal: at its end, and every half second while it runs."""
 
     def __init__(self, journal: Journal, works: Callable[[bool], object]) -> None:
-        """Args: works is called when the running thread begins or ends a reconcile."""
+        """Args: works: called when the running thread begins or ends a reconcile."""
         super().__init__(CollectorRegistry())
         self._journal = journal
         self._works = works
 
     def for_queue(self, name: str) -> QueueInstruments:
-        """Return the instruments of a queue, two of which report to the journal."""
+        """Return a queue's instruments, of which those for durations report to the journal."""
         age = _Age(self._journal, name, self._works)
         made = super().for_queue(name)
         return made._replace(
@@ -30,18 +30,18 @@ class TimedQueues(WorkqueueMetricsProvider):
 
 
 class _Begun:
-    """The histogram of the waits of names: an observation begins a reconcile."""
+    """The histogram of how long names wait. An observation means that a reconcile begins."""
 
     def __init__(self, works: Callable[[bool], object]) -> None:
         self._works = works
 
     def observe(self, _value: float) -> None:
-        """A worker has got a name."""
+        """Note that a worker has got a name."""
         self._works(True)
 
 
 class _Age:
-    """The histogram of finished reconciles, and the gauge of the longest running one."""
+    """The histogram of finished reconciles, and the gauge of the longest running reconcile."""
 
     def __init__(self, journal: Journal, queue: str, works: Callable[[bool], object]) -> None:
         self._journal = journal
@@ -49,10 +49,10 @@ class _Age:
         self._works = works
 
     def observe(self, value: float) -> None:
-        """A reconcile has ended."""
+        """Note that a reconcile has ended."""
         self._works(False)
         self._journal.reconciles_for(value, self._queue)
 
     def set(self, value: float) -> None:
-        """A reconcile runs."""
+        """Note that a reconcile is running."""
         self._journal.reconciles_for(value, self._queue)

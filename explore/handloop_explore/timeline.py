@@ -1,4 +1,4 @@
-"""Draws two runs as SVG, in lanes of virtual time, to show where they part."""
+"""Draws two runs as SVG, in lanes of virtual time, to show where they diverge."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from handloop_explore.played import Played, Told
 from handloop_explore.story import line_of, parts_at, with_others
 
 MOST_LINES: Final = 60
-"""The most lines of each run; a storm has thousands."""
+"""The most lines that are shown of each run; a storm has thousands."""
 _LINES_BEFORE: Final = 12
 _COLUMN: Final = 30.0
 _LANE: Final = 36.0
@@ -21,15 +21,15 @@ _TIMES: Final = 24.0
 _TIME_WIDTH: Final = 50.0
 _REFUSED: Final = 400
 _ASIDE: Final = ("plan", "rival")
-"""The actors that are only in the failing run."""
+"""The actors that only the failing run has."""
 
 
 class Window(NamedTuple):
     """
     The lines of two stories that a page shows, from the same beginning.
 
-    begin = this many lines before are the same in both; lengths = of the whole stories;
-    parting = the indexes of the writes at which they part, the length where there is none.
+    begin: how many lines before, which are the same in both, are not shown; lengths: those of the whole
+    stories; parting: the indexes of the writes at which they diverge, or the length if there is none.
     """
 
     begin: int
@@ -40,7 +40,7 @@ class Window(NamedTuple):
 
 
 def window(undisturbed: Played, failing: Played) -> Window:
-    """Return the lines around the first one that differs, and the later ones."""
+    """Return the lines around the first one that differs, and those after it."""
     good, bad = list(with_others(undisturbed)), list(with_others(failing))
     usual, here = parts_at(undisturbed, failing)
     lengths = len(good), len(bad)
@@ -57,9 +57,9 @@ def _plain(told: Told) -> tuple[float, str]:
 
 def timeline(shown: Window, undisturbed: Played, failing: Played) -> str:
     """
-    Return the drawing: the lanes' names, and beside them the lanes, in a scrolling box.
+    Return the drawing: the lanes' names, and the lanes beside them, in a scrolling box.
 
-    The same time is at the same place in both runs; a number is that of a line of the story.
+    Both runs show the same time at the same place. Numbers are those of the story's lines.
     """
     runs = [
         _Run("undisturbed", shown.undisturbed, undisturbed, shown.parting[0] - shown.begin, shown.begin),
@@ -83,7 +83,7 @@ def timeline(shown: Window, undisturbed: Played, failing: Played) -> str:
 
 
 class _Run:
-    """One of the two runs: its lanes from above, and its marks."""
+    """One of the two runs: its lanes from top to bottom, and its marks."""
 
     def __init__(self, title: str, story: Sequence[Told], played: Played, parting: int, begin: int) -> None:
         self.title = title
@@ -103,7 +103,7 @@ class _Run:
         return 40 + _LANE * self.lanes.index(who)
 
     def drawn(self, columns: Sequence[float], top: float, width: float) -> Iterator[str]:
-        """Yield the run, with its top at `top`."""
+        """Yield the parts of the run's drawing, whose top is at `top`."""
         bottom = top + self.lane("server")
         for who in self.lanes:
             y = top + self.lane(who)
@@ -111,11 +111,11 @@ class _Run:
         for nth, (told, x) in enumerate(zip(self.story, columns, strict=True)):
             if nth == self._parting:
                 yield _line(x - 13, top + 6, x - 13, bottom + 14, "part")
-                yield _text(x - 9, top + 14, "they part", "bad part-words")
+                yield _text(x - 9, top + 14, "they diverge", "bad part-words")
             yield from self._mark(nth, told, x, top)
 
     def _life(self, who: str, columns: Sequence[float], width: float, y: float) -> tuple[float, ...]:
-        """Return a lane's line: a process has one only while it lives."""
+        """Return a lane's line, which a process has only while it lives."""
         begin, end = 0.0, width
         for told, x in zip(self.story, columns, strict=True):
             if told.who == who and told.starts_process:
@@ -144,7 +144,7 @@ class _Run:
         """Yield a strike's line to the server, and its fault."""
         y, server = top + self.lane("plan"), top + self.lane("server")
         yield _line(x, y, x, server, "struck")
-        # The position of their labels tells apart two that are close to each other.
+        # Labels alternate between two positions, so that close ones can be told apart.
         is_above = sum(other.who == "plan" for other in self.story[:nth]) % 2 == 0
         yield _text(x + 17, y + (-5 if is_above else 15), _what(told), "bad code-left")
         if told.write and told.write not in self._met:
@@ -160,12 +160,12 @@ class _Run:
 
 
 def _what(told: Told) -> str:
-    """Return the fault of a strike."""
+    """Return a strike's fault."""
     return told.words.rpartition(": ")[2]
 
 
 def _placed(runs: Sequence[_Run]) -> tuple[list[list[float]], list[tuple[float, float]], float]:
-    """Return the place of each line of each run, the times to write with their places, and the width."""
+    """Return each run's places of its lines, the times to write with their places, and the width."""
     rows = [_by_time(run.story) for run in runs]
     x, before, written = 20.0, None, -math.inf
     places: list[list[float]] = [[] for _ in runs]
@@ -184,7 +184,7 @@ def _placed(runs: Sequence[_Run]) -> tuple[list[list[float]], list[tuple[float, 
 
 
 def _by_time(story: Sequence[Told]) -> Mapping[float, list[int]]:
-    """Return the columns of the lines of each time; what the plan does is above the line that it strikes."""
+    """Return the columns of each time's lines. What the plan does is above the line that it strikes."""
     found: dict[float, list[int]] = {}
     column = 0
     for told in story:

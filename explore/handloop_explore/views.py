@@ -1,4 +1,4 @@
-"""The faults in what a process sees: in its watches, and in reads that return old states."""
+"""Plays faults in what a process sees: in its watches, and in reads that return old states."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Views:
     """
 
     def __init__(self, cluster: VirtualCluster, agent: str) -> None:
-        """Args: agent = the User-Agent of the process."""
+        """Args: agent: the process's User-Agent."""
         self._cluster = cluster
         self._agent = agent
         self._past = self._before = cluster.version
@@ -36,7 +36,7 @@ class Views:
             self._strike("expired", only_open=True)
             self._rewind()
         else:
-            # Stale views stay stale, no matter what is opened in the meantime.
+            # Stale views stay stale, whatever is opened in the meantime.
             self._strike(what, **({} if what == "stale" else {"only_open": True}))
 
     def strike_opening(self, what: str) -> None:
@@ -77,7 +77,7 @@ class Views:
                 faults.distort_watches("repeat", seconds=BLIND_SECONDS, **where)
 
     def _expire(self, held: Injection) -> None:
-        """Drop what was held back: the watches learn that their history is gone."""
+        """Drop what was held back, and let the watches learn that their history is gone."""
         self._cluster.sandbox.faults.expire(only_open=True, **self._mine)
         held.clear()
 

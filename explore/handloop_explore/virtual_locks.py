@@ -1,4 +1,4 @@
-"""threading's locks, conditions and events in virtual time, for which virtual threads wait."""
+"""The locks, conditions and events of threading in virtual time, for which virtual threads wait."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from greenlet import getcurrent, greenlet
 
 
 class Wait:
-    """One wait of one thread: `over` once it is woken, or has timed out."""
+    """One wait of one thread, which is `over` once it is woken or has timed out."""
 
     __slots__ = ("over", "thread", "woken")
 
@@ -24,23 +24,23 @@ class Wait:
 
 
 class Scheduler(Protocol):
-    """Lets one thread run at a time. now = virtual seconds."""
+    """Lets one thread run at a time. Field: now, in virtual seconds."""
 
     now: float
     steps: Random | None
 
     def step(self) -> None:
-        """Delay the thread before it takes a lock, now and then."""
+        """Now and then, delay the thread before it takes a lock."""
 
     def wait(self, waits: Wait, seconds: float | None) -> bool:
-        """Block the running thread until it is woken, at most seconds. Returns: whether it was woken."""
+        """Block the running thread until it is woken, for at most seconds. Returns: whether it was woken."""
 
     def wake(self, waits: Wait) -> bool:
         """End a wait. Returns: whether it was still waiting."""
 
 
 class VirtualLock:
-    """threading.Lock: threads run one at a time, so only a waiting thread can hold it."""
+    """threading.Lock. Threads run one at a time, so only a waiting thread can hold it against another."""
 
     def __init__(self, threads: Scheduler) -> None:
         self._threads = threads
@@ -48,7 +48,7 @@ class VirtualLock:
         self._waiting: deque[Wait] = deque()
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:  # noqa: FBT001, FBT002 - threading's
-        """Take it."""
+        """Acquire the lock."""
         if self._threads.steps:
             self._threads.step()
         if self._owner is None:
@@ -65,7 +65,7 @@ class VirtualLock:
         return True
 
     def release(self) -> None:
-        """Give it back."""
+        """Release the lock."""
         self._owner = None
         if self._waiting:
             self._wake_one()
@@ -75,7 +75,7 @@ class VirtualLock:
             pass
 
     def locked(self) -> bool:
-        """Return whether a thread has it."""
+        """Return whether a thread holds the lock."""
         return self._owner is not None
 
     def __enter__(self) -> bool:
@@ -87,7 +87,7 @@ class VirtualLock:
         self.release()
 
     def new_condition(self) -> VirtualCondition:
-        """Return a condition over it; see handloop.seams.locks.condition_over."""
+        """Return a condition over this lock; see handloop.seams.locks.condition_over."""
         return VirtualCondition(self._threads, self)
 
 
@@ -99,13 +99,13 @@ class VirtualRLock(VirtualLock):
         self._depth = 0
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:  # noqa: FBT001, FBT002 - threading's
-        """Take it, once more if this thread has it."""
+        """Acquire the lock, once more if this thread holds it."""
         taken = self._owner is getcurrent() or super().acquire(blocking, timeout)
         self._depth += taken
         return taken
 
     def release(self) -> None:
-        """Give it back, as often as it was taken."""
+        """Undo one acquire. The last one releases the lock."""
         self._depth -= 1
         if not self._depth:
             super().release()
@@ -131,7 +131,7 @@ class VirtualCondition:
         self._lock.release()
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Release the lock, wait to be notified, and take it again."""
+        """Release the lock, wait to be notified, and acquire the lock again."""
         waits = Wait()
         self._waiting.append(waits)
         self._lock.release()
@@ -170,21 +170,21 @@ class VirtualEvent:
         return self._set
 
     def set(self) -> None:
-        """Set it, and wake all waiters."""
+        """Set the event, and wake all waiters."""
         self._set = True
         waiting, self._waiting = self._waiting, []
         for waits in waiting:
             self._threads.wake(waits)
 
     def clear(self) -> None:
-        """Clear it."""
+        """Clear the event."""
         self._set = False
 
     def _at_fork_reinit(self) -> None:
-        """In a fork threading calls this on the events of all threads; here nothing changes."""
+        """Do nothing. In a fork, threading calls this on the events of all threads."""
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait until it is set. Returns: whether it is."""
+        """Wait until the event is set. Returns: whether it is."""
         if not self._set:
             waits = Wait()
             self._waiting.append(waits)

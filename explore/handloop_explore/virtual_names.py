@@ -1,7 +1,7 @@
 """
-Gives names of the standard library a meaning in a world: its time, threads and randomness.
+Gives names of the standard library a meaning in a world, which has its own time, threads and randomness.
 
-A name is replaced in its module, as time.monotonic, and in each module that imported the name itself, as
+A name is replaced in its module, such as time.monotonic, and in each module that imported it, such as by
 `from time import monotonic`. Functions built on these follow automatically: secrets, uuid4, queue.Queue,
 Semaphore, Timer, ThreadPoolExecutor, asyncio's loops.
 """
@@ -22,31 +22,31 @@ from types import FunctionType
 from typing import Any, Final
 
 _UPTIME: Final = 1e6
-"""The first value of time.monotonic(), as of a machine that has run for a while."""
+"""The first value of time.monotonic(), as on a machine that has been running for a while."""
 _LONGEST_LOOK_SECONDS: Final = 1.0
-"""How long a loop that waits for files pauses between looks: another virtual thread may wake it."""
+"""How long a loop that waits for files pauses between looks, because another virtual thread may wake it."""
 
 _Place = tuple[Any, str]
 _OURS: Final = (
     *("handloop", "handloop_explore", "handloop_sandbox", "greenlet"),
     *("_pytest", "pytest", "xdist", "execnet"),
 )
-"""The modules that play a world: they use real time."""
+"""The modules that play a world, and use real time."""
 _SCANNED: Final[set[str]] = set()
 _IMPORTED: Final[list[tuple[_Place, _Place]]] = []
-"""Searched modules by name, and the results: each place, and the name that it imported."""
+"""The names of the searched modules, and what was found: each place, and the name that it imported."""
 
 
 class VirtualNames:
     """
     The names of one world.
 
-    State: _random, the state of the module random's generator in the world; _before, what each name means
+    State: _random, the state of the random module's generator in the world; _before, what each name means
     outside. Threads: names are virtual only in the real thread that made this.
     """
 
     def __init__(self, world: Any, threads: Mapping[str, Callable[..., Any]], seed: int) -> None:
-        """Args: world = a VirtualThreads; threads = what names of threading mean; seed = of chance."""
+        """Args: world: a VirtualThreads; threads: what threading's names mean; seed: for randomness."""
         self._world = world
         self._is_here = False
         self._real = threading.get_ident()
@@ -56,14 +56,14 @@ class VirtualNames:
         methods = {(threading.Thread, name[7:]): one for name, one in threads.items() if "." in name}
         functions: dict[_Place, Callable[..., Any]] = {**made, **methods, **self._times(), **self._chance()}
         self._before: dict[_Place, Any] = {(owner, name): getattr(owner, name) for owner, name in functions}
-        # These are the real ones, even if a name is changed meanwhile.
+        # This is the real one, even while the name is replaced.
         self._get_ident = threading.get_ident
         self._made: dict[_Place, Any] = {
             place: self._here(one, self._before[place]) for place, one in functions.items()
         }
-        # they do not belong to the world
+        # The world uses neither the machine's generator nor its last timestamp.
         self._made |= {(uuid, "_generate_time_safe"): None, (uuid, "_last_timestamp"): None}
-        # This is the memory of uuid6 and uuid7 in Python 3.14.
+        # uuid6 and uuid7 remember these in Python 3.14.
         memories = ("_last_timestamp_v6", "_last_timestamp_v7")
         self._made |= {(uuid, name): None for name in memories if hasattr(uuid, name)}
         self._made[queue, "SimpleQueue"] = queue._PySimpleQueue  # type: ignore[attr-defined] # noqa: SLF001
@@ -89,13 +89,13 @@ class VirtualNames:
         self._random = before
 
     def _here(self, made: Callable[..., Any], real: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a virtual function in this real thread, the real one elsewhere."""
+        """Return a function that is virtual in this real thread, and real in others."""
         get_ident, here = self._get_ident, self._real
 
         def called(*arguments: Any, **options: Any) -> Any:
             return (made if self._is_here and get_ident() == here else real)(*arguments, **options)
 
-        called.real = real  # type: ignore[attr-defined] # a module that is imported meanwhile keeps this one
+        called.real = real  # type: ignore[attr-defined] # a module imported in the meantime keeps this one
         return called
 
     def _times(self) -> dict[_Place, Callable[..., Any]]:
@@ -138,7 +138,7 @@ class VirtualNames:
         }
 
     def _select(self, real: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
-        """Return an access to files that lets other virtual threads run, and takes virtual time."""
+        """Return a select that lets other virtual threads run, and takes virtual time."""
 
         def select(selector: Any, timeout: float | None = None) -> list[Any]:
             left, pause = float("inf") if timeout is None else timeout, 1e-3
@@ -151,7 +151,7 @@ class VirtualNames:
 
 
 def _imported(places: Mapping[_Place, Any]) -> Iterator[tuple[_Place, _Place]]:
-    """Return places outside the standard library's modules that imported values of names, and the names."""
+    """Return the places outside the standard library that imported a name's value, each with the name."""
     values = {id(value): place for place, value in places.items() if callable(value)}
 
     def origin(one: Any) -> _Place | None:

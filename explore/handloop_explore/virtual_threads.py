@@ -1,13 +1,13 @@
 """
-Threads that run one at a time in virtual time: each run is the same, and thousands of waits take a moment.
+Threads that run one at a time in virtual time, so that each run is the same and thousands of waits are quick.
 
     with VirtualThreads(order) as threads:
         Thread(target=...).start()       # threading's names mean virtual ones here
-        threads.run_for(60)              # sixty seconds pass as soon as nobody can do anything before
+        threads.run_for(60)              # sixty seconds pass as soon as no thread can run before
 
-A thread is a greenlet. It runs until it waits: for a lock, a condition, an event, a thread, or time. Then
-the next one that can runs; if none can, time moves on to the first wait that ends. So nothing depends on
-the machine, and a wait costs nothing.
+A thread is a greenlet. It runs until it waits for a lock, a condition, an event, a thread, or time. Then the
+next thread that can run does so; if none can, time moves on to the end of the first wait. So nothing depends
+on the machine, and a wait costs nothing.
 """
 
 from __future__ import annotations
@@ -48,28 +48,28 @@ from handloop_explore.virtual_names import VirtualNames
 T = TypeVar("T")
 
 EPOCH: Final = 1_700_000_000.0
-"""The unix time at which virtual time begins."""
+"""The Unix time at which virtual time begins."""
 
 _READING_SECONDS: Final = 1e-6
 _STEPS: Final = 0.05
 _STEP_SECONDS: Final = 2.0
-"""The share of locks at which a thread is slow, and the longest delay."""
+"""The share of lock acquisitions before which a thread is slow, and the longest delay."""
 _READINGS: Final = 1000
 _SPINNING_SECONDS: Final = 1e-3
-"""The time that each reading takes, after this many readings."""
+"""The time that each further reading takes after this many readings without a wait."""
 _REAL_CONDITION: Final = threading.Condition
 _REAL: Final[Mapping[Any, Callable[..., Any]]] = {
     type(threading.Lock()): VirtualLock,
     type(threading.RLock()): VirtualRLock,
     _REAL_CONDITION: VirtualCondition,
-    queue.SimpleQueue: lambda _: queue.SimpleQueue(),  # in the world, that is the one in Python
+    queue.SimpleQueue: lambda _: queue.SimpleQueue(),  # in the world, this is the one written in Python
 }
 
 log = get_logger("explore")
 
 
 class DeadlockError(Exception):
-    """The main thread waits, and no other can ever wake it."""
+    """The main thread waits, and no other thread can ever wake it."""
 
 
 class BlockedError(Exception):
@@ -78,17 +78,18 @@ class BlockedError(Exception):
 
 class VirtualThreads:
     """
-    A world of threads. Use it with `with`: until its end, threading's names make virtual ones in this thread,
-    time and randomness are its own; see virtual_names.py.
+    A world of threads. Inside its `with` block, threading's names make virtual threads and locks in this
+    thread, and time and randomness are the world's own; see virtual_names.py.
 
-    Fields: now, virtual seconds since the beginning; epoch, the unix time then; switches, how often a thread
-    was given the processor; order, which chooses the next of the runnable threads, None = first come, first
-    served; steps, which chooses the locks before which a reconciling thread is slow, None = no lock.
-    Threads: one real one. Other real threads of the process still get real locks and threads.
+    Fields: now, virtual seconds since the beginning; epoch, the Unix time at the beginning; switches, how
+    often a thread was given the processor; order, which chooses the next of the runnable threads, None =
+    first come, first served; steps, which chooses the locks before which a reconciling thread is slow, None =
+    no lock.
+    Threads: one real thread. The process's other real threads still get real locks and threads.
     """
 
     def __init__(self, order: Random | None = None, *, seed: int = 1, epoch: float = EPOCH) -> None:
-        """Args: order and epoch as the fields; seed = of chance."""
+        """Args: order, epoch: as the fields; seed: for randomness."""
         self.now = 0.0
         self.epoch = epoch
         self.seed = seed
@@ -111,7 +112,7 @@ class VirtualThreads:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def __enter__(self) -> Self:
-        # A loop that runs in this real thread, such as playwright's, is hidden in the world.
+        # A loop that runs in this real thread, such as playwright's, is hidden from the world.
         self._loop = asyncio._get_running_loop()  # noqa: SLF001 - for authors of loops
         asyncio._set_running_loop(None)  # noqa: SLF001
         self._names.enter()
@@ -123,14 +124,14 @@ class VirtualThreads:
     def __exit__(self, *_: object) -> None:
         self.kill(list(self._threads.values()))
         self._leave()
-        # On exit Python would wait for pool threads, which were never real.
+        # On exit, Python would wait for pool threads, which were never real.
         pools: Any = sys.modules.get("concurrent.futures.thread")
         for thread in [*pools._threads_queues] if pools else ():  # noqa: SLF001
             if "virtual" in vars(thread):
                 pools._threads_queues.pop(thread, None)  # noqa: SLF001
 
     def outside(self, call: Callable[[], T]) -> T:
-        """Call something with all names real; it must not wait for a virtual thread."""
+        """Call something while all names are real; it must not wait for a virtual thread."""
         running = asyncio._get_running_loop()  # noqa: SLF001
         self._leave()
         try:
@@ -150,7 +151,7 @@ class VirtualThreads:
         join, is_alive = real.join, real.is_alive
 
         def begin(thread: Any) -> None:
-            """Start an author's thread, maybe of another class: its run() runs in a virtual thread."""
+            """Start an author's thread, maybe of a subclass, whose run() runs in a virtual thread."""
             if "virtual" in vars(thread):
                 raise RuntimeError("threads can only be started once")
             thread.virtual = VirtualThread(self, target=partial(_survived, thread.run), name=thread.name)
@@ -177,11 +178,11 @@ class VirtualThreads:
 
     @property
     def seams(self) -> Seams:
-        """Clock, chance and threads of this world, for objects made in it."""
+        """This world's clock, randomness and threads, for objects made in it."""
         return Seams(clock=VirtualClock(self), random=Random(0).random, spawn=self.spawn)
 
     def spawn(self, name: str, target: Callable[[], None]) -> Joinable:
-        """Start a thread; handloop.seams.threads.Spawn."""
+        """Start a thread; see handloop.seams.threads.Spawn."""
         thread = VirtualThread(self, target=target, name=name)
         thread.start()
         return thread
@@ -191,16 +192,16 @@ class VirtualThreads:
         return self._threads.get(getcurrent(), self._main)
 
     def is_here(self) -> bool:
-        """Return whether this is the real thread of the world. Others, such as a server's, may also run."""
+        """Return whether this is the world's real thread. Others, such as a server's, may also run."""
         return _thread.get_ident() == self._real
 
     def new_number(self) -> int:
-        """Return a number that no thread has yet."""
+        """Return a number that no thread has had yet."""
         return next(self._count)
 
     @contextmanager
     def looking(self) -> Iterator[None]:
-        """Within the context the main thread takes free locks, and no time passes. Raises: BlockedError."""
+        """In this context the main thread takes only free locks, and no time passes. Raises: BlockedError."""
         self._is_looking, now = True, self.now
         try:
             yield
@@ -209,7 +210,7 @@ class VirtualThreads:
 
     @contextmanager
     def interrupted_in_main(self) -> Iterator[None]:
-        """Within the context Ctrl-C reaches the main thread, whichever runs: a worker would survive it."""
+        """In this context Ctrl-C always reaches the main thread, because a worker would survive it."""
         before = signal.getsignal(signal.SIGINT)
         is_ours = before is signal.default_int_handler and self._real == threading.main_thread().ident
         if is_ours:
@@ -226,9 +227,10 @@ class VirtualThreads:
 
     def read(self) -> float:
         """
-        Return the present time. It passes for a thread that reads it again and again without a wait.
+        Return the current time. It passes for a thread that reads it again and again without a wait.
 
-        A single reading takes no time: a process that logs for the first time would be later than others.
+        A single reading takes no time, because otherwise a process that logs for the first time would fall
+        behind others.
         """
         self._readings += 1
         if self._readings > _READINGS:
@@ -236,7 +238,7 @@ class VirtualThreads:
         return self.now
 
     def virtual(self) -> Callable[[Any], Any]:
-        """Return a function that gives the virtual counterpart of a lock, condition or queue made outside."""
+        """Return a function that maps a lock, condition or queue made outside to its virtual counterpart."""
         made: dict[int, Any] = {}
 
         def convert(value: Any) -> Any:
@@ -281,16 +283,16 @@ class VirtualThreads:
         """
         End threads where they are, as the end of their process would.
 
-        Their `finally` blocks run, so everything that these use must be out of reach before.
+        Their `finally` blocks run, so everything that these use must be out of reach by then.
         """
         before = logging.root.manager.disable
-        logging.disable()  # a thread of a pool would log its end as an error
+        logging.disable()  # a pool thread would log its end as an error
         for thread in threads:
             found = thread.greenlet
             if found is not None and not found.dead:
                 self._ready = deque(one for one in self._ready if one is not found)
                 thread.killed = True
-                # A `finally` may want to wait, but it gets no time for that.
+                # A `finally` may try to wait, but gets no time for it.
                 while not found.dead:
                     with suppress(BaseException):
                         found.throw(GreenletExit)
@@ -311,7 +313,7 @@ class VirtualThreads:
 
     def wait(self, waits: Wait, seconds: float | None) -> bool:
         """
-        Block the running thread until it is woken, at most seconds; None = forever.
+        Block the running thread until it is woken, for at most seconds; None = forever.
 
         Returns: whether it was woken. Raises: DeadlockError in the main thread.
         """
@@ -332,7 +334,7 @@ class VirtualThreads:
         waits.thread = current
         if seconds is not None:
             heapq.heappush(self._timers, (self.now + max(0.0, seconds), next(self._count), waits))
-        # It belongs to the real thread: another thread of ours may run a loop meanwhile.
+        # A running loop is the real thread's, so hide it while another thread of ours may run one.
         running = asyncio._get_running_loop()  # noqa: SLF001
         if running:
             asyncio._set_running_loop(None)  # noqa: SLF001
@@ -347,10 +349,10 @@ class VirtualThreads:
         return waits.woken
 
     def step(self) -> None:
-        """Delay a reconciling thread before it takes a lock, now and then."""
+        """Now and then, delay a reconciling thread before it takes a lock."""
         thread = self._threads.get(getcurrent())
         if thread and thread.on_wait and self.steps and self.steps.random() < _STEPS:
-            on_wait, thread.on_wait = thread.on_wait, None  # the delay is not a wait of the thread's own
+            on_wait, thread.on_wait = thread.on_wait, None  # the delay is not one of the thread's own waits
             self.sleep(self.steps.random() * _STEP_SECONDS)
             thread.on_wait = on_wait
 
@@ -368,7 +370,7 @@ class VirtualThreads:
         while not waits.over:
             if not self._step(until):
                 if seconds is None:
-                    raise DeadlockError("nobody is left who could go on")
+                    raise DeadlockError("no thread is left that could continue")
                 waits.over = True
         return waits.woken
 
@@ -419,8 +421,8 @@ class VirtualThread:
     """
     threading.Thread, as far as this project uses it.
 
-    Fields: process, with which it ends; by default that of the thread that starts it. face =
-    what threading.current_thread() shows; on_wait is called before each wait.
+    Fields: process, with which it ends, by default that of the thread that starts it; face, what
+    threading.current_thread() returns; on_wait, called before each wait.
     """
 
     def __init__(
@@ -446,14 +448,14 @@ class VirtualThread:
         self._ended: VirtualEvent | None = None
 
     def start(self) -> None:
-        """Start it; it runs when its turn comes."""
+        """Start the thread, which runs when its turn comes."""
         if self.process is None:
             self.process = self._threads.current_thread().process
         self._ended = VirtualEvent(self._threads)
         self.greenlet = self._threads.begin(self, self._run)
 
     def join(self, timeout: float | None = None) -> None:
-        """Wait for its end."""
+        """Wait for the thread's end."""
         assert self._ended is not None, "not started"
         self._ended.wait(timeout)
 
@@ -472,7 +474,7 @@ class VirtualThread:
 
 
 def _survived(run: Callable[[], object]) -> None:
-    """Run an author's thread. An error ends only that thread, and goes to threading.excepthook."""
+    """Run an author's thread. An error ends only that thread, and is logged."""
     try:
         run()
     except Exception:
@@ -480,26 +482,26 @@ def _survived(run: Callable[[], object]) -> None:
 
 
 class VirtualClock(RealClock):
-    """Time of a world: handloop's Clock, and the sandbox's."""
+    """A world's time, as handloop's Clock and as the sandbox's."""
 
     def __init__(self, threads: VirtualThreads) -> None:
         self._threads = threads
 
     def now(self) -> float:
         """
-        Seconds since the beginning. A reading takes a microsecond.
+        Return the seconds since the beginning. A reading takes a microsecond.
 
-        Else a thread would wait forever if the wait is too short to change the time as a float.
+        Otherwise a thread could wait forever, if its wait is too short to change a float of this size.
         """
         self._threads.now += _READING_SECONDS
         return self._threads.now
 
     def time(self) -> float:
-        """Unix seconds."""
+        """Return Unix seconds."""
         return self._threads.epoch + self._threads.now
 
     def wait_until(self, condition: threading.Condition, at: float | None) -> bool:
-        """Wait once on condition, at most until now() reaches at; None = forever."""
+        """Wait once on a condition, at most until now() reaches at; None = forever."""
         if at is None or at == math.inf:
             return condition.wait()
         condition.wait(max(0.0, at - self._threads.now))

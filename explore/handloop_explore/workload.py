@@ -1,4 +1,4 @@
-"""What users do during a run: objects applied, changed, deleted, one after the other."""
+"""What users do during a run: they apply, change and delete objects, one after the other."""
 
 from __future__ import annotations
 
@@ -24,15 +24,16 @@ Holds: TypeAlias = Callable[[VirtualCluster], object]
 """Takes the cluster at the end of a run, and returns a true value if all is well."""
 
 Manifest: TypeAlias = Mapping[str, Any] | Kind | str | Path
-"""An object: as JSON has it, of its type, or the path of a file of YAML."""
+"""An object as in JSON, an object of its type, or the path of a YAML file."""
 
 
 @dataclass(frozen=True)
 class Step:
     """
-    One step: its description, and how it is done. None = nothing is done, but time passes.
+    One step. words: its description; do: how it is done, None = nothing is done, but time passes.
 
-    expect = what must hold then, if time passes. refused = `Kind name` of an object that may stay undeleted.
+    expect: what must hold when that time has passed. refused: `Kind name` of an object that may stay
+    undeleted.
     """
 
     words: str
@@ -46,15 +47,16 @@ class Workload:
     """
     A story for an operator.
 
-    Args: set_up adds its controllers to a Manager. steps are done one after the other; after each of them
-    the operator has seconds of virtual time, and settle_seconds after settled() and in the end, where the
-    cluster is compared with that of the undisturbed run. remembers = the end may depend on what users
-    wanted before, such as with one Job for each change. replicas = the processes of the operator; of
-    several one leads, by a Lease; with shards each works on the slots that it has, and all but the first
-    join later. deadline_seconds = how long a reconcile may run. ignore = fields that are left out of
-    comparisons, such as `secrets:data.password`, or all of a kind: `jobs`; so is what chance or the time
-    has made, anyway. definitions = the CRDs of other programs, which exist from the beginning. outside =
-    objects that play a system outside of the cluster: they outlive a process.
+    Args: set_up: adds the operator's controllers to a Manager. steps: done one after the other. seconds: the
+    virtual time that the operator has after each step. settle_seconds: the time that it has at settled() and
+    at the end, where the cluster is compared with the undisturbed run's. remembers: whether the end may
+    depend on what users wanted before, for example because each change makes a Job. replicas: how many
+    processes the operator has; one of them leads, by a Lease. shards: with these, each process works on the
+    slots that it has, and all but the first join later. deadline_seconds: how long a reconcile may run.
+    ignore: fields to exclude from comparisons, such as `secrets:data.password`, or all objects of a kind,
+    such as `jobs`; values that depend on chance or time are always excluded. definitions: the CRDs of other
+    programs, which exist from the beginning. outside: objects that play a system outside the cluster, and
+    outlive a process.
     """
 
     set_up: Callable[[Any], object]
@@ -70,7 +72,7 @@ class Workload:
     outside: Sequence[object] = ()
 
     def defined(self, kinds: Iterable[type[Kind]]) -> list[dict[str, Any]]:
-        """Return the CRDs of some kinds and of definitions, one for each name."""
+        """Return the CRDs of some kinds and those in definitions, one per name."""
         ours = map(custom_resource_definition, kinds)
         found = {one["metadata"]["name"]: one for one in (*ours, *map(document_of, self.definitions))}
         return list(found.values())
@@ -82,7 +84,7 @@ class Workload:
 
     @cached_property
     def ignored(self) -> Sequence[Ignored]:
-        """What comparisons leave out. Raises: ValueError."""
+        """What comparisons exclude. Raises: ValueError."""
         return [Ignored.parse(one) for one in self.ignore]
 
 
@@ -104,16 +106,16 @@ def invariant(words: str, holds: Holds, /) -> Invariant: ...
 
 def invariant(words: str | Holds, holds: Holds | None = None, /) -> Invariant:
     """
-    What must hold at the end of every run, with a description, by default that of words_of.
+    Return what must hold at the end of every run, with a description, by default that of words_of.
 
         invariant("a Foo is there", lambda cluster: cluster.find(FOO))
 
-    Raises: TypeError for words without a function.
+    Raises: TypeError if there are words but no function.
     """
     if not isinstance(words, str):
         return Invariant(words_of(words), words)
     if holds is None:
-        raise TypeError(f"{words}: say how to find out, by a function of the cluster")
+        raise TypeError(f"{words}: say how to find out, with a function of the cluster")
     return Invariant(words, holds)
 
 
@@ -128,13 +130,13 @@ def words_of(function: Callable[..., object]) -> str:
 
 
 def broken(invariant: Invariant, cluster: VirtualCluster) -> str:
-    """Return why an invariant does not hold, "" = it holds."""
+    """Return why an invariant does not hold, or "" if it holds."""
     try:
         return "" if invariant.holds(cluster) else invariant.words
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # noqa: BLE001 - counts as a false value, with its message
-        # pytest writes more below a failed assertion.
+    except BaseException as error:  # noqa: BLE001 - treated as a false value, with its message
+        # pytest adds more lines to a failed assertion.
         line = next(iter(in_words(error).splitlines()), type(error).__name__)
         return f"{invariant.words}: {line}"
 
@@ -147,7 +149,7 @@ def applied(manifest: Manifest) -> Step:
 
 
 def changed(manifest: Manifest, patch: Mapping[str, Any]) -> Step:
-    """Change an object by a merge patch."""
+    """Change an object with a merge patch."""
     document = document_of(manifest)
     words = f"change {_words(document)}"
     return Step(words, lambda cluster: cluster.send("PATCH", cluster.path_of(document), patch))
@@ -157,8 +159,8 @@ def deleted(manifest: Manifest, *, propagation: str = "Background", refused: boo
     """
     Delete an object.
 
-    Args: propagation is Background, Foreground or Orphan. refused = a finalizer of the operator may keep it
-    until the end: settled(expect) says for how long.
+    Args: propagation: Background, Foreground or Orphan. refused: whether one of the operator's finalizers may
+    keep the object until the end; settled(expect) says for how long.
     """
     document = document_of(manifest)
     body = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": propagation}
@@ -171,14 +173,14 @@ def settled(expect: Holds | Invariant | None = None) -> Step:
     """
     Give the operator settle_seconds, and compare the cluster with the undisturbed run's.
 
-    Args: expect = what must hold then, as an invariant.
+    Args: expect: what must hold then, as an invariant.
     """
     found = () if expect is None else (expect if isinstance(expect, Invariant) else invariant(expect),)
     return Step("wait", None, found)
 
 
 def document_of(manifest: Manifest) -> dict[str, Any]:
-    """Return a manifest as JSON has it: a copy."""
+    """Return a copy of a manifest's object, as in JSON."""
     if isinstance(manifest, Kind):
         decoded: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(manifest, enc_hook=encode_hook))
         return decoded

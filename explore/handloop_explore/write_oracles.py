@@ -18,12 +18,12 @@ from handloop_explore.rivals import FINALIZER
 from handloop_explore.rivals import RIVAL as RIVALS_LABEL
 
 SPARE: Final = 3
-"""How many creates beyond the undisturbed run's each strike excuses."""
+"""How many additional creates each strike excuses, compared with the undisturbed run."""
 _TOGETHER_SECONDS: Final = 1.0
 _EXCUSED_SECONDS: Final = 60.0
 _LONGEST_SECONDS: Final = 180.0
 _EXPLAINED_SECONDS: Final = {**dict.fromkeys((*CRASHES, "crash"), -1.0), "rival-takes-name": math.inf}
-"""How long a strike explains errors, if not for _LONGEST_SECONDS."""
+"""How long a strike explains errors, if not _LONGEST_SECONDS."""
 _DETAILS: Final = re.compile(r"\S*\d\S*")
 _MADE: Final = "made by others"
 _DELETED: Final = "deleted by others"
@@ -36,22 +36,22 @@ def makes_none_twice(undisturbed: Played, played: Played) -> Iterator[str]:
     """
     An owner never has more objects of a kind at once than in the undisturbed run.
 
-    A write may be under way when its process ends, and the next learns of it late: for a while there can be
-    one too many.
+    A write may be in flight when its process ends, and the next process learns of it late, so there can be
+    one too many for a while.
     """
     unknown = _under_way(played)
     usual = _most_at_once(undisturbed)
     for (owner, kind), most in _most_at_once(played).items():
         if 0 < usual[owner, kind] < most - unknown:
             of = f" of {owner}" if owner else ""
-            yield f"{most} objects {kind}{of} at once, undisturbed at most {usual[owner, kind]}"
+            yield f"{most} objects of kind {kind}{of} at once, undisturbed at most {usual[owner, kind]}"
 
 
 def writes_no_foreign_object(_: Played, played: Played) -> Iterator[str]:
     """
-    An object that another owner controls is not written, unless one of ours controls it in the end.
+    An object that another owner controls is not written, unless one of ours controls that owner.
 
-    A process that last saw it under one of ours cannot know that.
+    A process whose cache does not show the new controller yet is excused.
     """
     seen = {one.arrival.version: one.arrival.seen for one in played.writes if one.arrival}
     ours: set[str] = set()
@@ -63,7 +63,7 @@ def writes_no_foreign_object(_: Played, played: Played) -> Iterator[str]:
         if act.who == OPERATOR and act.old and above and not ours.intersection(above):
             known = max(seen.get(act.version, 0), written.get(act.uid, 0))
             if not 0 < known < since[act.uid]:
-                yield f"{act.key} is another controller's, and the operator wrote it"
+                yield f"{act.key} has another controller, but the operator wrote it"
         if act.who == OPERATOR:
             written[act.uid] = act.version
         if act.obj["kind"] in played.reconciled or (act.who == OPERATOR and act.old is None):
@@ -75,9 +75,9 @@ def writes_no_foreign_object(_: Played, played: Played) -> Iterator[str]:
 
 def keeps_the_edits_of_others(_: Played, played: Played) -> Iterator[str]:
     """
-    What another client has set stays: no write is based on an object that was read before it.
+    What another client has set stays, because no write is based on an object that was read before.
 
-    Here the other client sets a label or a finalizer.
+    The other client has set a label or a finalizer.
     """
     for act in played.acts:
         if act.who == OPERATOR and act.old and _is_held(act.old) and not _is_held(act.new):
@@ -91,7 +91,7 @@ def writes_nothing_for_the_gone(undisturbed: Played, played: Played) -> Iterator
     usual = sum(_made_for_the_gone(undisturbed).values())
     for owner, times in _made_for_the_gone(played).items():
         if times > usual + SPARE * max(1, len(played.plan.strikes)):
-            yield f"{times} objects were made for {owner} after that was gone"
+            yield f"{times} objects were made for {owner} after it was gone"
 
 
 def claims_no_generation_ahead(_: Played, played: Played) -> Iterator[str]:
@@ -101,15 +101,15 @@ def claims_no_generation_ahead(_: Played, played: Played) -> Iterator[str]:
             generation = act.obj["metadata"].get("generation", 0)
             for observed in _observed(act.obj["status"]):
                 if observed > generation:
-                    yield f"the status of {act.key} claims generation {observed}, and it has {generation}"
+                    yield f"the status of {act.key} claims generation {observed}, but it has {generation}"
 
 
 def writes_status_last(undisturbed: Played, played: Played) -> Iterator[str]:
     """
-    A status that says all is done is written after the objects that it describes, not before.
+    A status that says that all is done is written after the objects that it describes, not before.
 
-    It says so if Ready or Available is True, or if the undisturbed run ends a generation with the same one.
-    This judges the writes in the second after it, unless somebody else has caused them.
+    A status says so if Ready or Available is True, or if it equals the undisturbed run's last status of the
+    same generation. This judges the writes in the second after it, unless somebody else has caused them.
     """
     final = {
         (act.key, _generation(act)): without_counts(act.obj["status"])
@@ -139,8 +139,8 @@ def writes_as_often_as_undisturbed(undisturbed: Played, played: Played) -> Itera
     """
     Nothing is deleted or made more often than in the undisturbed run, unless somebody else is involved.
 
-    A client is involved in all of them if it recreates an object of a reconciled kind, or controls one for a
-    while: dependent objects may have to be deleted.
+    A client is involved in all of them if it recreates an object of a reconciled kind, or controls an object
+    for a while, because dependent objects may then have to be deleted.
     """
     usual, now = _summary(undisturbed), _summary(played)
     lives = (
@@ -160,22 +160,22 @@ def writes_as_often_as_undisturbed(undisturbed: Played, played: Played) -> Itera
 
 
 def generates_once(undisturbed: Played, played: Played) -> Iterator[str]:
-    """A value that is generated once, such as a password, is never overwritten by another."""
+    """A value that is generated once, such as a password, is never overwritten by a new one."""
     usual = _generated(undisturbed, undisturbed.chance)
     for (name, path), times in _generated(played, undisturbed.chance).items():
         if times > usual[name, path]:
-            yield f"the operator generated {path} of {name} again, over the value that was there"
+            yield f"the operator generated {path} of {name} again, over the existing value"
 
 
 def writes_what_changes_something(undisturbed: Played, played: Played) -> Iterator[str]:
-    """Writes without a change are no more than in the undisturbed run, except for a few after each strike."""
+    """No more writes change nothing than in the undisturbed run, except for a few per strike."""
     usual, now = _idle(undisturbed), _idle(played)
     if now > usual + SPARE * len(played.plan.strikes):
         yield f"{now} writes change nothing, undisturbed {usual}"
 
 
 def logs_no_traceback(undisturbed: Played, played: Played) -> Iterator[str]:
-    """No strike explains an error that has nothing to do with the server, such as a TypeError."""
+    """No strike explains an error that does not come from the server, such as a TypeError."""
     for words in played.bugs:
         if played is undisturbed or words not in undisturbed.bugs:
             yield f"a traceback in the log: {words}"
@@ -183,10 +183,11 @@ def logs_no_traceback(undisturbed: Played, played: Played) -> Iterator[str]:
 
 def logs_no_error_unexplained(undisturbed: Played, played: Played) -> Iterator[str]:
     """
-    An error has a strike as its cause, or is also logged in the undisturbed run; details aside.
+    A strike explains each error, or the undisturbed run also logs it, apart from details.
 
-    A refusal, a rival or a view explains errors for three minutes; a foreign owner of the name, always. A
-    crash explains none: the next process finds the objects that the last one has left, which is not an error.
+    A refusal, a rival or a view explains errors for three minutes; a rival that has taken the name explains
+    them forever. A crash explains none, because it is not an error if the next process finds the objects that
+    the last one has left.
     """
     usual = set(map(_without_details, undisturbed.errors))
     strikes = [(told.at, told.words.rpartition(": ")[2]) for told in played.story if told.who == "plan"]
@@ -202,7 +203,7 @@ def _without_details(words: str) -> str:
 
 
 def _most_at_once(played: Played) -> Counter[tuple[str, str]]:
-    """The most objects of a kind, made by the operator, that an owner had at once."""
+    """Return how many objects of a kind, made by the operator, each owner had at most at once."""
     keys = {act.uid: plain_name(act.key) for act in played.acts}
     ours: set[str] = set()
     alive: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
@@ -220,7 +221,7 @@ def _most_at_once(played: Played) -> Counter[tuple[str, str]]:
 
 
 def _under_way(played: Played) -> int:
-    """How many writes reached the server after the end of their process, or after it was suspended."""
+    """Return how many writes reached the server after their process ended or was suspended."""
     return sum(one.struck in ("crash-sent", "pause") and one.arrival is not None for one in played.writes)
 
 
@@ -236,7 +237,7 @@ def _made_for_the_gone(played: Played) -> Counter[str]:
 
 
 def _generated(played: Played, chance: Chance) -> Counter[tuple[str, str]]:
-    """How often the operator overwrote a generated value in its objects."""
+    """Return how often the operator overwrote each generated value in its objects."""
     found: Counter[tuple[str, str]] = Counter()
     for act in played.acts:
         if act.who != OPERATOR or not (act.old and act.new) or act.obj["kind"] in played.reconciled:
@@ -249,7 +250,7 @@ def _generated(played: Played, chance: Chance) -> Counter[tuple[str, str]]:
 
 
 def _summary(played: Played) -> defaultdict[str, Counter[str]]:
-    """For each object, how often the operator creates and deletes it, and how often others do."""
+    """Return for each object how often the operator creates and deletes it, and how often others do."""
     found: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for act in played.acts:
         ours = act.who == OPERATOR
@@ -269,7 +270,7 @@ def _has_label(obj: Object) -> bool:
 
 
 def _idle(played: Played) -> int:
-    """How many accepted writes changed nothing."""
+    """Return how many accepted writes changed nothing."""
     return sum(
         _OK <= one.status < _REDIRECTION and not one.arrival.version for one in played.writes if one.arrival
     )
@@ -285,14 +286,14 @@ def _generation(act: Act) -> int:
 
 
 def _observed(status: Object) -> Iterator[int]:
-    """The generations that a status claims, in its conditions, too."""
+    """Yield the generations that a status and its conditions claim."""
     for part in (status, *(status.get("conditions") or ())):
         if isinstance(part.get("observedGeneration"), int):
             yield part["observedGeneration"]
 
 
 def _claims_all(obj: Object, final: Any) -> bool:
-    """Whether a status says that all is done. Args: final = the last status of this generation."""
+    """Return whether a status says that all is done. Args: final: the last status of this generation."""
     status: Any = obj.get("status") or {}
     generation = obj["metadata"].get("generation", 0)
     if "deletionTimestamp" in obj["metadata"] or status.get("observedGeneration", generation) != generation:

@@ -19,37 +19,41 @@ class Difference(NamedTuple):
 
 DIFFERENCES: Final = (
     Difference(
-        "Admission webhooks are not called, admission policies are not evaluated (and the expressions of "
-        "mutations not compiled), and aggregated servers are not contacted. Kinds of flow control, devices "
-        "(resource.k8s.io), storage drivers, runtimes and Service addresses are stored without "
-        "validation. Nothing writes the status of these kinds, and the objects that a cluster creates by "
-        "itself (FlowSchemas, IPAddresses) do not exist."
+        "Admission webhooks are not called, admission policies are not evaluated (and mutation expressions "
+        "are not compiled), and aggregated servers are not contacted. Kinds for flow control, devices "
+        "(resource.k8s.io), storage drivers, runtimes and Service addresses are stored without validation. "
+        "Nothing writes the status of these kinds, and the objects that a cluster creates by itself "
+        "(FlowSchemas, IPAddresses) do not exist."
     ),
-    Difference("/readyz?verbose lists the checks of the sandbox, which has no etcd.", ("readyz-verbose",)),
     Difference(
-        "The sandbox invents the status of a pod: image and container ids are its own, and true "
-        "conditions do not keep an earlier reason.",
+        "/readyz?verbose lists the sandbox's own checks, because there is no etcd.",
+        ("readyz-verbose",),
+    ),
+    Difference(
+        "The sandbox invents a pod's status. Image and container ids are its own, and conditions that are "
+        "true do not keep an earlier reason.",
         ("wl-pod-ready", "wl-pod-delete", "wl-pdb-pod-ready"),
     ),
     Difference(
-        "When a forbidden change of a pod, a claim or a volume is refused, the message has a diff in JSON "
-        "instead of Go's structures. The same holds for a Job's template, which the message quotes.",
+        "When a forbidden change of a pod, a claim or a volume is refused, the message contains a JSON "
+        "diff instead of one of Go structures. A message that quotes a Job's template quotes it as JSON, "
+        "too.",
         ("wl-pod-immutable-422",),
     ),
     Difference(
-        "Jobs have no pod failure and success policies, and no back-off limit per index. StatefulSets "
+        "Jobs do not support pod failure and success policies, or a back-off limit per index. StatefulSets "
         "keep their claims whatever the retention policy says, and update one pod at a time. DaemonSets "
         "obey node selectors and taints, but not affinities or maxSurge. CronJobs do not report missed "
         "times."
     ),
     Difference(
-        "CertificateSigningRequests, ControllerRevisions and the phase of a Namespace are stored as sent: "
-        "only field types and metadata are validated. Rarer volume sources are checked only for their "
-        "required fields, Windows options not at all, and a Secret's certificate only for being PEM."
+        "CertificateSigningRequests, ControllerRevisions and a Namespace's phase are stored as sent; only "
+        "field types and metadata are validated. Rarer volume sources are checked only for their required "
+        "fields, Windows options not at all, and a Secret's certificate only for being PEM."
     ),
     Difference(
-        "PodSecurity checks every version of a level as the latest, and ignores AppArmor annotations. The "
-        "overhead and scheduling of a RuntimeClass do not reach its pods."
+        "PodSecurity treats every version of a level as the latest, and ignores AppArmor annotations. A "
+        "RuntimeClass's overhead and scheduling are not applied to its pods."
     ),
     Difference("Autoscalers have no metrics, and do not notice if several of them scale the same pods."),
     Difference("CertificateSigningRequests can be approved and denied, but nothing signs them."),
@@ -58,11 +62,11 @@ DIFFERENCES: Final = (
         "is ca.crt in the Secrets of service accounts."
     ),
     Difference(
-        "Objects are sent as JSON or YAML, not as protobuf. For built-in kinds OpenAPI describes only "
-        "apiVersion, kind and metadata, without defaults that are zero."
+        "Objects are sent as JSON or YAML, not as protobuf. For built-in kinds, OpenAPI describes only "
+        "apiVersion, kind and metadata, and omits defaults that are zero."
     ),
     Difference("Tokens of service accounts are signed with HS256, so there is no /openid/v1/jwks."),
-    Difference("More than a few hundred nested levels are refused (400). A cluster takes 10,000."),
+    Difference("More than a few hundred levels of nesting are refused (400). A cluster accepts 10,000."),
     Difference("Exec, attach and port-forward are refused (501), because there are no containers."),
     Difference(
         "CEL in CRDs is checked for types and costs. Some messages about invalid durations are worded "
@@ -74,8 +78,8 @@ DIFFERENCES: Final = (
         "characters, repetitions of very large classes)."
     ),
     Difference(
-        "Endpoints that users create get no EndpointSlices. A Service leads to a conversion webhook only by "
-        "its annotation sandbox.handloop.dev/address or by ExternalName."
+        "Endpoints that users create get no EndpointSlices. A conversion webhook is found through its "
+        "Service only if that has the annotation sandbox.handloop.dev/address or is an ExternalName."
     ),
     Difference(
         "A conversion webhook gets up to 500 objects at once, without their resourceVersion. While it is "
@@ -84,14 +88,14 @@ DIFFERENCES: Final = (
     ),
     Difference("A CRD is established even if its caBundle is not a certificate (InvalidCABundle)."),
     Difference(
-        "Of a cluster's own roles, the sandbox has those for users, but not those for the cluster's "
-        "components. The permissions of constrained impersonation (impersonate:user-info, "
-        "impersonate-on:...) have no effect."
+        "The sandbox has a cluster's default roles for users, but not those for the cluster's components. "
+        "The permissions of constrained impersonation (impersonate:user-info, impersonate-on:...) have no "
+        "effect."
     ),
     Difference(
         "Some rare input that a real server rejects is accepted: integers written as 1e18, null in fields "
-        "without a type, unknown methods, and %2f in paths. A few pointers that Go writes as null "
-        "(apiGroup of a reference) are left out."
+        "without a type, unknown methods, and %2f in paths. A few pointers that Go writes as null (a "
+        "reference's apiGroup) are omitted."
     ),
     Difference("Nodes have fewer labels and no annotations."),
     Difference("The scheduler ignores resources, taints and affinities."),

@@ -5,7 +5,7 @@ Guarantees: recording never blocks and never raises, even if the Event is lost. 
 broadcaster, which writes core/v1, where equal messages are counted.
 Follows: client-go tools/record/event.go, tools/reference/ref.go and tools/internal/events
 (GenerateEventName), differs: messages end after 1024 bytes, as those of events.k8s.io/v1 must.
-Decision: One kind of Events.
+Decision: One kind of Event.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ def test_a_false_invariant_has_the_words_of_its_docstring_or_name(request: pytes
         assert cluster.send("GET", DEPLOYMENT)["spec"]["replicas"] == 2, "one\nof many"
 
     two.__name__ = "test_there_are_two"
-    with pytest.raises(AssertionError, match="undisturbed run fails already:\nthere are two: one\n "):
+    with pytest.raises(AssertionError, match="undisturbed run already fails:\nthere are two: one\n "):
         explore(WORKLOAD)(two)(request=request)
     two.__doc__ = "A Foo has two replicas\n\nIndeed."
     with pytest.raises(AssertionError, match="A Foo has two replicas: one"):

@@ -91,7 +91,7 @@ def test_an_interrupt_ends_it_with_what_was_found() -> None:
 def test_an_authors_invariant_is_judged() -> None:
     """First in the undisturbed run."""
     never = invariant("never", lambda _: False)
-    with pytest.raises(AssertionError, match="the undisturbed run fails already:\nnever"):
+    with pytest.raises(AssertionError, match="the undisturbed run already fails:\nnever"):
         run_plans(foo_workload(), plans=1, invariants=(never,))
 
 

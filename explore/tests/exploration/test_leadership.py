@@ -60,7 +60,7 @@ def test_a_paused_leader_is_refused_and_ends() -> None:
     late = played.writes[1]
     assert (late.process, late.struck, late.status) == (1, "pause", 409)
     assert [write.process for write in played.writes[2:]] == [2] * len(played.writes[2:])
-    assert any(told.words.startswith("process 1 ends, as it has lost leadership") for told in played.story)
+    assert any(told.words.startswith("process 1 ends, because it has lost") for told in played.story)
 
 
 def test_a_process_that_writes_too_long_is_found(

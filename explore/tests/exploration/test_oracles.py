@@ -81,7 +81,7 @@ def test_a_process_that_begins_anew_judges_the_undisturbed_run() -> None:
     """What only it makes is missing there; a run that ends as it does is right."""
     anew = GOOD._replace(plan=Plan((Strike(1, "crash", "q"),)))
     more = anew._replace(states=[State({**END, "Service default/a": OWNER}, [])])
-    words = "undisturbed it ends otherwise than where its process ends at rest, and another starts: "
+    words = "undisturbed it ends differently than when its process ends at rest and another starts: "
     assert verdicts(GOOD, anew) == []
     assert verdicts(GOOD, more) == [f"{words}Service default/a is missing in the end"]
     assert ends_as(more, more, GOOD)
@@ -134,7 +134,7 @@ def test_what_is_by_chance_is_compared_for_its_presence() -> None:
     assert verdicts(good, good._replace(states=[State(other, [])])) == []
     gone = {**END, "Deployment default/a": {**CHILD, "spec": {}}}
     (words,) = verdicts(good, good._replace(states=[State(gone, [])]))
-    assert "Deployment default/a is another in the end: spec.replicas" in words
+    assert "Deployment default/a differs in the end: spec.replicas" in words
 
 
 def test_a_deletion_that_is_to_be_refused_need_not_end() -> None:

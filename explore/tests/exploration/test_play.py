@@ -158,7 +158,7 @@ def test_a_process_that_ends_late_is_down_at_rest() -> None:
 def test_a_write_that_is_under_way_comes_when_the_next_process_writes() -> None:
     """It is told then; a name that is fixed is taken."""
     words = told(foo_workload(applied(FOO), settled()), "1:crash-sent")
-    late = "the server gets what was under way: write 1: creates Deployment default/a -> 201"
+    late = "the server receives what was in flight: write 1: creates Deployment default/a -> 201"
     assert words.index("another process starts") < words.index(late)
     assert any(one.startswith("write 2: tries to create deployments") for one in words)
 

@@ -188,16 +188,16 @@ def test_nothing_found_is_a_success() -> None:
 @pytest.mark.parametrize(
     ("words", "error"),
     [
-        (["careless"], "careless is no MODULE:NAME: careless:set_up is one"),
-        (["./careless.py:set_up"], "names a file, and not a module: careless:set_up"),
+        (["careless"], "careless is not MODULE:NAME: careless:set_up is"),
+        (["./careless.py:set_up"], "names a file, not a module: careless:set_up"),
         (["broken:set_up"], "broken cannot be imported: SyntaxError"),
         (["careless:nothing"], "careless:nothing is not there"),
         (["careless:Greeting.x"], "is not there"),
         (["careless:__name__"], "neither a function"),
         (["careless:set_up"], "needs objects to work for: --apply FILE"),
         (["careless:set_up", "--apply=no.yaml"], "no.yaml"),
-        (["work:WORK", "--apply=hello.yaml"], "steps of its own: leave --apply out"),
-        (["work:WORK", "--generate=Greeting"], "steps of its own: leave --generate out"),
+        (["work:WORK", "--apply=hello.yaml"], "its own steps: leave --apply out"),
+        (["work:WORK", "--generate=Greeting"], "its own steps: leave --generate out"),
         (
             ["careless:set_up", "--apply=hello.yaml", "--generate=Pod"],
             "the operator's own kinds are Greeting",
@@ -218,10 +218,10 @@ def test_nothing_found_is_a_success() -> None:
         (["careless:reconcile", "--apply=hello.yaml"], "set_up failed"),
         (
             ["careless:set_up", "--apply=hello.yaml", "--html=no/report.html"],
-            "not a file in a folder that exists",
+            "not a file in an existing folder",
         ),
         (["careless:set_up", "--apply=hello.yaml", "--page=hello.yaml"], "the page is a folder"),
-        (["careless:set_up", "--apply=hello.yaml", "--page=."], "there is something else in that folder"),
+        (["careless:set_up", "--apply=hello.yaml", "--page=."], "that folder contains something else"),
         (["careless:set_up", "--apply=hello.yaml", "--deadline=1m", "--on=x"], "leave --on out"),
     ],
 )

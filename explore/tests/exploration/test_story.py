@@ -65,7 +65,7 @@ def test_where_nothing_happens_lines_are_joined(good: Played) -> None:
 def test_the_runs_part_at_a_write(good: Played) -> None:
     """At the first that is another one, missing or more; not at one which only the plan has kept back."""
     assert parting(good, play(foo_workload(), Plan.parse("4:rival-delete"))) == (
-        f"the runs part: undisturbed the operator changes {DEPLOYMENT}: spec.replicas 1 -> 3 (write 4); "
+        f"the runs diverge: undisturbed, the operator changes {DEPLOYMENT}: spec.replicas 1 -> 3 (write 4); "
         "here it tries to change deployments/a (write 4)"
     )
     assert parting(good, play(foo_workload(), Plan.parse("1:503"))) == ""
@@ -85,7 +85,7 @@ def test_what_comes_again_is_no_parting() -> None:
         ]
         seen.append(Played(Plan(), writes, [], [], 0, {}, [], "", [], 0, acts=acts))
     assert parting(*seen) == (
-        "the runs part: undisturbed the operator creates ConfigMap /b (write 2); "
+        "the runs diverge: undisturbed, the operator creates ConfigMap /b (write 2); "
         "here it creates ConfigMap /a (write 2)"
     )
     assert line_of([Told(1.0, "plan", "", 2), Told(1.0, "process 1", "", 2)], parts_at(*seen)[1]) == 1

@@ -93,8 +93,8 @@ def test_the_same_line_is_at_the_same_place_in_both_runs() -> None:
         FIRST.words.replace(">", "&gt;"),
     ]
     assert [x for _, x in places[:2]] == [x for _, x in places[4:6]]
-    seen = re.findall(r">(\d{3}|none|they part|failing|crash-after|process 2|[13] s)<", svg)
-    good, bad = ["201", "201", "they part", "201"], ["201", "crash-after", "none", "they part", "409"]
+    seen = re.findall(r">(\d{3}|none|they diverge|failing|crash-after|process 2|[13] s)<", svg)
+    good, bad = ["201", "201", "they diverge", "201"], ["201", "crash-after", "none", "they diverge", "409"]
     assert seen == ["failing", "process 2", "1 s", "3 s", *good, *bad]
 
 

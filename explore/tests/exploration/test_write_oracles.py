@@ -52,7 +52,7 @@ def named_by_chance(greeting: Greeting, context: Context, *, looks: bool) -> Non
 def test_a_second_child_by_another_name_is_found() -> None:
     """The name tells nothing: the same Greeting has two of them after a crash. One is one by any name."""
     found = wrong(lambda greeting, context: named_by_chance(greeting, context, looks=False), "1:crash-after")
-    assert "2 objects ConfigMap of Greeting default/hello at once, undisturbed at most 1" in found
+    assert "2 objects of kind ConfigMap of Greeting default/hello at once, undisturbed at most 1" in found
     assert any("once more" in words for words in found)
     careful = lambda greeting, context: named_by_chance(greeting, context, looks=True)  # noqa: E731
     assert wrong(careful, "1:crash-before") == wrong(careful, "1:crash-after") == []
@@ -82,7 +82,7 @@ def test_a_claim_of_a_generation_to_come_is_found() -> None:
         if greeting.status != claimed:
             context.client.resource(Greeting).update_status(replace(greeting, status=claimed))
 
-    assert "the status of Greeting default/hello claims generation 2, and it has 1" in wrong(boastful)
+    assert "the status of Greeting default/hello claims generation 2, but it has 1" in wrong(boastful)
 
 
 def test_a_write_of_another_controllers_object_is_found() -> None:
@@ -99,7 +99,7 @@ def test_a_write_of_another_controllers_object_is_found() -> None:
         cluster.send("POST", MAPS, {"metadata": {"name": "taken", "ownerReferences": owners}})
 
     for owned, found in (
-        (True, ["ConfigMap default/taken is another controller's, and the operator wrote it"]),
+        (True, ["ConfigMap default/taken has another controller, but the operator wrote it"]),
         (False, []),
     ):
         step = Step("make it", partial(taken, owned=owned))
@@ -110,7 +110,7 @@ def test_a_storm_for_an_owner_that_is_gone_is_found() -> None:
     """However its objects are named."""
     workload = foo_workload(applied(FOO), deleted(FOO), add=add_plain_foo)
     good, storm = play(workload, Plan()), play(workload, Plan.parse("1:silent"))
-    assert any("were made for Foo default/a after that was gone" in words for words in verdicts(good, storm))
+    assert any("were made for Foo default/a after it was gone" in words for words in verdicts(good, storm))
 
 
 def test_a_child_that_is_deleted_and_made_again_is_found() -> None:

@@ -557,7 +557,7 @@ class Reads:
 
 
 THEMES: Final = (ConfigMap, lambda config: [object_name(config)._replace(name="a")])
-RENAMED: Final = "undisturbed it ends otherwise"
+RENAMED: Final = "undisturbed it ends differently"
 
 PLANTED: Final[dict[str, Planted]] = {
     "a child is not owned": Planted(
@@ -644,7 +644,7 @@ PLANTED: Final[dict[str, Planted]] = {
     ),
     "a foreign object is taken": Planted("was written", always(takes_any), always(corrects_its_own)),
     "made once": Planted(RENAMED, always(makes_once), always(keeps_page)),
-    "a conflict is swallowed": Planted("is another", always(gives_up_at_a_conflict), always(keeps_page)),
+    "a conflict is swallowed": Planted("differs", always(gives_up_at_a_conflict), always(keeps_page)),
     "the status comes first": Planted("said that all is done", always(tells_first), always(tells_last)),
     "the status is believed": Planted("does not come back", always(believes_its_status), always(tells_last)),
     "a counter of the process": Planted("status.count", lambda: Counts().reconcile, always(counts), ()),
