@@ -178,7 +178,7 @@ class VirtualThreads:
 
     @property
     def seams(self) -> Seams:
-        """This world's clock, randomness and threads, for objects made in it."""
+        """The clock, randomness and threads of this world, for objects made in it."""
         return Seams(clock=VirtualClock(self), random=Random(0).random, spawn=self.spawn)
 
     def spawn(self, name: str, target: Callable[[], None]) -> Joinable:

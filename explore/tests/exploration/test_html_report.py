@@ -51,7 +51,7 @@ def test_the_report_is_whole_at_any_width(
         opened.page.goto((folder / "report.html").as_uri())
         expect(opened.page.locator("#plan-1 h2")).to_have_text("Plan 1:silent")
         expect(opened.page.locator("#plan-1 .failed").first).to_contain_text("a storm")
-        expect(opened.page.locator("#plan-1 p").nth(1)).to_contain_text("The runs part: undisturbed")
+        expect(opened.page.locator("#plan-1 p").nth(1)).to_contain_text("The runs diverge: undisturbed")
         expect(opened.page.locator("#plan-1 code")).to_have_text(f"{COMMAND} --replay 1:silent")
         assert opened.page.evaluate("document.documentElement.scrollWidth") == width
         found = Axe().run(opened.page, options=RULES).response["violations"]

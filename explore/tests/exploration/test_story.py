@@ -70,9 +70,9 @@ def test_the_runs_part_at_a_write(good: Played) -> None:
     )
     assert parting(good, play(foo_workload(), Plan.parse("1:503"))) == ""
     fewer = good._replace(writes=good.writes[:-1])
-    assert "undisturbed the operator changes Foo default/a" in parting(good, fewer)
+    assert "undisturbed, the operator changes Foo default/a" in parting(good, fewer)
     assert "here it writes nothing there" in parting(good, fewer)
-    assert "undisturbed the operator writes nothing there; here it changes" in parting(fewer, good)
+    assert "undisturbed, the operator writes nothing there; here it changes" in parting(fewer, good)
 
 
 def test_what_comes_again_is_no_parting() -> None:

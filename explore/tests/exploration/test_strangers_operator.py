@@ -26,7 +26,7 @@ from support.builders.stranger import (
 FOUND: Final = {
     NoOwner: ("0:late", "ConfigMap default/a is there in the end, and nobody asked for it"),
     StatusFirst: ("6:crash-after", "ConfigMap default/a-print is missing"),
-    NameByTime: ("4:crash-after", "2 objects Secret of Site default/a at once"),
+    NameByTime: ("4:crash-after", "2 objects of kind Secret of Site default/a at once"),
     StaleWrite: ("7:rival-edit", "undid another client's edit of ConfigMap default/a-print"),
     CleanupLast: ("16:crash-after", "ConfigMap kube-public/default-a is there in the end"),
 }
