@@ -1,9 +1,10 @@
 """
 How an aiohttp server accepts connections, so that no client can fill the log or starve the process.
 
-asyncio accepts up to `backlog` connections in a round of its loop. When file descriptors have run out, it
-logs a traceback for each of them, and retries as many times a second later: forever, and with ever more
-attempts at once. So a round accepts only one connection here, and one line a minute reports the problem.
+In each round of its loop, asyncio accepts up to `backlog` connections. When file descriptors run out, it logs
+a traceback for each attempt and schedules a retry of each a second later, so that the number of attempts
+keeps growing. Here, a round therefore accepts only one connection, and one line per minute reports the
+problem.
 """
 
 from __future__ import annotations
@@ -33,17 +34,17 @@ async def accept(
     tls: ssl.SSLContext | None = None,
 ) -> asyncio.Server:
     """
-    Accept connections of a bound socket.
+    Accept connections on a bound socket.
 
-    Args: log is the server's logger, which then logs nothing more about clients. Threads: the loop's, which
-    serves nothing else.
+    Args: log is the server's logger, which then logs nothing more about clients. Threads: that of the loop,
+    which serves nothing else.
     """
     log.addFilter(_is_ours)
     loop = asyncio.get_running_loop()
     address, port = listening.getsockname()[:2]
     loop.set_exception_handler(_Exhaustion(log, f"{address}:{port}").tell)
     server = await loop.create_server(factory, sock=listening, ssl=tls, backlog=1)
-    # create_server has also set the length of the kernel's queue to 1.
+    # create_server has also set the length of the kernel's queue to 1, so set it again.
     listening.listen(_BACKLOG)
     return server
 
@@ -57,7 +58,7 @@ class _Exhaustion:
         self._silent_until = -inf
 
     def tell(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """Log an error that asyncio caught; asyncio retries to accept after a second."""
+        """Log an error that asyncio has caught. asyncio tries to accept again after a second."""
         error = context.get("exception")
         if not isinstance(error, OSError) or error.errno not in _EXHAUSTED:
             loop.default_exception_handler(context)
@@ -68,6 +69,8 @@ class _Exhaustion:
 
 
 def _is_ours(record: logging.LogRecord) -> bool:
-    """Return whether a record is about the server, not about a client that sent bad bytes or disconnected."""
+    """
+    Return whether a record is about the server, and not about a client that sent bad bytes or disconnected.
+    """
     error = record.exc_info[1] if record.exc_info else None
     return not isinstance(error, (HttpProcessingError, web.RequestPayloadError, ConnectionError))

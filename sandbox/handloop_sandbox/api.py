@@ -1,8 +1,8 @@
 """
-The API: a function from a state and a request to the answer and the changes.
+The API: a function that turns a state and a request into an answer and changes.
 
-The same state, request and context give the same outcome; this module has no state. The engine commits the
-changes. Time and randomness come from the context.
+The same state, request and context always give the same result, because this module has no state. The engine
+commits the changes. Time and randomness come from the context.
 """
 
 from __future__ import annotations
@@ -177,7 +177,9 @@ def _path_verb(method: str) -> str:
 
 
 def _work(call: Call) -> Verb:
-    """Return the function that carries out a request, chosen by kind, subresource and verb."""
+    """
+    Return the function that carries out a request; its kind, subresource and verb determine the function.
+    """
     resource, subresource = call.resource, call.path.subresource
     own = _of_what_is_not_stored(call)
     if own is not None:

@@ -1,4 +1,4 @@
-"""Runs blocking work outside the loop, in a thread of its own that nobody joins when the process ends."""
+"""Runs blocking work outside the loop, in a separate thread that is not joined when the process ends."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ T = TypeVar("T")
 
 
 def in_thread(work: Callable[[], object]) -> None:
-    """Run work in a thread of its own without waiting for it."""
+    """Run work in a separate thread without waiting for it."""
     threading.Thread(target=work, name="sandbox-aside", daemon=True).start()
 
 
 async def aside(work: Callable[[], T], *, late: Callable[[T], object]) -> T:
     """
-    Run work in a thread of its own. Returns: its result. Raises: what work raises.
+    Run work in a separate thread. Returns: its result. Raises: whatever work raises.
 
-    Args: late gets the result if the caller was cancelled meanwhile.
+    Args: late gets the result if the caller has been cancelled in the meantime.
     """
     loop = asyncio.get_running_loop()
     waiting: asyncio.Future[T] = loop.create_future()

@@ -1,10 +1,11 @@
 """
-Authenticates the sender of a request: a known user, a service account, the anonymous user, or a wrong token.
+Authenticates the sender of a request: a known user, a service account, or the anonymous user. Wrong tokens
+are refused.
 
-The token may be in the server's URL, `http://127.0.0.1:PORT/TOKEN`: kubectl sends a bearer token over TLS
-only. A secret first part of the path works over plain loopback HTTP, with every client that accepts a server
-URL with a path. A bearer token in the header takes precedence, such as a service account's in a copy of the
-sandbox's kubeconfig.
+The token may be in the server's URL, `http://127.0.0.1:PORT/TOKEN`, because kubectl sends a bearer token only
+over TLS. A secret first part of the path works over plain loopback HTTP with every client that accepts a
+server URL with a path. A bearer token in the header, such as a service account's in a copy of the sandbox's
+kubeconfig, takes precedence.
 """
 
 from __future__ import annotations
@@ -36,11 +37,13 @@ class Authenticator:
         self.credentials = Credentials(secrets.token_bytes(32), self._users)
 
     def unveiled(self, request: Request) -> Request:
-        """Return the request with the token in its path moved to the Authorization header, unless set."""
+        """
+        Return the request with the token moved from its path to the Authorization header, unless that is set.
+        """
         return unveil(request, self._users or ()) if self._tokens_in_paths else request
 
     def user(self, state: State, request: Request, now: float) -> User | None:
-        """Return the sender of a request; None for wrong credentials."""
+        """Return the sender of a request, or None if the credentials are wrong."""
         if self._users is None:
             return self._everybody
         kind, _, token = request.headers.get("authorization", "").partition(" ")
@@ -59,7 +62,7 @@ def _known(user: User) -> User:
 
 def unveil(request: Request, tokens: Iterable[str]) -> Request:
     """
-    Return the request without the first part of its path, if that is one of tokens.
+    Return the request without the first part of its path if that is one of the tokens.
 
     The token is moved to the Authorization header, unless that already has a bearer token.
     """

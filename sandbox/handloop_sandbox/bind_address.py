@@ -1,4 +1,4 @@
-"""The address that a sandbox listens on, and what follows from it."""
+"""The address that a sandbox listens on, and properties that depend on it."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class BindAddress:
         """
         Return the host names that a request may use, None = any.
 
-        On loopback, other names are refused: a web page could point its own name at 127.0.0.1. On other
-        addresses, the names are unknown.
+        On loopback, other names are refused, because a web page could make its own name point to 127.0.0.1.
+        For other addresses, the names are unknown.
         """
         return ("127.0.0.1", "localhost", "[::1]", self.host) if self.is_loopback else None
 

@@ -1,9 +1,11 @@
 """
-The certificate of one sandbox. It lasts a day, and its authority is the only one that the kubeconfig trusts.
+The certificate of one sandbox. It is valid for a day, and its authority is the only one that the kubeconfig
+trusts.
 
-The authority signs only this certificate; its key is discarded at once. The server does not present the
-authority's certificate as its own, because rustls refuses that. The `cryptography` package makes both, and is
-imported only then: a sandbox without TLS does not need it. The server's key is on disk only during the call.
+The authority signs only this certificate, and its key is discarded immediately. The server does not present
+the authority's certificate as its own, because rustls refuses that. The `cryptography` package creates both
+certificates. It is imported only then, because a sandbox without TLS does not need it. The server's key is on
+disk only during the call.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 _LIFETIME: Final = timedelta(days=1)
-_SKEW: Final = timedelta(minutes=5)  # a client's clock may be behind
+_SKEW: Final = timedelta(minutes=5)  # because a client's clock may be slow
 _USAGES: Final = (
     *("digital_signature", "content_commitment", "key_encipherment", "data_encipherment", "key_agreement"),
     *("key_cert_sign", "crl_sign", "encipher_only", "decipher_only"),
@@ -40,9 +42,9 @@ class Certificate:
 
 def certify(hosts: Sequence[str]) -> Certificate:
     """
-    Make a certificate for some names and addresses.
+    Create a certificate for some names and addresses.
 
-    Raises: NoCertificateError. Blocks: some milliseconds; a tenth of a second for the import.
+    Raises: NoCertificateError. Blocks: a few milliseconds, and a tenth of a second for the import.
     """
     authority, shown = _pair(hosts)
     with TemporaryDirectory(prefix="sandbox-tls-") as folder:
@@ -57,7 +59,7 @@ def certify(hosts: Sequence[str]) -> Certificate:
 def _pair(hosts: Sequence[str]) -> tuple[bytes, bytes]:
     """Return the authority, and the certificate with its key, as PEM."""
     try:
-        from cryptography import x509  # noqa: PLC0415 - an extra
+        from cryptography import x509  # noqa: PLC0415 - an optional package
         from cryptography.hazmat.primitives import hashes, serialization  # noqa: PLC0415
         from cryptography.hazmat.primitives.asymmetric import ec  # noqa: PLC0415
         from cryptography.x509.oid import ExtendedKeyUsageOID  # noqa: PLC0415

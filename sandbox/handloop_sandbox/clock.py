@@ -1,4 +1,4 @@
-"""The sandbox's time, in unix seconds: a clock that runs, and that a test can set."""
+"""The sandbox's time, in unix seconds: a running clock that a test can set."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """The source of the sandbox's time; a test moves it by hand."""
+    """The source of the sandbox's time. A test can move it by hand."""
 
     def time(self) -> float:
         """Unix seconds; never goes back."""
@@ -21,13 +21,13 @@ class SettableClock:
 
     While running, it follows the monotonic clock, so it does not jump when the machine's clock is set.
 
-    State: _now is the time at _since (monotonic); _since None = frozen. Both under _lock, a leaf.
-    Threads: any. Listeners are called after the clock was moved, by the thread that moved it, without holding
+    State: _now is the time at _since (monotonic); _since None = frozen. Both are under _lock, a leaf.
+    Threads: any. Listeners are called after the clock has been moved, by the thread that moved it and without
     the lock.
     """
 
     def __init__(self, now: float | None = None, *, frozen: bool = False) -> None:
-        """Args: now is unix time, None = the wall clock's."""
+        """Args: now is a unix time, None = the wall clock's."""
         self._lock = threading.Lock()
         self._listeners: list[Callable[[], None]] = []
         self._now = time.time() if now is None else now
@@ -74,7 +74,9 @@ class SettableClock:
             return self._since is not None
 
     def listen(self, listener: Callable[[], None]) -> None:
-        """Register listener, which the moving thread calls each time the clock was moved."""
+        """
+        Register listener, which is called each time after the clock was moved, by the thread that moved it.
+        """
         self._listeners.append(listener)
 
     def _time_locked(self) -> float:

@@ -1,8 +1,8 @@
 """
-`python -m handloop_sandbox compare FOLDER --with KUBECONFIG`: what does the sandbox answer differently?
+`python -m handloop_sandbox compare FOLDER --with KUBECONFIG`: shows where the sandbox's answers differ.
 
-The objects of a folder go to a sandbox and to another server, step by step, and the answers are compared.
-Whatever is created there is in a namespace of its own and is deleted at the end.
+The objects in a folder are sent to a sandbox and to another server, step by step, and the answers are
+compared. Whatever is created there is in a separate namespace and is deleted at the end.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _ATTEMPTS: Final = 3
 
 def main(arguments: Sequence[str]) -> int:
     """
-    Compare the servers, and print the differences.
+    Compare the servers' answers, and print the differences.
 
     Returns: 0 without differences, 1 with differences, 2 if the comparison failed.
     """
@@ -65,7 +65,7 @@ class _Comparison:
         self._made: list[str] = []
 
     def skip(self, reasons: Iterable[str]) -> None:
-        """Print the reasons why something is left out."""
+        """Print the reasons for which something is left out."""
         for reason in reasons:
             self._say(f"skipped: {reason}")
 
@@ -87,7 +87,9 @@ class _Comparison:
         return 1 if self._differ else 0
 
     def _delete(self, path: str) -> None:
-        """Delete a created object, and remove its finalizers, so that it does not wait for controllers."""
+        """
+        Delete an object that was created, and remove its finalizers so that it does not wait for controllers.
+        """
         answer = self._other.send("DELETE", path)
         body = answer.body if isinstance(answer.body, dict) else {}
         if (body.get("metadata") or {}).get("finalizers") and not path.startswith(_DEFINITIONS):
@@ -122,7 +124,8 @@ class _Comparison:
         """
         Send a request to both servers, and print how the answers differ.
 
-        Returns: whether to continue. Objects that the other server had before are never changed or deleted.
+        Returns: whether to continue. Objects that existed on the other server before are never changed or
+        deleted.
         """
         own, other = (self._sent(server, ask) for server in (self._own, self._other))
         self._requests += 1
@@ -134,7 +137,7 @@ class _Comparison:
         return not ask.makes or own.status == other.status == _MADE
 
     def _sent(self, server: Endpoint, ask: Ask) -> Answer:
-        """Send a request; read an object that is put back again if a controller has changed it meanwhile."""
+        """Send a request. Read an object again before putting it back if a controller has changed it."""
         for attempt in range(_ATTEMPTS):
             body = server.send("GET", ask.path).body if ask.puts_back else ask.body
             answer = server.send(ask.method, ask.path, body, ask.content_type, ask.accept)
@@ -143,7 +146,7 @@ class _Comparison:
         raise AssertionError
 
     def _say(self, *lines: str) -> None:
-        """Print lines with text from files and servers, without terminal control characters."""
+        """Print lines that contain text from files and servers, without terminal control characters."""
         if not self._quiet:
             sys.stdout.write("\n  ".join(map(_printable, lines)) + "\n")
 
@@ -155,16 +158,16 @@ def _printable(text: str) -> str:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m handloop_sandbox compare",
-        description="Send the objects of a folder to a sandbox and to another server: which answers differ?",
-        epilog="It writes to the other server: the definitions of the folder, objects without a namespace, "
-        "and a namespace of its own. In the end it deletes what it made. It leaves alone what was there.",
+        description="Send a folder's objects to a sandbox and to another server, and show the differences.",
+        epilog="It writes to the other server: the definitions in the folder, objects without a namespace, "
+        "and a separate namespace. In the end, it deletes what it created. Existing objects stay unchanged.",
         allow_abbrev=False,
     )
-    parser.add_argument("folder", metavar="FOLDER", help="files of YAML or JSON; or one file")
+    parser.add_argument("folder", metavar="FOLDER", help="folder with YAML or JSON files, or one file")
     parser.add_argument(
         "--with", dest="kubeconfig", metavar="KUBECONFIG", required=True, help="the other server"
     )
     parser.add_argument("--bare", action="store_true", help="a sandbox without controllers, as in envtest")
-    parser.add_argument("--depth", type=int, default=1, help="levels of an object that get mistakes (1)")
+    parser.add_argument("--depth", type=int, default=1, help="object levels in which mistakes are made (1)")
     parser.add_argument("--quiet", action="store_true", help="print only the figures")
     return parser

@@ -1,9 +1,10 @@
 """
-What an HTTP server of the sandbox holds open: connections, watches, and requests that a fault makes wait.
+Whatever an HTTP server of the sandbox keeps open: connections, watches, and requests that wait because of a
+fault.
 
-`Connections` ends all connections with their server. A `WatchPump` carries the lines of one open watch to its
-socket. `HeldRequests` are requests that wait for a time of the clock, or forever. All of this belongs to the
-thread of the server's loop.
+`Connections` ends all connections when their server stops. A `WatchPump` carries the lines of one open watch
+to its socket. `HeldRequests` are requests that wait until the clock reaches a time, or forever. All of this
+belongs to the thread of the server's loop.
 """
 
 from __future__ import annotations
@@ -22,29 +23,30 @@ from handloop_sandbox.watch_answer import Framing
 
 GRACE_SECONDS: Final = 0.2
 _PAUSE_SECONDS: Final = 0.01
-_RESET: Final = struct.pack("ii", 1, 0)  # SO_LINGER: on, no time; closing then sends RST
-_FULL_BYTES: Final = 256 * 1024  # more than a transport takes without pausing
+_RESET: Final = struct.pack("ii", 1, 0)  # SO_LINGER: on, zero seconds; closing then sends RST
+_FULL_BYTES: Final = 256 * 1024  # more than a transport accepts without pausing
 
 
 class Connections:
     """
     The connections of one server.
 
-    State: exchanges has the connections on which a request is being answered or may still come.
+    State: exchanges holds the connections on which a request is being answered or may still arrive.
     """
 
     def __init__(self) -> None:
         self.exchanges: set[RequestHandler] = set()
 
     def heard(self, connection: RequestHandler, task: asyncio.Task[None]) -> None:
-        """Record that a connection has sent a request's head; task answers its requests."""
+        """Record that a request's head has arrived on a connection; task answers its requests."""
         if connection not in self.exchanges:
             self.exchanges.add(connection)
             task.add_done_callback(lambda _: self.exchanges.discard(connection))
 
     async def part(self, server: web.Server) -> None:
         """
-        Let answers in flight arrive, and break the connections that are still busy after GRACE_SECONDS.
+        Let answers that are being sent arrive, and break the connections that are still busy after
+        GRACE_SECONDS.
 
         Blocks: until no connection is busy, at most GRACE_SECONDS.
         """
@@ -71,8 +73,8 @@ class HeldRequests:
     """
     Requests that wait because of a fault.
 
-    State: _until has the requests that wait for a time of the clock, with that time; _silent those that are
-    never answered.
+    State: _until holds the requests that wait until the clock reaches a time, with that time; _silent holds
+    those that are never answered.
     """
 
     def __init__(self) -> None:
@@ -83,7 +85,7 @@ class HeldRequests:
         return len(self._until) + len(self._silent)
 
     async def wait_until(self, at: float) -> None:
-        """Wait until wake() is called at that time of the clock or later."""
+        """Wait until wake() is called when the clock shows that time or a later one."""
         waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._until[waiting] = at
         try:
@@ -101,7 +103,7 @@ class HeldRequests:
             self._silent.discard(waiting)
 
     def wake(self, now: float) -> float | None:
-        """Release the requests whose time has come. Returns: the next time, None if there is none."""
+        """Release the requests whose time has come. Returns: the next time, or None if there is none."""
         for waiting in [waiting for waiting, at in self._until.items() if at <= now]:
             del self._until[waiting]
             _settle(waiting)
@@ -123,7 +125,7 @@ class WatchPump:
     One open watch and its socket.
 
     State: over = the stream has ended. halted is set then, and also while the watcher is paused because the
-    client has so much unread that nothing more is sent.
+    client has too much unread data for more to be sent.
     """
 
     __slots__ = ("_framing", "halted", "over", "transport", "watcher")
@@ -165,7 +167,9 @@ class WatchPump:
 
 
 def break_connection(transport: asyncio.Transport, *, reset: bool) -> None:
-    """Close a connection in the middle of an answer; written bytes are still sent, unless reset is set."""
+    """
+    Close a connection in the middle of an answer. Bytes already written are still sent, unless reset is set.
+    """
     if not reset:
         transport.close()
         return

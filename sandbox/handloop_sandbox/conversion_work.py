@@ -1,9 +1,8 @@
 """
 Work that waits until a webhook has converted objects. No webhook is called with the engine's lock held.
-
-Such work is repeated from its start each time: with the same time, the same random numbers, and all
-conversions known by then. A request is completed in its own thread; watches, controllers and caches leave
-their work for settle().
+Instead, the work is repeated from the start each time, with the same time, the same random numbers, and all
+conversions that are known by then. A request is completed in its own thread; watches, controllers and caches
+leave their work for settle().
 """
 
 from __future__ import annotations
@@ -29,10 +28,10 @@ _ATTEMPTS: Final = 50
 @dataclass(slots=True)
 class Work(Generic[T]):
     """
-    What to do, for which user, at which time, and with which random numbers.
+    What to do, on behalf of which user, at which time, and with which random numbers.
 
-    known are the answers so far, needed is the conversion to ask for next, and target its webhook. is_taken =
-    a thread is completing it.
+    known holds the answers so far, needed is the conversion to request next, and target its webhook. is_taken
+    = a thread is completing it.
     """
 
     run: Callable[[Context], T]
@@ -47,10 +46,10 @@ class Work(Generic[T]):
 
 class ConversionWork:
     """
-    Completes work, by asking webhooks for the conversions that it needs.
+    Completes work by asking webhooks for the conversions that it needs.
 
-    State: known has the answers for the current work; _left is the work that nobody waits for. Threads: any.
-    Locks: the engine's protects all of it.
+    State: known holds the answers for the current work; _left is the work that nobody waits for. Threads:
+    any. Locks: the engine's protects all of it.
     """
 
     def __init__(
@@ -74,7 +73,7 @@ class ConversionWork:
         return Work(run, user, context.now, context.random.getrandbits(64))
 
     def attempt(self, work: Work[T]) -> T | None:
-        """Do work with the known answers; sets needed if they do not suffice. Locks: the engine's is held."""
+        """Do work with the known answers. Sets needed if they do not suffice. Locks: the engine's is held."""
         chance = random.Random(work.seed)
         context = self._context(work.user)._replace(
             now=work.now, random=chance, new_uid=partial(new_uid, chance)
@@ -90,7 +89,7 @@ class ConversionWork:
 
     def complete(self, work: Work[T]) -> T | None:
         """
-        Ask for conversions and repeat the work until none is missing.
+        Request conversions and repeat the work until none is missing.
 
         Raises: RuntimeError if it never ends. Blocks: while a webhook converts. Locks: none is held.
         """
@@ -104,7 +103,9 @@ class ConversionWork:
         raise RuntimeError(f"{work.needed}, after {_ATTEMPTS} attempts")
 
     def leave(self, work: Work[Any], *, key: object = None) -> None:
-        """Leave work for settle(); key is for is_left(), None = none. Locks: the engine's is held."""
+        """
+        Leave work for settle(); key is what is_left() looks for, None = no key. Locks: the engine's is held.
+        """
         self._left[object() if key is None else key] = work
 
     def is_left(self, key: object) -> bool:

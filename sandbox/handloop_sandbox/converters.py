@@ -1,8 +1,8 @@
 """
 Converters of custom objects between versions: the webhooks of definitions, and functions that a test passes.
 
-A Service has no network behind it here. Its annotation `sandbox.handloop.dev/address` says where the webhook
-is; an ExternalName Service needs none, as in a cluster.
+Here, there is no network behind a Service. Its annotation `sandbox.handloop.dev/address` says where the
+webhook is; as in a cluster, an ExternalName Service does not need one.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from handloop_sandbox.storage.stored import Object
 from handloop_sandbox.wire.conversion import Answers, ConversionNeededError, question, unversioned
 
 ConvertFunction = Callable[[Sequence[Object], str], Sequence[Object]]
-"""(objects, wanted apiVersion) -> converted objects. What it raises is how the webhook fails."""
+"""(objects, wanted apiVersion) -> converted objects. An exception is how the webhook fails."""
 
 ADDRESS: Final = "sandbox.handloop.dev/address"
 _BATCH: Final = 500
@@ -36,11 +36,13 @@ class Converters:
     """Calls converters. Threads: any; it has no state."""
 
     def __init__(self, functions: Mapping[str, ConvertFunction]) -> None:
-        """Args: functions replace the webhooks of the definitions that their keys name."""
+        """Args: functions holds functions that replace the webhooks of the definitions named by its keys."""
         self._functions = functions
 
     def target(self, state: State, needed: ConversionNeededError) -> Target | None:
-        """Return the webhook to send the request to; None for a function. Locks: the engine's is held."""
+        """
+        Return the webhook to which to send the request, or None for a function. Locks: the engine's is held.
+        """
         name = needed.conversion.name
         return None if name in self._functions else _target(state, needed.conversion.webhook["clientConfig"])
 
@@ -62,7 +64,7 @@ class Converters:
     def _converted(
         self, needed: ConversionNeededError, target: Target | None, objects: list[Object]
     ) -> list[Object | str]:
-        """Return each object in the other version, or the reason why its conversion failed."""
+        """Return each object in the wanted version, or the reason why its conversion failed."""
         api_version = needed.api_version
         try:
             converted = self._asked(needed, target, objects)
@@ -71,7 +73,8 @@ class Converters:
         except ReviewError as error:
             if len(objects) == 1:
                 return [f"{webhook_of(objects[0])} {error}"]
-            # This finds the object at fault. A kube-apiserver converts each object separately.
+            # This finds the object that causes the error, because a kube-apiserver converts each object
+            # separately.
             return [answer for obj in objects for answer in self._converted(needed, target, [obj])]
         return [
             conversion_review.problem_of(obj, answer, api_version) or answer

@@ -2,12 +2,12 @@
 The sandbox as one machine: state, API, controllers and open watches behind one lock.
 
 handle() answers a request: `_handle` authenticates the sender, applies faults, calls `api.handle` and commits
-the outcome. tick() steps the controllers, whose writes are committed the same way (`_apply`).
-`_commit` is the only place where the state changes, except for rewind() and the bootstrap. take() and
-take_due() hand out the lines of open watches.
+the result. tick() steps the controllers, whose writes are committed the same way (`_apply`). `_commit` is the
+only place where the state changes, except for rewind() and the bootstrap. take() and take_due() return the
+lines of open watches.
 
 Custom objects may have to be converted by a webhook, which is never called with the lock held. A request that
-needs that becomes Work: finish() calls the webhook, and repeats the request from its start until no
+needs this becomes Work: finish() calls the webhook, and repeats the request from the start until no
 conversion is missing. Watches and controllers leave Work for settle().
 
 The driver (the HTTP server's loop, or a test) calls tick() after a commit and at next_wake(). Requests may
@@ -71,7 +71,7 @@ log = logging.getLogger("sandbox")
 ADMIN: Final = User("sandbox-admin", ("system:masters", "system:authenticated"))
 DEFAULT_BOOKMARK_SECONDS: Final = 10.0
 COMPACTION_SECONDS: Final = 300.0
-"""The interval of compactions, as on a real server. Each forgets the versions before the previous one."""
+"""The interval of compactions, as on a real server. Each one forgets the versions before the previous one."""
 
 
 _CHANGED: Final = failure(409, "Conflict", "the object has been modified")
@@ -100,7 +100,7 @@ class Engine:
     """
     Answers requests one at a time.
 
-    State: the store, the catalog made from its definitions, the controllers' queues, the open watches, and
+    State: the store, the catalog derived from its definitions, the controllers' queues, the open watches, and
     the work that waits for settle(). All of it is accessed only with the lock held.
     Threads: any. Listeners are called without the lock, after a commit and when faults change.
     """
@@ -121,8 +121,8 @@ class Engine:
         """
         Build the state of a new cluster.
 
-        Args: users by bearer token; None = all clients are administrators. seed None = a random one.
-        tokens_in_paths: see handloop_sandbox.authenticator. sharded_list_and_watch is the feature gate.
+        Args: users are keyed by bearer token; None = all clients are administrators. seed None = a random
+        one. tokens_in_paths: see handloop_sandbox.authenticator. sharded_list_and_watch is the feature gate.
         conversions: see handloop_sandbox.server.
         """
         self.address = "127.0.0.1"
@@ -133,7 +133,8 @@ class Engine:
         self._authenticator = Authenticator(users, everybody=ADMIN, tokens_in_paths=tokens_in_paths)
         self._bookmark_seconds = bookmark_seconds
         self._sharded_list_and_watch = sharded_list_and_watch
-        # Without controllers there are no default accounts to use. envtest also turns off this admission.
+        # Without controllers, there are no default accounts that pods could use. envtest turns off this
+        # admission, too.
         self._account_admission = any(isinstance(entry, NamespaceController) for entry in controllers)
         self._lock = threading.Lock()
         self._listeners = Listeners()
@@ -167,7 +168,7 @@ class Engine:
         self._runner.start(self._store)
 
     def listen(self, listener: Callable[[], None]) -> None:
-        """Register listener, which any thread calls after every change. It must be quick."""
+        """Register listener, which is called after every change by any thread. It must be quick."""
         self._listeners.add(listener)
 
     def record(self, recorder: Recorder) -> None:
@@ -208,7 +209,9 @@ class Engine:
         return self.finish(begun) if isinstance(begun, Work) else begun
 
     def begin(self, request: Request) -> Response | Stream | Work[_Handled]:
-        """As handle(), but without calling a webhook: a request that needs one becomes Work for finish()."""
+        """
+        Like handle(), but without calling a webhook: a request that needs one becomes Work for finish().
+        """
         request = self._authenticator.unveiled(request)
         if controls.concerns(request.path):
             return self._control(request)
@@ -224,7 +227,7 @@ class Engine:
 
     def settle(self) -> bool:
         """
-        Get the conversions that watches, controllers and caches wait for, and complete their work.
+        Get the conversions that watches, controllers and caches are waiting for, and complete their work.
 
         Returns: whether anything waited. Blocks: while webhooks convert.
         """
@@ -235,7 +238,7 @@ class Engine:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether settle() has something to do."""
+        """Whether settle() has anything to do."""
         return self._conversions.is_waiting
 
     def _told(self, handled: _Handled) -> Response | Stream:
@@ -251,7 +254,7 @@ class Engine:
         """
         Step the controllers that are due.
 
-        Args: rounds None = until none is due. Returns: the unix time of the next tick; None = after the next
+        Args: rounds None = until none is due. Returns: the unix time of the next tick, None = after the next
         change.
         """
         with self._lock:
@@ -268,7 +271,9 @@ class Engine:
             self._conversions.complete(lines)
 
     def take_due(self, watchers: Iterable[WatchOutput]) -> list[tuple[WatchOutput, list[bytes]]]:
-        """Return the lines of watches that can send something, or have ended. Some may wait for settle()."""
+        """
+        Return the lines of the watches that have lines to send or have ended. Some may wait for settle().
+        """
         taken = []
         with self._lock:
             now = self._clock.time()
@@ -295,7 +300,7 @@ class Engine:
         return lines
 
     def due(self, watchers: Iterable[WatchOutput]) -> list[WatchOutput]:
-        """Return the watches for which take() has something to do."""
+        """Return the watches for which take() has anything to do."""
         with self._lock:
             now = self._clock.time()
             return [watcher for watcher in watchers if watcher.is_due(now)]
@@ -329,7 +334,7 @@ class Engine:
 
     def reset(self) -> int:
         """
-        Restore the objects of the start; others are deleted at once, whatever finalizers they have.
+        Restore the initial objects. Others are deleted immediately, whatever finalizers they have.
 
         Versions keep rising, and watches see every change. Returns: the number of changes.
         """
@@ -345,7 +350,7 @@ class Engine:
 
     def version(self) -> int:
         """Return the newest resource version."""
-        return self._store.resource_version  # one number, read without the lock
+        return self._store.resource_version  # a single number, read without the lock
 
     def apply_to_open_watches(self, injection: Injection) -> None:
         """Offer an injection to every open watch, oldest first."""
@@ -371,7 +376,7 @@ class Engine:
         Returns: the newest version from now on. Raises: ValueError if that version has been forgotten.
         """
         if (changes is None) == (resource_version is None):
-            raise ValueError("either a number of changes or a resource version")
+            raise ValueError("give either a number of changes or a resource version")
         with self._lock:
             newest = self._store.resource_version
             version = newest - changes if changes is not None else resource_version or 0
@@ -490,14 +495,14 @@ class Engine:
     def _write_later(
         self, index: int, controller: str, write: Write, base: Stored | None, context: Context
     ) -> None:
-        """Apply a write that had to wait; it is refused if its object was changed meanwhile."""
+        """Apply a write that had to wait. It is refused if its object has changed in the meantime."""
         is_same = self._base(write) is base
         refusal = self._write(controller, write, context) if is_same else _CHANGED
         if refusal is not None:
             self._runner.refused(index, write, refusal, context.now)
 
     def _fill_caches(self, resources: Iterable[ServedResource], items: Sequence[Stored]) -> None:
-        """Convert objects to these versions, as a kube-apiserver caches them for lists and watches."""
+        """Convert objects to these versions, which a kube-apiserver caches for lists and watches."""
         for resource in resources:
 
             def fill(_: Context, resource: ServedResource = resource) -> None:

@@ -1,10 +1,10 @@
 """
-The sandbox over HTTP: aiohttp on a thread of its own, on loopback by default.
+The sandbox over HTTP: aiohttp in a separate thread, on loopback by default.
 
 A request passes through `_answer` (host, path, body), `Engine.handle`, and `_sent`, which writes the answer.
-A watch stays in `_stream`; its lines come from passes. One pass (`_turn`) steps the controllers that are due,
+A watch stays in `_stream`, and passes write its lines. One pass (`_turn`) steps the controllers that are due,
 writes the lines of every open watch straight to the sockets, and sets the timer of the next pass. A commit
-schedules at most one pass, however many changes and watches there are: no task wakes up for a watch event.
+schedules at most one pass, however many changes and watches there are, so no task wakes up for a watch event.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _MAX_LINE: Final = 64 * 1024
 _BLOCK_BYTES: Final = 256 * 1024
 _WHOLE_BYTES: Final = 1024 * 1024
 _BODY_SECONDS: Final = 60.0
-_HEAD_SECONDS: Final = 32.0  # from the start of a connection, or from the last answer
+_HEAD_SECONDS: Final = 32.0  # since the start of the connection or the last answer
 _START_SECONDS: Final = 10.0
 _STOP_SECONDS: Final = 1.0
 _RETRY_SECONDS: Final = 1.0
@@ -59,10 +59,11 @@ class HTTPServer:
     """
     Serves an engine on a port, and drives it.
 
-    State: _pumps are the open watches, _held the requests that wait for a fault, _connections the sockets,
-    _timer the next pass; they belong to the loop's thread. _scheduled, under _lock, says whether a pass is
-    already scheduled.
-    Threads: start and stop belong to the owner, schedule to any thread; the rest runs on `sandbox-http`.
+    State: _pumps are the open watches, _held the requests that wait because of a fault, _connections the
+    sockets, and _timer the next pass; they belong to the loop's thread. _scheduled, under _lock, tells
+    whether a pass is already scheduled.
+    Threads: the owner calls start and stop, and any thread may call schedule; the rest runs on
+    `sandbox-http`.
     """
 
     def __init__(
@@ -108,7 +109,7 @@ class HTTPServer:
         return self._port
 
     def stop(self) -> None:
-        """End every watch, stop listening and join the thread. Blocks: for a second or two at most."""
+        """End every watch, stop listening and join the thread. Blocks: at most a second or two."""
         loop, thread = self._loop, self._thread
         if loop is None or thread is None or not thread.is_alive():
             return
@@ -121,13 +122,13 @@ class HTTPServer:
             if self._scheduled or self._loop is None:
                 return
             self._scheduled = True
-            # Do this under the lock: the loop closes only after it has taken this lock.
+            # Do this under the lock, because the loop closes only after it has taken this lock.
             self._loop.call_soon_threadsafe(self._turn)
 
     def _run(self, port: int) -> None:
         try:
             asyncio.run(self._serve(port))
-        except BaseException as error:  # noqa: BLE001 - raised in the thread that waits in start()
+        except BaseException as error:  # noqa: BLE001 - raised again by start() in its caller's thread
             self._failure = error
         finally:
             self._ready.set()
@@ -165,20 +166,20 @@ class HTTPServer:
             self._timer.cancel()
         for accepting in listener.sockets:
             asyncio.get_running_loop().remove_reader(accepting)
-        # Accepted sockets must become connections first. After listener.close(), asyncio would forget them
-        # unclosed.
+        # Accepted sockets must become connections first, because after listener.close(), asyncio would forget
+        # them without closing them.
         await _rounds()
         listener.close()
         for pump in list(self._pumps.values()):
             pump.finish()
         self._held.release()
         await _rounds()
-        # Otherwise shutdown() would wait for the next request of idle connections.
+        # Otherwise, shutdown() would wait for the next request on idle connections.
         server.pre_shutdown()
         await _rounds()
         await self._connections.part(server)
         await server.shutdown(_STOP_SECONDS)
-        await _rounds()  # closed transports release their sockets in a later round
+        await _rounds()  # closed transports release their sockets in a later loop round
 
     def _request(
         self,
@@ -233,7 +234,7 @@ class HTTPServer:
         return await _sent(incoming, answer)
 
     def _close(self, answer: Response | Stream) -> None:
-        """Forget a watch whose client has left before it began."""
+        """Forget a watch whose client left before it began."""
         if isinstance(answer, Stream):
             self._engine.close(answer.watcher)
 
@@ -289,7 +290,7 @@ class HTTPServer:
     def _tick(self) -> float | None:
         """Step the controllers; one that raises is retried later, and the server continues."""
         try:
-            return self._engine.tick(rounds=1)  # requests are answered between two rounds
+            return self._engine.tick(rounds=1)  # so that requests are answered between two rounds
         except Exception:
             log.exception("a controller of the sandbox failed")
             return self._clock.time() + _RETRY_SECONDS
@@ -309,14 +310,14 @@ class HTTPServer:
 
 @contextlib.asynccontextmanager
 async def _listening(response: web.StreamResponse, pump: WatchPump) -> AsyncIterator[None]:
-    """Answer the pings of a WebSocket, and finish the pump when its client says that it leaves."""
+    """Answer the pings of a WebSocket, and finish the pump when its client says that it is leaving."""
     if not isinstance(response, web.WebSocketResponse):
         yield
         return
 
     async def listen() -> None:
         async for _ in response:
-            pass  # a client has nothing to say
+            pass  # clients send nothing else of interest
         pump.finish()
 
     listening = asyncio.ensure_future(listen())
@@ -328,7 +329,7 @@ async def _listening(response: web.StreamResponse, pump: WatchPump) -> AsyncIter
 
 
 def _headers(incoming: web.BaseRequest) -> dict[str, str]:
-    """Return the headers. All values are kept of repeated Impersonate headers."""
+    """Return the headers. If an Impersonate header is repeated, all its values are kept."""
     headers: dict[str, str] = {}
     for name, value in incoming.headers.items():
         # Bytes that are not UTF-8 become U+FFFD, as in Go's answers, because an answer may quote the value.
@@ -346,20 +347,20 @@ def _not_understood() -> web.Response:
 
 
 async def _rounds() -> None:
-    """Let the loop run the callbacks that are ready, and those that these make ready."""
+    """Let the loop run the callbacks that are ready, and those that become ready because of them."""
     for _ in range(_ROUNDS):
         await asyncio.sleep(0)
 
 
 def _broken(incoming: web.BaseRequest) -> web.Response:
-    """Return the handler's result after its connection was broken, which nobody reads."""
+    """Return the handler's result after its connection was broken. Nobody reads this result."""
     if incoming.transport is not None:
         break_connection(incoming.transport, reset=True)
     return web.Response()
 
 
 async def _sent(incoming: web.BaseRequest, response: Response) -> web.StreamResponse:
-    """Send an answer. A long one is sent as fast as the client reads it, and other requests run meanwhile."""
+    """Send an answer. A long one is sent as fast as the client reads it, while other requests run."""
     if incoming.method == "HEAD" or response.size <= _WHOLE_BYTES:
         return _whole(response)
     answer = web.StreamResponse(status=response.status, headers=response.headers)

@@ -1,4 +1,4 @@
-"""The kubeconfig of a sandbox: a file of its own, never the user's."""
+"""The kubeconfig of a sandbox: a separate file, never the user's."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def kubeconfig(url: str, token: str, *, certificate: bytes = b"") -> str:
     """
     Return the text of a kubeconfig whose only context is `sandbox`.
 
-    Over plain HTTP, the URL contains the token, because kubectl would not send it in a header. The file says
-    that there is nothing to verify, because the JavaScript client would send nothing otherwise. Args: token
-    "" = no credentials. certificate is the authority to trust, as PEM.
+    Over plain HTTP, the URL contains the token, because kubectl would not send it in a header. The file turns
+    off verification, because the JavaScript client would not send anything otherwise. Args: token "" = no
+    credentials. certificate is the authority to trust, as PEM.
     """
     user: dict[str, Any] = {"token": token} if token else {}
     plain = url.startswith("http://")
@@ -44,13 +44,13 @@ def kubeconfig(url: str, token: str, *, certificate: bytes = b"") -> str:
 
 def write(path: Path, text: str) -> Path:
     """
-    Write a kubeconfig atomically, readable by its owner only.
+    Write a kubeconfig atomically, so that only its owner can read it.
 
     Returns: the absolute path. Raises: OSError.
     """
     path = path.absolute()
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    # mkstemp creates the file as 0600. The rename is atomic, so nobody sees half a file.
+    # mkstemp creates the file with mode 0600. The rename is atomic, so nobody sees half a file.
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:

@@ -14,7 +14,8 @@ class Listeners:
     """
     Listeners in the order in which they were added.
 
-    State: _found, under _lock, has a function for each listener that returns it, None once it was collected.
+    State: _found, under _lock, holds a function for each listener that returns the listener, or None once it
+    has been collected.
     Threads: any.
     """
 
@@ -51,5 +52,5 @@ class Listeners:
 
     def _add(self, found: Callable[[], Listener | None]) -> None:
         with self._lock:
-            # Collected listeners are dropped here, so that their number stays bounded.
+            # Collected listeners are dropped here so that their number stays bounded.
             self._found = [*(one for one in self._found if one() is not None), found]

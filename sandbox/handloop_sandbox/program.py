@@ -1,7 +1,7 @@
 """
-The sandbox as a program of its own, and the parts of it that handloop's command line uses.
+The sandbox as a separate program, and the parts of it that handloop's command line uses.
 
-handloop imports nothing of the sandbox: it finds this module by the entry point `sandbox`.
+handloop imports nothing from the sandbox, but finds this module through the entry point `sandbox`.
 """
 
 from __future__ import annotations
@@ -29,17 +29,18 @@ __all__ = ("LIMITS", "NoCertificateError", "Sandbox", "bullets", "main")
 LIMITS: Final = """\
 The sandbox keeps everything in memory and runs no containers: pods are simulated.
 """
-_COMPARE: Final = "`compare --help` tells how it compares your files on itself and on another server."
+_COMPARE: Final = "`compare --help` tells how to compare its answers about your files with another server's."
 _ANSWER_SECONDS: Final = 2.0
-"""The time within which a server on this machine answers."""
+"""The time within which a server on this machine must answer."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """
-    Serve until SIGINT or SIGTERM; or, if `compare` comes first, compare the sandbox with another server.
+    Serve until SIGINT or SIGTERM or, if the first argument is `compare`, compare the sandbox with another
+    server.
 
-    Args: arguments None = those of the process.
-    Returns: the exit code. Raises: argparse's SystemExit, after its help or its message on bad arguments.
+    Args: arguments None = the process's.
+    Returns: the exit code. Raises: argparse's SystemExit after help or a message about bad arguments.
     """
     words = sys.argv[1:] if arguments is None else list(arguments)
     if words[:1] == ["compare"]:
@@ -47,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser().parse_args(words)
     path = Path(given.kubeconfig)
     if _leads_to_a_server(path):
-        return _failed(f"{path} leads to a server that runs: stop that one, or give another --kubeconfig")
+        return _failed(f"{path} points to a running server: stop it, or choose another --kubeconfig")
     stop = threading.Event()
     before = {
         number: signal.signal(number, lambda *_: stop.set()) for number in (signal.SIGINT, signal.SIGTERM)
@@ -63,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _serve(given: argparse.Namespace, path: Path, stop: threading.Event) -> None:
-    """Serve until stop is set; a kubeconfig exists at path for that time."""
+    """Serve until stop is set. A kubeconfig exists at path during that time."""
     with Sandbox(
         port=given.port,
         speed=given.speed,
@@ -81,7 +82,7 @@ def _serve(given: argparse.Namespace, path: Path, stop: threading.Event) -> None
 
 
 def _next_steps(path: Path, *, bare: bool) -> str:
-    """Return the text that says what to type next."""
+    """Return the text that tells what to type next."""
     suites = (
         "  export USE_EXISTING_CLUSTER=true   (for suites that are written for envtest)\n" if bare else ""
     )
@@ -94,19 +95,19 @@ def _failed(message: str) -> int:
 
 
 def _say(text: str) -> None:
-    # A supervisor may start the process without stderr, or close stderr later.
+    # A supervisor may start the process without stderr, or may close stderr later.
     with suppress(AttributeError, OSError, ValueError):
         sys.stderr.write(text)
         sys.stderr.flush()
 
 
 def _leads_to_a_server(path: Path) -> bool:
-    """Return whether another server answers at a kubeconfig's address, so that the file must stay."""
+    """Return whether another server answers at the kubeconfig's address, in which case the file must stay."""
     try:
         document = yaml.safe_load(path.read_text(encoding="utf-8"))
         url = document["clusters"][0]["cluster"]["server"]
         token = document["users"][0]["user"].get("token", "")
-        trusting = ssl._create_unverified_context()  # noqa: S323, SLF001 - no secret but the server's own
+        trusting = ssl._create_unverified_context()  # noqa: S323, SLF001 - sends only the server's own secret
         opener = build_opener(ProxyHandler({}), HTTPSHandler(context=trusting))
         request = Request(f"{url}/version", headers={"Authorization": f"Bearer {token}"})  # noqa: S310
         with opener.open(request, timeout=_ANSWER_SECONDS):

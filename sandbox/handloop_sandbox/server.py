@@ -1,9 +1,9 @@
 """
-The sandbox as a program uses it: start it, talk to it, stop it.
+The sandbox as programs use it: start it, talk to it, stop it.
 
-A started sandbox listens on a port, on loopback by default, and follows the clock on a thread of its own. A
+A started sandbox listens on a port, on loopback by default, and follows the clock on a separate thread. A
 sandbox that was not started answers through its in-process transport. Its controllers run only when something
-is written or tick() is called, so a simulation is deterministic.
+is written or tick() is called, which makes a simulation deterministic.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ class Sandbox:
     """
     An API server in this process.
 
-    Fields: conversions, as in the constructor; one added later applies to definitions created after that.
+    Fields: conversions, as in the constructor. One that is added later applies to definitions created after
+    that.
     Threads: start, stop and the properties belong to the owner. Any thread may use a transport.
     """
 
@@ -66,16 +67,16 @@ class Sandbox:
         """
         Build a cluster; nothing listens yet.
 
-        Args: port 0 = any free one. token None = a random one, "" = no token is needed. users are further
-        users by token. speed is how many times faster than nominal pods and controllers work. seed None =
-        a random one. controllers None = the default ones. address is the IP address to listen on. tls makes
-        a certificate, whose authority is in the kubeconfig; the token is then accepted in the Authorization
-        header only. sharded_list_and_watch is the feature gate ShardedListAndWatch: without it, shardSelector
-        has no effect. hold_jobs = pods of Jobs end only if an annotation says so. conversions are functions
-        in place of the conversion webhooks of definitions, by their names (`sites.web.example.com`): they
-        take objects and the wanted apiVersion, and return the objects in that version. What they raise is how
-        the webhook fails.
-        Raises: ValueError for an invalid address, or one without a token that other machines can reach.
+        Args: port 0 = any free one. token None = a random one, "" = no token is needed. users are additional
+        users by token. speed is how many times faster than nominal pods and controllers work. seed None = a
+        random one. controllers None = the default ones. address is the IP address to listen on. tls creates a
+        certificate whose authority is in the kubeconfig; the token is then accepted only in the Authorization
+        header. sharded_list_and_watch is the feature gate ShardedListAndWatch; without it, shardSelector has
+        no effect. hold_jobs = pods of Jobs end only if an annotation says so. conversions are functions that
+        replace the conversion webhooks of definitions, by the definition's name (`sites.web.example.com`).
+        They take objects and the wanted apiVersion, and return the objects in that version. An exception is
+        how the webhook fails.
+        Raises: ValueError for an invalid address, or if other machines can reach it and there is no token.
         NoCertificateError.
         """
         self.token = secrets.token_urlsafe(24) if token is None else token
@@ -126,7 +127,7 @@ class Sandbox:
 
     @property
     def url(self) -> str:
-        """`http://127.0.0.1:PORT` (or https), "" while the sandbox does not listen."""
+        """`http://127.0.0.1:PORT` (or https), or "" while the sandbox does not listen."""
         return self._url
 
     def start(self) -> str:
@@ -144,11 +145,11 @@ class Sandbox:
         if not self._address.is_loopback:
             log.warning("the sandbox listens on %s: others can reach it", self._address.text)
             if tls is None:
-                log.warning("its token goes over the network unencrypted; ask for TLS")
+                log.warning("its token is sent unencrypted over the network; use TLS")
         return self._url
 
     def stop(self) -> None:
-        """End every watch and stop listening; the objects stay. Blocks: until the thread has ended."""
+        """End every watch and stop listening. The objects stay. Blocks: until the thread has ended."""
         http, self._http = self._http, None
         if http is not None:
             http.stop()
@@ -165,7 +166,7 @@ class Sandbox:
 
     def tick(self) -> float | None:
         """
-        Step the controllers that are due, and make the conversions that are waited for.
+        Step the controllers that are due, and make the conversions that something is waiting for.
 
         Returns: the unix time of the next step; None = after the next change.
         """
@@ -183,7 +184,7 @@ class Sandbox:
         return kubeconfig.write(path, self.kubeconfig_text())
 
     def remove_kubeconfig(self, path: Path) -> None:
-        """Remove the file of write_kubeconfig, unless another sandbox has replaced it by its own."""
+        """Remove the file that write_kubeconfig() wrote, unless another sandbox has replaced it."""
         if path.exists() and path.read_text(encoding="utf-8") == self.kubeconfig_text():
             path.unlink()
 
@@ -199,8 +200,8 @@ class Sandbox:
         """
         Return a client transport without sockets.
 
-        Args: token None = the administrator's. closed, silent and broken make the exceptions it raises;
-        other options are those of InProcessTransport.
+        Args: token None = the administrator's. closed, silent and broken create the exceptions that it
+        raises; the other options are those of InProcessTransport.
         """
         chosen = self.token if token is None else token
         return InProcessTransport(
@@ -214,7 +215,7 @@ class Sandbox:
         )
 
     def _changed(self) -> None:
-        """After a change: wake the loop; without a loop, step the controllers here."""
+        """After a change, wake the loop or, if there is none, step the controllers here."""
         http = self._http
         if http is not None:
             http.schedule()

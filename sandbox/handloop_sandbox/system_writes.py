@@ -25,12 +25,12 @@ from handloop_sandbox.wire.negotiate import PLAIN
 from handloop_sandbox.wire.options import DeleteOptions, WriteOptions
 from handloop_sandbox.wire.status import Status, StatusError, bad_request, not_found, resource_not_found
 
-_SERVER = "kube-apiserver"  # removes the objects of a definition in the version that it stores
+_SERVER = "kube-apiserver"  # removes a definition's objects in their storage version
 _VERBS = {"create": "create", "update": "update", "delete": "delete"}
 
 
 class Done(NamedTuple):
-    """The changes of a write, or the Status of its refusal."""
+    """The changes of a write, or the Status that refuses it."""
 
     changes: tuple[Change, ...] = ()
     refusal: Status | None = None
@@ -81,7 +81,7 @@ def _carry_out(call: Call, write: Write, options: WriteOptions) -> None:
 
 
 def _decoded(call: Call, obj: Object | None) -> Object:
-    """Return the object as decoded from a request. Parts that come from the store are decoded already."""
+    """Return the object as if decoded from a request. Parts that come from the store are already decoded."""
     obj, stored = obj or {}, call.stored()
     if stored and obj.get("apiVersion") != call.resource.api_version and call.resource.conversion is not None:
         obj = {**served_object(call.resource, stored), "metadata": obj["metadata"]}  # they change only that

@@ -1,8 +1,8 @@
 """
 The sandbox without sockets: a Transport of the client package, answered in the calling thread.
 
-The types match the client's structurally: this package does not import the client. A caller that needs the
-client's exceptions passes functions that make them.
+The types match the client's structurally, because this package does not import the client. A caller that
+needs the client's exceptions passes functions that create them.
 """
 
 from __future__ import annotations
@@ -64,9 +64,9 @@ class InProcessTransport:
     """
     Carries requests to an engine in the calling thread.
 
-    State: _waiting has the condition that wakes each sleeping reader, by watch; _commits counts the changes
-    that they may have missed. Both are under the lock that all the conditions share.
-    Threads: any. A reader of a stream sleeps until its watch has something to do, or a deadline wakes it.
+    State: _waiting holds, by watch, the condition that wakes each sleeping reader; _commits counts the
+    changes that they may have missed. Both are under the lock that all the conditions share.
+    Threads: any. A reader of a stream sleeps until its watch has something to do or a deadline wakes it.
     """
 
     def __init__(
@@ -81,9 +81,9 @@ class InProcessTransport:
         longest_wait_seconds: float = _LONGEST_WAIT_SECONDS,
     ) -> None:
         """
-        Args: closed makes the exception of a closed stream, silent of a timeout, broken of a connection that
-        a fault breaks. longest_wait_seconds = how long a reader sleeps at most, in real time: moving the
-        clock does not wake it.
+        Args: closed creates the exception for a closed stream, silent for a timeout, and broken for a
+        connection that a fault breaks. longest_wait_seconds = the longest that a reader sleeps in real time,
+        because moving the clock does not wake it.
         """
         self._engine = engine
         self._clock = clock
@@ -96,7 +96,7 @@ class InProcessTransport:
         self._changed = threading.Condition(self._lock)
         self._commits = 0
         self._waiting: dict[WatchOutput, threading.Condition] = {}
-        # weakly: most transports are never closed
+        # weakly, because most transports are never closed
         engine.listen_weakly(self.wake)
 
     def close(self) -> None:
@@ -112,12 +112,12 @@ class InProcessTransport:
         headers: Mapping[str, str] | None = None,
         body: bytes | None = None,
         timeout_seconds: float | None = None,
-        send_seconds: float = math.inf,  # noqa: ARG002 - sending takes no time here
+        send_seconds: float = math.inf,  # noqa: ARG002 - here, sending takes no time
     ) -> WholeAnswer:
         """
         Answer a request at once, unless a fault delays it. A watch is answered with its lines so far.
 
-        Raises: the exceptions that silent and broken make. Blocks: while a fault delays or withholds the
+        Raises: the exceptions that silent and broken create. Blocks: while a fault delays or withholds the
         answer, at most timeout_seconds (None = 30) of the clock.
         """
         seconds = _REQUEST_SECONDS if timeout_seconds is None else timeout_seconds
@@ -145,7 +145,7 @@ class InProcessTransport:
         return InProcessStream(self, answer, seconds)
 
     def wake(self) -> None:
-        """Wake the readers whose watch has something to do. Threads: any."""
+        """Wake the readers whose watches have something to do. Threads: any."""
         with self._changed:
             self._commits += 1
             self._changed.notify_all()
@@ -154,7 +154,7 @@ class InProcessTransport:
             self._wake(self._engine.due(waiting))
 
     def read(self, stream: InProcessStream, watcher: WatchOutput, seconds: float) -> bytes:
-        """Return the next lines of a watch, b"" at its end; for InProcessStream."""
+        """Return the next lines of a watch, or b"" at its end; for InProcessStream."""
         until = self._clock.time() + seconds
         while True:
             with self._changed:
@@ -187,7 +187,7 @@ class InProcessTransport:
                     self._waiting[watcher].notify_all()
 
     def _handle(self, request: Request, seconds: float) -> Response | Stream:
-        """Carry out a request under the faults; it may take this many seconds."""
+        """Carry out a request, subject to the faults. It may take this many seconds."""
         delay = self._engine.delay(request)
         if delay:
             self._sleep(min(delay, seconds))
@@ -234,7 +234,7 @@ class InProcessTransport:
 
 
 class InProcessStream:
-    """An answer that is read piece by piece. One thread reads, any thread closes."""
+    """An answer that is read piece by piece. One thread reads; any thread may close it."""
 
     def __init__(self, transport: InProcessTransport, answer: Response | Stream, seconds: float) -> None:
         self._transport = transport
@@ -254,7 +254,7 @@ class InProcessStream:
         """
         Return the next bytes, b"" at the clean end.
 
-        Raises: the exceptions that closed and silent make. Blocks: for at least one byte.
+        Raises: the exceptions that closed and silent create. Blocks: until there is at least one byte.
         """
         if self._watcher is None:
             block, self._rest = self._rest, b""

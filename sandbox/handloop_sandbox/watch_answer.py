@@ -1,8 +1,8 @@
 """
-The form of the answer to a watch: chunks, plain lines for HTTP/1.0, or the messages of a WebSocket.
+The form of the answer to a watch: chunks, plain lines for HTTP/1.0, or WebSocket messages.
 
 Follows: apiserver endpoints/handlers/watch.go (ServeHTTP, HandleWS) and golang.org/x/net/websocket, which
-wants an Origin and at most one protocol, and accepts that protocol whatever it is.
+requires an Origin and at most one protocol, and accepts any protocol.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from aiohttp.http import HttpVersion11
 from handloop_sandbox.requests.request import Headers
 
 Framing = Callable[[Sequence[bytes]], bytes]
-"""The bytes for a socket, of at least one line."""
+"""Return the bytes for a socket, for at least one line."""
 
 _TEXT_MESSAGE: Final = 0x81
 _CLOSE_SECONDS: Final = 1.0
@@ -26,21 +26,21 @@ _MEDIUM: Final = 1 << 16
 
 
 class WatchAnswer(NamedTuple):
-    """The response, still to be prepared, and how its lines are written; None = it is a refusal."""
+    """The response, which is not prepared yet, and how its lines are written, None = it is a refusal."""
 
     response: web.StreamResponse
     framing: Framing | None
 
 
 def watch_answer(incoming: web.BaseRequest, headers: Headers) -> WatchAnswer:
-    """The answer that a request for a watch gets. Args: headers are those of an answer by HTTP."""
+    """Return the answer to a watch request. Args: headers are those of an HTTP answer."""
     if _asks_for_websocket(incoming):
         return _websocket(incoming)
     response = web.StreamResponse(headers=headers)
     if incoming.version >= HttpVersion11:
         response.enable_chunked_encoding()
         return WatchAnswer(response, one_chunk)
-    response.force_close()  # the end of the connection ends the stream
+    response.force_close()  # the stream ends when the connection does
     return WatchAnswer(response, b"".join)
 
 
@@ -51,7 +51,7 @@ def one_chunk(lines: Sequence[bytes]) -> bytes:
 
 
 def messages(lines: Sequence[bytes]) -> bytes:
-    """Each line as one text message of a WebSocket."""
+    """Return each line as one WebSocket text message."""
     return b"".join(_head(len(line)) + line for line in lines)
 
 

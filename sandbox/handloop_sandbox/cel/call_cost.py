@@ -1,7 +1,6 @@
 """
-The costs of function calls beyond those of their arguments.
-
-A size is a minimum and a maximum of characters or elements; a cost is only a maximum.
+The costs of function calls in addition to those of their arguments. A size has a minimum and a maximum number
+of characters or elements; a cost is only a maximum.
 Follows: apiserver 0.36 pkg/cel/library/cost.go; cel-go 0.26.0 checker/cost.go, ext/sets.go, ext/lists.go.
 """
 
@@ -23,7 +22,7 @@ _AUTHORIZATION: Final = 350_000
 _CHARACTER: Final = 0.1
 _PATTERN: Final = 0.25
 _LIST: Final = 10
-_ADDRESSES: Final = 4  # two of at most 16 bytes
+_ADDRESSES: Final = 4  # two addresses of up to 16 bytes
 _NAME_PATTERN: Final = 128 * _PATTERN
 _EQUAL_FORMATS: Final = 7
 _ORDERED: Final = ("string", "bytes")
@@ -32,7 +31,7 @@ _EQUAL_AT_ONCE: Final = frozenset(("net.IP", "net.CIDR", "kubernetes.Quantity", 
 
 
 class Argument(NamedTuple):
-    """An argument or target: its node, its type, its size if known, and that of its elements."""
+    """An argument or target: its node, its type, its size if known, and the size of its elements."""
 
     node: Node
     kind: CelType
@@ -41,7 +40,7 @@ class Argument(NamedTuple):
 
     @property
     def known(self) -> Size:
-        """The value's size; if it is unknown, the widest one."""
+        """The value's size or, if it is unknown, the widest one."""
         return self.size or UNKNOWN
 
 
@@ -238,7 +237,7 @@ def _new_list(call: Call) -> Estimate:
 
 
 def _replaced(text: Size, old: Size, new: Size) -> Size:
-    """Return the size of a text after each occurrence of old is replaced by new."""
+    """Return the size of a text after replacing each occurrence of old with new."""
     sides = []
     for side, kept in ((0, old[1] <= new[0]), (1, new[1] <= old[0])):
         other = old[1 - side]
@@ -253,7 +252,7 @@ def _replaced(text: Size, old: Size, new: Size) -> Size:
 
 
 def _constant(argument: Argument, otherwise: int) -> Size:
-    """Return a constant number in the expression, as a size; else otherwise."""
+    """Return a constant number in the expression as a size, or otherwise if it is not constant."""
     node = argument.node
     is_number = isinstance(node, Literal) and type(node.value) is int
     value = max(node.value, 0) if isinstance(node, Literal) and is_number else otherwise

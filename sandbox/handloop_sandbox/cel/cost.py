@@ -58,7 +58,7 @@ class _Entries(NamedTuple):
 
 
 class _Local(NamedTuple):
-    """What is known about a loop's variable."""
+    """The known facts about a loop's variable."""
 
     path: _Path
     size: Size | None = None
@@ -66,7 +66,7 @@ class _Local(NamedTuple):
 
 
 def cost_of(checked: Checked, root: Declared) -> int:
-    """Return the cost of an expression about a value; at most 2**64 - 1."""
+    """Return the cost of an expression about a value, up to 2**64 - 1."""
     return _Coster(checked, root).cost(checked.root)
 
 
@@ -169,7 +169,7 @@ class _Coster:
         return size
 
     def _joined(self, node: Node, one: Node, other: Node) -> None:
-        """Record the entries of a value that is one of two nodes, or both together."""
+        """Record the entries of a value that is one of two nodes or combines both."""
         entries = self._entries_of(one)
         if entries and (both := entries.union(self._entries_of(other))):
             self._entries[id(node)] = both
@@ -234,7 +234,9 @@ class _Coster:
         return self._size(node) or UNKNOWN
 
     def _size(self, node: Node) -> Size | None:
-        """Return the size of a value: computed, declared, that of its type, or that of the loop's entries."""
+        """
+        Return the size of a value, whether computed, declared, or that of its type or of the loop's entries.
+        """
         known = self._sizes.get(id(node)) or _written(node) or self._at(self._path(node))
         if known is not None or _is_scalar(self._checked.type_of(node)):
             return known or ONE

@@ -1,7 +1,7 @@
 """
 The functions that expressions may call in Kubernetes 1.36, with the types of arguments and results.
 
-Each line has names and some of their variants: `(A) -> R` is a function, `T.(A) -> R` a method of T.
+Each line has names and some of their variants: `(A) -> R` is a function, and `T.(A) -> R` a method of T.
 Follows: cel-go 0.26.0 common/stdlib and ext (strings 2, lists 3, sets, optional types, two variables);
 apiserver 0.36 pkg/cel/library, pkg/cel/environment/base.go.
 """
@@ -17,7 +17,7 @@ from handloop_sandbox.cel.types import Bindings, CelType, read_type, resolved
 _COMPARED: Final = ("int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes")
 _NUMBERS: Final = ("int", "uint", "double")
 _AUTHORIZATION: Final = ("authz.", "kubernetes.authorization.")
-"""The short form of a prefix below, and its long one."""
+"""The short form and the long form of a prefix below."""
 _TEXT: Final = """
 _-_ = (double, double) -> double; (duration, duration) -> duration; (int, int) -> int
 _-_ = (timestamp, duration) -> timestamp; (timestamp, timestamp) -> duration; (uint, uint) -> uint
@@ -144,7 +144,7 @@ TYPES: Final = {
 
 
 class Overload(NamedTuple):
-    """One variant of a function: the types of its arguments, the target of a method first, and its result."""
+    """One variant of a function: the types of its arguments (a method's target first), and of its result."""
 
     is_method: bool
     args: tuple[CelType, ...]
@@ -161,7 +161,7 @@ class Overload(NamedTuple):
 
 @cache
 def functions() -> Mapping[str, tuple[Overload, ...]]:
-    """Return every function, by its name; operators are written with a _ for each operand."""
+    """Return every function by name. Operators are written with a _ for each operand."""
     found: dict[str, str] = {}
     for names, _, variants in (
         line.partition(" = ") for line in _TEXT.strip().replace(*_AUTHORIZATION).splitlines()

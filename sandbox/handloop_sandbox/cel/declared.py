@@ -1,5 +1,5 @@
 """
-What a schema declares to expressions: the type of a value, and how large it may be in a request.
+Declarations for expressions, derived from a schema: the type of a value, and its largest size in a request.
 
 Follows: apiserver pkg/cel/common/schemas.go, pkg/cel/limits.go, pkg/cel/types.go.
 """
@@ -53,7 +53,7 @@ class Declared:
     elements: Declared | None = None
 
     def all_fields(self) -> dict[str, dict[str, CelType]]:
-        """Return the field types of this object and of all objects inside, by the names of their types."""
+        """Return the field types of this object and of all objects inside it, by the names of their types."""
         found: dict[str, dict[str, CelType]] = {}
         if self.kind.name not in _SIMPLE:
             found[self.kind.name] = {name: entry.kind for name, entry in self.fields.items()}
@@ -70,7 +70,7 @@ _PLAIN: Final = {"boolean": Declared(BOOL, 0, 4), "number": Declared(DOUBLE), "i
 
 
 def declared(schema: Schema, name: str = "selfType", *, is_root: bool = False) -> Declared | None:
-    """Return a schema value's declaration; None = expressions cannot use it. name is that of its type."""
+    """Return the declaration for a schema, or None if expressions cannot use it. name is that of its type."""
     if schema.get("x-kubernetes-int-or-string"):
         return Declared(DYN, _characters(schema))
     if is_root:
@@ -138,7 +138,7 @@ def _string(schema: Schema) -> Declared:
 
 
 def _characters(schema: Schema) -> int:
-    """Return the most bytes that a text of this schema can have: four for each character of maxLength."""
+    """Return the most bytes that a text of this schema can have, four for each character of maxLength."""
     if schema.get("maxLength") is not None:
         return 4 * _limit(schema, "maxLength", 0)
     values: list[Any] = [] if schema.get("x-kubernetes-int-or-string") else schema.get("enum") or []

@@ -71,7 +71,7 @@ def _to_int(value: Any) -> int:
 
 
 def _read(name: str, parse: Callable[[str], _T], text: str) -> _T:
-    """Return the value that parse makes of a text. Raises: CelError for any error."""
+    """Return the value that parse returns for a text. Raises: CelError for any error."""
     try:
         return parse(text)
     except (ValueError, CelError) as error:
@@ -79,7 +79,7 @@ def _read(name: str, parse: Callable[[str], _T], text: str) -> _T:
 
 
 def _whole(text: str) -> int:
-    """Return a whole number. int() alone would also accept `1_000` and spaces."""
+    """Return a whole number. int() on its own would also accept `1_000` and spaces."""
     if not _INTEGER.fullmatch(text):
         raise ValueError(text)
     return checked_int(int(text))
@@ -275,7 +275,7 @@ def _end(index: int) -> Function:
 
 
 def _with_entries(found: dict[Any, Any], *more: Any) -> dict[Any, Any]:
-    """Return a map plus a key and value, or plus another map. Raises: CelError for a key in both."""
+    """Return a map plus a key and value, or plus another map. Raises: CelError if a key is in both."""
     entries = more[0] if len(more) == 1 else {more[0]: more[1]}
     for key in entries:
         if key in found:
@@ -368,7 +368,7 @@ FUNCTIONS: Final[dict[str, Function]] = {
 
 
 def _of_no_value(*_: Any) -> Any:
-    """A method of an authorizer, which no object holds."""
+    """A method of an authorizer, which no object contains."""
     raise TypeError("no authorizer")
 
 

@@ -30,7 +30,7 @@ MACROS: Final = frozenset(
     + [("optMap", 2), ("optFlatMap", 2)]
     + [(f"transform{name}", count) for name in ("List", "Map", "MapEntry") for count in (3, 4)]
 )
-"""The names of macros with a target, with their numbers of arguments."""
+"""The names of macros that have a target, and their numbers of arguments."""
 _ONE_NAME: Final = frozenset(("map", "filter", "sortBy", "optMap", "optFlatMap"))
 _NO_NAME: Final = {"optMap": "optMap() variable name must be a simple identifier"}
 _NO_NAME["optFlatMap"] = "optFlatMap() variable name must be a simple identifier"
@@ -38,11 +38,7 @@ _NO_NAME.update(dict.fromkeys(("map", "filter", "sortBy"), "argument is not an i
 
 
 def expand(node: Node) -> Node:
-    """
-    Return a tree without macros.
-
-    Raises: CelSyntaxError with all incorrect uses of macros.
-    """
+    """Return a tree without macros. Raises: CelSyntaxError that lists all incorrect uses of macros."""
     problems: list[Problem] = []
     expanded = _expanded(node, problems)
     if problems:
@@ -175,7 +171,7 @@ def _sorted(call: Call, target: Node, names: tuple[str, ...]) -> Node:
 
 
 def _bound(name: str, value: Node, result: Node, at: int) -> Node:
-    """Return the result with name bound to value: a loop over an empty list."""
+    """Return the result with name bound to value, as a loop over an empty list."""
     return Comprehension(
         ListNode((), at=at),
         ("#unused",),

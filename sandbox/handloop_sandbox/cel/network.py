@@ -33,7 +33,7 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """An address with the length of its prefix: `cidr(text)`."""
+    """An address with its prefix length: `cidr(text)`."""
 
     cel_type: ClassVar = "net.CIDR"
     value: ipaddress.IPv4Interface | ipaddress.IPv6Interface
@@ -46,7 +46,7 @@ class Network:
 
 
 def url(text: str) -> GoUrl:
-    """Return a URL, which is absolute or a path. Raises: CelError."""
+    """Return a URL, which must be absolute or a path. Raises: CelError."""
     try:
         return parse_request_url(text)
     except ValueError as error:
@@ -62,7 +62,7 @@ def _query(found: GoUrl) -> dict[str, list[str]]:
 
 
 def address(text: str) -> Address:
-    """Return an address. Raises: CelError, also for one with a zone and for an IPv4-mapped IPv6 address."""
+    """Return an address. Raises: CelError, even if it has a zone or is an IPv4-mapped IPv6 address."""
     try:
         value = ipaddress.ip_address(text)
     except ValueError as error:

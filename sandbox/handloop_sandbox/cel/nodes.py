@@ -1,7 +1,6 @@
 """
-The tree of a CEL expression, and the names of members in it.
-
-A node knows its offset in the text as cel-go reports it: that of the operator, dot or opening bracket.
+The tree of a CEL expression, and the names of members in it. A node knows its offset in the text as cel-go
+reports it, which is that of the operator, dot or opening bracket.
 Follows: cel-go 0.26.0 parser/parser.go; apiserver pkg/cel/escaping.go.
 """
 
@@ -42,7 +41,7 @@ _ESCAPABLE: Final = re.compile(r"[A-Za-z_./-][A-Za-z0-9_./-]*")
 
 
 def _hidden(default: Any) -> Any:
-    """Return a member that the comparison of nodes ignores."""
+    """Return a member that is ignored when nodes are compared."""
     return field(default=default, compare=False)
 
 
@@ -96,7 +95,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class ListNode:
-    """`[a, b]`; optional has the indices of the elements with a `?`."""
+    """`[a, b]`; optional holds the indices of the elements with a `?`."""
 
     items: tuple[Node, ...]
     optional: frozenset[int] = frozenset()
@@ -105,7 +104,7 @@ class ListNode:
 
 @dataclass(frozen=True, slots=True)
 class MapNode:
-    """`{k: v}`; optional has the indices of the entries with a `?`."""
+    """`{k: v}`; optional holds the indices of the entries with a `?`."""
 
     entries: tuple[tuple[Node, Node], ...]
     optional: frozenset[int] = frozenset()
@@ -115,7 +114,7 @@ class MapNode:
 @dataclass(frozen=True, slots=True)
 class Comprehension:
     """
-    The loop of a macro: accu begins as start; for each entry, while condition holds, accu becomes step.
+    The loop of a macro: accu starts as start, and becomes step for each entry as long as condition is true.
 
     names are those of the element, or of the key and the value.
     """
@@ -160,7 +159,7 @@ def walk(node: Node) -> Iterable[Node]:
 
 
 def unescape_member(name: str) -> str:
-    """Return a member's real name: `__dash__` and others stand for characters not allowed in identifiers."""
+    """Return a member's real name. `__dash__` and others stand for characters not allowed in identifiers."""
     if name.startswith("__") and name.endswith("__") and len(name) > len("____"):
         return name[2:-2]
     for escaped, plain in _MEMBER_ESCAPES:
@@ -169,7 +168,7 @@ def unescape_member(name: str) -> str:
 
 
 def escape_member(name: str) -> str | None:
-    """Return the name of a property in expressions; None = expressions cannot name it."""
+    """Return the name of a property in expressions, or None if expressions cannot name it."""
     if name in RESERVED:
         return f"__{name}__"
     if not _ESCAPABLE.fullmatch(name):

@@ -1,5 +1,5 @@
 """
-The evaluation of CEL: a tree is compiled to a Python function of the variables.
+The evaluation of CEL: a tree is compiled into a Python function of the variables.
 
 An expression with an unknown function is refused when it is compiled, not when it is used.
 Follows: the CEL language definition (evaluation, errors absorbed by && and ||).
@@ -45,7 +45,7 @@ Env = Mapping[str, Any]
 Program = Callable[[Env], Any]
 
 _LENIENT: Final = frozenset(("startsWith", "endsWith", "contains", "matches", "size", "or", "orValue"))
-"""Functions that look at their arguments themselves."""
+"""Functions that check their arguments themselves."""
 _SHORT: Final = {
     "google.protobuf.Duration": "duration",
     "google.protobuf.Timestamp": "timestamp",
@@ -99,7 +99,7 @@ def _map(node: MapNode) -> Program:
 
 
 def _present(entries: Iterable[tuple[Any, Any]], optional: frozenset[int]) -> Iterator[tuple[Any, Any]]:
-    """Yield the entries without those that are optional and missing."""
+    """Yield the entries, except for missing optional ones."""
     for index, (key, value) in enumerate(entries):
         if index not in optional:
             yield key, value
@@ -206,7 +206,7 @@ def _applied(
         if overload.is_method is (known is METHODS) and len(overload.args) == len(args)
     ]
     is_checked = bool(variants) and name not in _LENIENT
-    accepted: set[tuple[type, ...]] = set()  # the classes of arguments that fit: a loop asks once
+    accepted: set[tuple[type, ...]] = set()  # argument classes that fit, so that a loop checks only once
 
     def program(env: Env) -> Any:
         values = [arg(env) for arg in programs]
@@ -223,7 +223,7 @@ def _applied(
 
 
 def _accepts(variant: Sequence[str], values: Sequence[Any]) -> bool:
-    """Return whether a variant of a function takes these values, whatever is in lists and maps."""
+    """Return whether a variant of a function accepts these values, whatever lists and maps contain."""
     return all(
         wanted[0] == "%" or wanted == "dyn" or _SHORT.get(given := type_of(value).name, given) == wanted
         for wanted, value in zip(variant, values, strict=True)
@@ -278,7 +278,7 @@ def _going_on(node: Call) -> Program:
 
 
 def _settled(tests: Iterable[Callable[[], bool]], *, decisive: bool) -> bool:
-    """Evaluate && or ||: a decisive test wins over errors before it; without one, an error is raised."""
+    """Evaluate && or ||. A decisive operand overrides earlier errors; without one, an error is raised."""
     problem: CelError | None = None
     for test in tests:
         try:

@@ -1,7 +1,7 @@
 """
 The parser of CEL, the language of x-kubernetes-validations: it turns text into a tree.
 
-Follows: the CEL language definition (grammar), cel-go 0.26.0's parser (what it says about wrong input).
+Follows: the CEL language definition (grammar), cel-go 0.26.0's parser (its messages about invalid input).
 """
 
 from __future__ import annotations
@@ -54,9 +54,8 @@ def parse(text: str) -> Node:
 
 class _Parser:
     """
-    Recursive descent: one method for each level of precedence.
-
-    As ANTLR, it recovers from an error if inserting or deleting one token lets the rest parse, else it stops.
+    Recursive descent, with one method for each level of precedence. Like ANTLR, it recovers from an error if
+    the rest can be parsed after one token is inserted or deleted; otherwise, it stops.
     """
 
     def __init__(self, text: str) -> None:
@@ -246,7 +245,7 @@ class _Parser:
         return MapNode(tuple(entries), frozenset(optional), at=at)
 
     def _closes(self, closing: str) -> bool:
-        """Return whether the next token closes a list or map; a comma before it is allowed."""
+        """Return whether the next token closes a list or map. A comma before it is allowed."""
         if not self._is(closing) and not self._is(","):
             token = self._token()
             told = f"mismatched input '{token.text}' expecting {{'{closing}', ','}}"
@@ -298,7 +297,7 @@ class _Parser:
 
     @staticmethod
     def _starts(token: Token, expected: str) -> bool:
-        """Return whether a token is an expected one that can start an expression."""
+        """Return whether an expected token can start an expression."""
         if token.kind == "symbol":
             return f"'{token.text}'" in expected
         return token.kind not in ("end", "escaped") and token.text != "in"

@@ -1,5 +1,5 @@
 """
-The tokens of CEL, and the error for text that is not one.
+The tokens of CEL, and the error for text that is not a token.
 
 Follows: cel-go 0.26.0 parser/gen/CEL.g4 (lexer rules), common/error.go.
 """
@@ -28,14 +28,14 @@ _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "
 
 
 class Problem(NamedTuple):
-    """What is wrong with an expression, and at which offset."""
+    """A problem of an expression, and its offset."""
 
     at: int
     message: str
 
 
 class CelSyntaxError(ValueError):
-    """An expression is not CEL, or has functions that Kubernetes does not know."""
+    """An expression is not valid CEL, or has functions that Kubernetes does not know."""
 
     def __init__(self, *problems: Problem) -> None:
         super().__init__("; ".join(problem.message for problem in problems))
@@ -55,7 +55,7 @@ class Uint(int):
 
 
 def tokens_of(text: str, problems: list[Problem]) -> list[Token]:
-    """Return the tokens of a text; anything else is added to problems and skipped."""
+    """Return the tokens of a text. Anything else is skipped and added to problems."""
     found, position = [], 0
     word, other = re.compile(_TOKEN, re.VERBOSE | re.DOTALL | re.ASCII), re.compile(_NO_TOKEN, re.DOTALL)
     while position < len(text):
@@ -105,7 +105,7 @@ def _char(match: re.Match[str]) -> str:
 
 
 def number_of(token: str) -> int:
-    """Return the value of a whole number. Raises: ValueError for one of more than 64 bits."""
+    """Return the value of a whole number. Raises: ValueError if it has more than 64 bits."""
     digits = token.rstrip("uU")
     value = int(digits, 16 if digits.startswith(("0x", "-0x")) else 10)
     if digits is not token and len(digits) < len(token):

@@ -1,5 +1,5 @@
 """
-The types of CEL: their text, and which type may be used in place of another.
+The types of CEL: their text form, and which type may be used in place of another.
 
 Follows: cel-go 0.26.0 checker/types.go, checker/format.go.
 """
@@ -74,7 +74,7 @@ def optional_of(value: CelType) -> CelType:
 
 
 def read_type(text: str) -> CelType:
-    """Return a type from its text; a single capital letter is a variable."""
+    """Return a type from its text. A single capital letter is a variable."""
     found, rest = _read(_WORD.findall(text))
     assert not rest, text
     return found
@@ -92,7 +92,7 @@ def _read(words: list[str]) -> tuple[CelType, list[str]]:
 
 
 def resolved(bindings: Bindings, found: CelType, *, open_ends: bool = False) -> CelType:
-    """Return a type with its variables replaced by their types; open_ends: unbound ones become dyn."""
+    """Return a type with its variables replaced by their types. With open_ends, unbound ones become dyn."""
     while found.is_variable and found in bindings:
         found = bindings[found]
     if found.is_variable:
@@ -105,7 +105,7 @@ def resolved(bindings: Bindings, found: CelType, *, open_ends: bool = False) -> 
 
 
 def fits(bindings: Bindings, given: CelType, wanted: CelType) -> bool:
-    """Return whether the given type is usable as the wanted one; adds the variables' types to bindings."""
+    """Return whether the given type is usable as the wanted one. Adds the types of variables to bindings."""
     if wanted.is_variable:
         bound, was_bound = _binds(bindings, given, wanted)
         if bound or was_bound:
@@ -156,7 +156,7 @@ def _is_within(bindings: Bindings, variable: CelType, found: CelType) -> bool:
 
 
 def wider_of(one: CelType, other: CelType) -> CelType:
-    """Return the less specific of two fitting types."""
+    """Return the less specific of two compatible types."""
     return one if _is_wider(one, other) else other
 
 

@@ -1,6 +1,5 @@
 """
-The values of CEL beyond Python's own, their comparison and operators, and the conversion of JSON by its
-schema.
+The values of CEL that Python lacks, comparisons and operators, and the conversion of JSON by its schema.
 
 Follows: the CEL language definition: no conversion between types, integers of 64 bits, division towards zero.
 """
@@ -33,7 +32,7 @@ class CelError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """A type as a value: `type(1) == int`."""
+    """A type as a value, as in `type(1) == int`."""
 
     name: str
 
@@ -126,9 +125,9 @@ def parse_timestamp(text: str) -> datetime:
 
 def bound(schema: Schema, value: Any) -> Any:
     """
-    JSON as expressions see it: strings of some formats become timestamps and durations.
+    Return JSON as expressions see it: strings of some formats become timestamps and durations.
 
-    A string that does not parse becomes a CelError, which is raised only where an expression reads it.
+    A string that cannot be parsed becomes a CelError, which is raised only if an expression reads it.
     """
     match value:
         case str():

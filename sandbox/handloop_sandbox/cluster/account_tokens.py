@@ -1,6 +1,6 @@
 """
-Secrets of type service-account-token: each gets a token that is valid until the Secret is deleted, and is
-deleted with the account that it names.
+Secrets of type service-account-token: each gets a token that stays valid until the Secret is deleted, and the
+Secret is deleted along with the account that it names.
 
 Follows: kubernetes pkg/controller/serviceaccount/tokens_controller.go.
 """
@@ -26,7 +26,7 @@ _Key = tuple[str, str]
 
 
 class AccountTokenController(KeyedController[_Key]):
-    """Looks at a Secret after each change of it, and at the Secrets of a deleted account."""
+    """Looks at a Secret whenever it changes, and at the Secrets of a deleted account."""
 
     interests: frozenset[GroupResource] | None = frozenset({SECRETS, ACCOUNTS})
 
@@ -58,7 +58,7 @@ class AccountTokenController(KeyedController[_Key]):
         return [] if filled == secret else [Write.of("update", SECRETS, filled)]
 
     def _filled(self, view: View, secret: Object, account: Reference) -> Object:
-        """Return a Secret with the token and other data that it lacks."""
+        """Return a Secret with the missing token and other missing data filled in."""
         metadata = secret["metadata"]
         namespace, data = metadata["namespace"], secret.get("data") or {}
         claims = tokens.lasting_claims(namespace, account, metadata["name"])

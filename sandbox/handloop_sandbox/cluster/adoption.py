@@ -27,7 +27,7 @@ from handloop_sandbox.wire.resource import GroupResource
 
 
 class Claim(NamedTuple):
-    """The objects that belong to an owner, and the writes that adopt and release."""
+    """The objects that belong to an owner, and the writes that adopt and release objects."""
 
     objects: list[Object]
     writes: list[Write]
@@ -39,7 +39,7 @@ def claim(
     candidates: Iterable[Object],
     selector: Mapping[str, Any] | None,
 ) -> Claim:
-    """Decide which candidates belong to owner; each is controlled by owner or has no controller."""
+    """Decide which candidates belong to owner. Each candidate is controlled by owner or has no controller."""
     claimed: list[Object] = []
     writes: list[Write] = []
     for candidate in candidates:
@@ -72,7 +72,7 @@ class Orphans:
     """
     The objects of one collection that have no controller, by namespace.
 
-    Invariant: kept equal to the state by observing every change of the collection.
+    Invariant: it matches the state, because it observes every change of the collection.
     """
 
     def __init__(self, collection: GroupResource) -> None:

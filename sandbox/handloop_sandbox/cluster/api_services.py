@@ -1,5 +1,5 @@
 """
-The APIServices that a cluster makes itself: one for each group and version that its API server serves.
+The APIServices that a cluster creates itself: one for each group version that its API server serves.
 
 Follows: kube-aggregator pkg/controllers/autoregister, apiserver pkg/controlplane/apiserver/aggregator.go
 (priorities) and crdregistration (those of definitions).
@@ -49,12 +49,13 @@ _GROUPS: Final = {
     "resource.k8s.io": 16200,
     "flowcontrol.apiserver.k8s.io": 16100,
 }
-"""The built-in groups with the least priority of each."""
+"""The built-in groups, each with its minimum priority."""
 
 
 class ApiServiceController(KeyedController[str]):
     """
-    Makes those of built-in groups once, and keeps those of definitions; keys are names, `v1.example.com`.
+    Creates the APIServices of built-in groups once, and keeps those of definitions up to date.
+    Keys are names, such as `v1.example.com`.
 
     State: _began, whether the first step was taken.
     """
@@ -84,7 +85,7 @@ class ApiServiceController(KeyedController[str]):
         version, _, group = key.partition(".")
         present = view.state.get(API_SERVICES, "", key)
         if present is not None and (present["metadata"].get("labels") or {}).get(_MANAGED) != "true":
-            return []  # a user's, or that of a built-in group
+            return []  # created by a user, or for a built-in group
         if not _is_served(view, group, version):
             return [] if present is None else [Write.of("delete", API_SERVICES, present)]
         wanted = _new(group, version, _OF_DEFINITIONS, "true")

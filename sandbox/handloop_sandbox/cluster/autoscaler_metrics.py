@@ -20,7 +20,9 @@ _NO_CUSTOM_API = (
 
 
 class MetricFailure(NamedTuple):
-    """Why a metric has no value: the reason for condition and Event; outer is how other messages quote it."""
+    """
+    Why a metric has no value: the reason in the condition and Event. outer is how other messages quote it.
+    """
 
     reason: str
     message: str
@@ -28,7 +30,7 @@ class MetricFailure(NamedTuple):
 
 
 def failure(namespace: str, spec: Mapping[str, Any]) -> MetricFailure:
-    """Return the failure to read one metric of an autoscaler in that namespace."""
+    """Return the failure that reading one metric of an autoscaler in that namespace causes."""
     match spec["type"]:
         case "Resource":
             metric = spec["resource"]
@@ -59,7 +61,7 @@ def _no_resource(metric: Mapping[str, Any]) -> str:
 
 def _no_object(namespace: str, metric: Mapping[str, Any]) -> str:
     name, described = metric["metric"]["name"], metric["describedObject"]
-    # Kubernetes mixes up the arguments in this way.
+    # Kubernetes swaps the arguments in the same way.
     where = f"{described['kind']} on {namespace} {described['name']}"
     message = f"unable to get metric {name}: {where}/{_NO_CUSTOM_API}"
     return (

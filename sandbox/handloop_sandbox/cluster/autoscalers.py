@@ -1,10 +1,10 @@
 """
-The HorizontalPodAutoscaler controller: every 15 s it scales targets to within their bounds.
+The HorizontalPodAutoscaler controller: every 15 s, it brings the size of its targets within their bounds.
 
-It measures nothing, as in a cluster without a metrics server: within the bounds the size stays the same, and
-the condition and Events report that no metric is served.
+As in a cluster without a metrics server, it measures nothing: a size within the bounds stays the same, and
+the condition and Events report that no metrics are served.
 Follows: kubernetes pkg/controller/podautoscaler/horizontal.go. Differs: it never scales to zero, and does not
-notice when several autoscalers have the same pods.
+notice when several autoscalers select the same pods.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ACTIVE = "ScalingActive"
 
 
 class AutoscalerStatus:
-    """A mutable copy of an HPA's status. Conditions keep their order and the time of their last change."""
+    """A mutable copy of an HPA's status. Conditions keep their order and their last transition times."""
 
     def __init__(self, autoscaler: Object, now: float) -> None:
         self._now = now
@@ -58,7 +58,7 @@ class AutoscalerStatus:
             self._status["lastScaleTime"] = format_time(self._now)
 
     def changed(self) -> dict[str, Any] | None:
-        """Return the status to write; None if nothing has changed."""
+        """Return the status to write, or None if nothing has changed."""
         status = {"desiredReplicas": 0, **_without_empty(self._status), "conditions": self._conditions}
         return None if _without_empty(status) == self._before else status
 
@@ -76,7 +76,9 @@ _Key = tuple[str, str]
 
 @dataclass(slots=True)
 class _Look:
-    """One look at an autoscaler. It ends only when the write that resizes the target has been answered."""
+    """
+    One look at an autoscaler. It ends only when the result of the write that resizes the target is known.
+    """
 
     autoscaler: Object
     status: AutoscalerStatus
@@ -88,9 +90,9 @@ class _Look:
 
 class AutoscalerController(KeyedController[_Key]):
     """
-    Looks at every HorizontalPodAutoscaler each 15 s.
+    Looks at each HorizontalPodAutoscaler every 15 s.
 
-    State: _resizing has the looks whose write is under way; they end in the next step.
+    State: _resizing holds the looks whose write is in progress; they end in the next step.
     """
 
     interests: frozenset[GroupResource] | None = frozenset({AUTOSCALERS})
@@ -101,7 +103,7 @@ class AutoscalerController(KeyedController[_Key]):
         self._recorder = ComponentEventRecorder("horizontal-pod-autoscaler")
 
     def refused(self, write: Write, status: Status, now: float) -> None:
-        """Record that a target could not be resized. Other refused writes wait for the next look."""
+        """Record that a target could not be resized. After other refused writes, wait for the next look."""
         del now
         if write.subresource != "scale":
             return
@@ -206,7 +208,9 @@ class AutoscalerController(KeyedController[_Key]):
 
 
 def _selector_problem(selector: str) -> tuple[str, str, str] | None:
-    """Return why the target's pods cannot be found: the Event's reason and message, and the condition's."""
+    """
+    Return why the target's pods cannot be found: the Event's reason and message, and the condition's message.
+    """
     if not selector:
         return "SelectorRequired", "selector is required", "the HPA target's scale is missing a selector"
     try:

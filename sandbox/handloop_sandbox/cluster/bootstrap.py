@@ -1,4 +1,4 @@
-"""The objects that a new cluster holds."""
+"""The objects that a new cluster contains."""
 
 from __future__ import annotations
 

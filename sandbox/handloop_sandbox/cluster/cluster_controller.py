@@ -1,10 +1,10 @@
 """
 How controllers run in the sandbox: they react to changes and to time.
 
-A ClusterController is a function of what it has seen. A step hands it changes; it reads the state through a
-View and answers with Writes, which go through the same API code as a client's requests. The Runner steps
-controllers one after the other. Steps and requests are serialised, so a write applies to exactly the state
-that its step has read.
+A ClusterController is a function of what it has seen. A step passes it changes; it reads the state through a
+View and returns Writes, which go through the same API code as a client's requests. The Runner steps one
+controller after another. Steps and requests are serialised, so a write is applied to exactly the state that
+its step has read.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from handloop_sandbox.wire.status import Status
 K = TypeVar("K", bound=Hashable)
 
 _LEAST = 0.9
-_MOST = 1.6  # three pods side by side are ready 2 to 4 s after their Deployment was created
+_MOST = 1.6  # three parallel pods are ready 2 to 4 s after their Deployment was created
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +39,11 @@ class Pace:
             raise ValueError(f"speed must be above 0, got {self.speed}")
 
     def seconds(self, nominal: float) -> float:
-        """Return the real seconds for nominal ones, for deadlines and back-offs."""
+        """Convert nominal seconds to real ones, for deadlines and back-offs."""
         return nominal / self.speed
 
     def jittered(self, nominal: float, source: random.Random) -> float:
-        """As seconds(), times 0.9 to 1.6, so that pods that start together do not end together."""
+        """Return seconds() times 0.9 to 1.6, so that pods that start together do not finish together."""
         return self.seconds(nominal) * source.uniform(_LEAST, _MOST)
 
 
@@ -56,8 +56,8 @@ class Write(NamedTuple):
     """
     One write of a controller. For create and update, object is the whole object.
 
-    An update needs no resource version. subresource is "", "status", "scale", "binding" or "finalize". uid
-    and resource_version are preconditions of a delete; propagation and grace_seconds are its options.
+    An update does not need a resource version. subresource is "", "status", "scale", "binding" or "finalize".
+    uid and resource_version are preconditions of a delete; propagation and grace_seconds are its options.
     """
 
     verb: Literal["create", "update", "delete"]
@@ -82,7 +82,7 @@ class Write(NamedTuple):
         propagation: str = "",
         grace_seconds: int | None = None,
     ) -> Write:
-        """Return a write of an object that was read. A delete has the object's uid as a precondition."""
+        """Return a write for an object that was read. A delete has the object's uid as a precondition."""
         metadata, deletes = obj["metadata"], verb == "delete"
         return cls(
             verb=verb,
@@ -113,7 +113,7 @@ class View(NamedTuple):
     signing_key: bytes = b""
 
     def new_name(self, generate_name: str) -> str:
-        """Return a name made from a prefix, as the server makes it."""
+        """Return a name that starts with prefix, generated as the server does it."""
         return new_name(generate_name, self.random)
 
 
@@ -137,14 +137,14 @@ class ClusterController(Protocol):
         """Handle the changes. Returns: the writes, and when to step next."""
 
     def refused(self, write: Write, status: Status, now: float) -> None:
-        """Called when the API has refused a write."""
+        """React to a write that the API has refused."""
 
 
 class KeyedController(ABC, Generic[K]):
     """
-    A controller that marks the keys that a change concerns, and looks at each key when it is due.
+    A controller that marks the keys affected by a change, and looks at each key when it is due.
 
-    State: _dirty has the keys to look at.
+    State: _dirty holds the keys to look at.
     """
 
     name = "kube-controller-manager"
@@ -163,11 +163,11 @@ class KeyedController(ABC, Generic[K]):
         return Step(writes, self._dirty.next_wake())
 
     def refused(self, write: Write, status: Status, now: float) -> None:
-        """Do nothing by default: the change that caused the refusal triggers the next look."""
+        """Do nothing by default, because the change that caused the refusal triggers the next look."""
 
     @abstractmethod
     def _observe(self, view: View, change: Change, now: float) -> None:
-        """Mark the keys that a change concerns."""
+        """Mark the keys that a change affects."""
 
     @abstractmethod
     def _sync(self, view: View, key: K, now: float) -> Iterable[Write]:
@@ -182,8 +182,8 @@ class Runner:
     """
     Steps the controllers that have something to do.
 
-    State: _pending has the changes that each controller has not seen, _wakes the time of its next step;
-    stepping is the index of the controller whose writes are being applied.
+    State: _pending holds the changes that each controller has not seen yet, and _wakes the time of its next
+    step. stepping is the index of the controller whose writes are being applied.
     Threads: the engine's lock is held throughout.
     """
 
@@ -217,7 +217,8 @@ class Runner:
         self, view: Callable[[], View], now: float, apply: ApplyWrite, *, rounds: int | None = None
     ) -> None:
         """
-        Step controllers until none is due, or this many times; next_wake() shows whether any is still due.
+        Step controllers until none is due, but at most this many times; next_wake() tells whether any is
+        still due.
 
         Args: view makes the View of a step. apply commits a write and calls committed().
         """

@@ -1,4 +1,4 @@
-"""The completion indexes of Indexed Jobs: on pods, and as the text of a status. Every function is pure."""
+"""The completion indexes of Indexed Jobs, both on pods and as text in the status. Every function is pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _RANGE: Final = 3
 
 
 def index_of(pod: Object) -> int | None:
-    """Return the index of a pod; None if it has none."""
+    """Return the index of a pod, or None if it has none."""
     text = (pod["metadata"].get("annotations") or {}).get(INDEX, "")
     return int(text) if text.isdecimal() else None
 
@@ -30,7 +30,7 @@ def parsed(text: str) -> list[int]:
 
 
 def shown(indexes: Sequence[int]) -> str:
-    """Return the text of sorted indexes; three in a row are a range."""
+    """Return sorted indexes as text; three or more in a row become a range."""
     parts: list[str] = []
     for _, pairs in groupby(enumerate(indexes), lambda pair: pair[1] - pair[0]):
         run = [index for _, index in pairs]

@@ -34,7 +34,7 @@ class History(NamedTuple):
 
 
 def history(view: View, owner: Object, made: Object) -> History:
-    """Find the revision of an owner's template. If none exists, create the one that was passed as made."""
+    """Find the revision of an owner's template. If there is none, create the one passed as made."""
     found = sorted(
         controlled(view.state, owner, CONTROLLER_REVISIONS), key=lambda each: int(each["revision"])
     )
@@ -51,7 +51,7 @@ def history(view: View, owner: Object, made: Object) -> History:
 
 
 def expendable(owner: Object, known: Sequence[Object], used: Collection[str]) -> list[Write]:
-    """Return the deletes of unused revisions beyond revisionHistoryLimit, oldest first."""
+    """Return the writes that delete the unused revisions in excess of revisionHistoryLimit, oldest first."""
     unused = [each for each in known if each["metadata"]["name"] not in used]
     limit = owner["spec"].get("revisionHistoryLimit", 10)
     return [Write.of("delete", CONTROLLER_REVISIONS, each) for each in unused[: max(0, len(unused) - limit)]]
@@ -60,7 +60,7 @@ def expendable(owner: Object, known: Sequence[Object], used: Collection[str]) ->
 def new_revision(
     owner: Object, *, name: str, label: tuple[str, str], annotations: Mapping[str, str] | None = None
 ) -> Object:
-    """Return a new revision of an owner's template; label is the (name, value) of the label with the hash."""
+    """Return a new revision of an owner's template; label is the (name, value) of the hash label."""
     template = owner["spec"]["template"]
     labels = {**((template.get("metadata") or {}).get("labels") or {}), label[0]: label[1]}
     metadata = {"name": name, "namespace": owner["metadata"]["namespace"], "labels": labels}

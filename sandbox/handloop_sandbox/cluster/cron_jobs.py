@@ -103,7 +103,9 @@ class CronJobController(KeyedController[_Key]):
         return writes
 
     def _started(self, view: View, cron_job: Object, status: dict[str, Any], now: float) -> list[Write]:
-        """Create the Job of the latest scheduled time if it has none yet; look again at the next time."""
+        """
+        Create the Job for the latest scheduled time if there is none yet, and look again at the next time.
+        """
         spec, metadata = cron_job["spec"], cron_job["metadata"]
         try:
             schedule = parsed(spec["schedule"], spec.get("timeZone"))
@@ -147,7 +149,7 @@ class CronJobController(KeyedController[_Key]):
 
 
 def _end_of(job: Object) -> str:
-    """`Complete`, `Failed`, or "" for a Job that still runs."""
+    """Return `Complete`, `Failed`, or "" for a Job that is still running."""
     found = ((end, condition(job, end)) for end in _ENDS)
     return next((end for end, entry in found if entry and entry["status"] == "True"), "")
 

@@ -1,8 +1,8 @@
 """
-The schedule of a CronJob: the five fields, their names and macros, and `@every`. Every function is pure.
+The schedule of a CronJob: the five fields, names in them, macros, and `@every`. Every function is pure.
 
-Follows: github.com/robfig/cron/v3 (parser.go, spec.go), which Kubernetes uses. Differs: a time that the
-clocks of a zone skip is left out for the day.
+Follows: github.com/robfig/cron/v3 (parser.go, spec.go), which Kubernetes uses. Differs: a time that is
+skipped because a zone's clocks go forward is left out on that day.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _HORIZON_DAYS: Final = 5 * 366
 
 
 class _Bounds(NamedTuple):
-    """The range of a field's numbers, and the names of its first numbers."""
+    """The range of a field's numbers, and the names of the lowest ones."""
 
     lowest: int
     highest: int
@@ -55,11 +55,11 @@ class Schedule:
     zone: tzinfo
 
     def next_after(self, at: float) -> float | None:
-        """Return the first scheduled time after a unix time; None = none within five years."""
+        """Return the first scheduled time after a unix time, or None if there is none within five years."""
         return next((time for time in self._times(at, 1) if time > at), None)
 
     def latest(self, at: float, since: float) -> float | None:
-        """Return the last scheduled time in (since, at], both unix times; None if there is none."""
+        """Return the last scheduled time in (since, at], both unix times, or None if there is none."""
         for time in self._times(at, -1):
             if time <= since:
                 return None
@@ -68,7 +68,7 @@ class Schedule:
         return None
 
     def _times(self, at: float, step: int) -> Iterator[float]:
-        """Yield the scheduled times of the day of a unix time and of the following days, in order."""
+        """Yield the scheduled times, starting on the day of a unix time; step -1 goes backwards."""
         minutes, hours, *_ = self.fields
         day = datetime.fromtimestamp(at, self.zone).replace(hour=0, minute=0, second=0, microsecond=0)
         for _ in range(_HORIZON_DAYS):
@@ -90,7 +90,7 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """The times of `@every`, counted from the creation or the last time."""
+    """The times of `@every`, counted from the creation or from the last scheduled time."""
 
     seconds: float
 
@@ -99,16 +99,16 @@ class Interval:
         return at + self.seconds
 
     def latest(self, at: float, since: float) -> float | None:
-        """Return the last scheduled time up to at, counted from since, both unix times; None without one."""
+        """Return the last scheduled time up to at, counted from since, or None. Both are unix times."""
         passed = (at - since) // self.seconds
         return since + passed * self.seconds if passed >= 1 else None
 
 
 def parsed(text: str, zone: str | None) -> Schedule | Interval:
     """
-    Return the schedule in a string.
+    Return the schedule that a string describes.
 
-    Raises: ValueError for an invalid string or zone; about a string, it has the words of the Go library.
+    Raises: ValueError for an invalid string or zone; for a string, the message is the Go library's.
     """
     if text.startswith(("TZ=", "CRON_TZ=")):
         prefix, _, text = text.partition(" ")

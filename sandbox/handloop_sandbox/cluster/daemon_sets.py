@@ -1,5 +1,5 @@
 """
-The DaemonSet controller: one pod on each suitable node, and updates node by node.
+The DaemonSet controller: it runs one pod on each suitable node, and updates node by node.
 
 Follows: kubernetes pkg/controller/daemon/{daemon_controller,update}.go, util/daemonset_util.go. Differs: a
 finished pod is recreated without a pause; a template's affinities are ignored.
@@ -35,7 +35,7 @@ class _Spread(NamedTuple):
     """
     The pods of each node, oldest first, and the nodes that should have one.
 
-    hashed is the hash of the template; available has the names of available pods.
+    hashed is the hash of the template; available holds the names of the available pods.
     """
 
     pods: dict[str, list[Object]]
@@ -44,11 +44,11 @@ class _Spread(NamedTuple):
     available: set[str]
 
     def is_outdated(self, pod: Object) -> bool:
-        """Return whether a pod has an earlier template."""
+        """Return whether a pod was made from an earlier template."""
         return _hash_of(pod) != self.hashed
 
     def serves(self, pod: Object) -> bool:
-        """Return whether a pod is available and stays."""
+        """Return whether a pod is available and not being deleted."""
         return pod["metadata"]["name"] in self.available and not is_deleting(pod)
 
 
@@ -95,7 +95,7 @@ class DaemonSetController(PodOwnerController):
         return writes + expendable(daemon_set, known.revisions, used)
 
     def _adjust(self, view: View, daemon_set: Object, spread: _Spread, now: float) -> list[Write]:
-        """Return the writes that create missing pods, delete those elsewhere, and replace finished ones."""
+        """Return the writes that create missing pods, delete unwanted ones, and replace finished ones."""
         key = (daemon_set["metadata"]["namespace"], daemon_set["metadata"]["name"])
         bare = [node for node in spread.wanted if not spread.pods.get(node)]
         failure = self._failure(key, missing=len(bare), now=now)
@@ -124,7 +124,7 @@ def _hash_of(pod: Object) -> str:
 
 
 def _outdated(daemon_set: Object, spread: _Spread) -> Iterator[Object]:
-    """Yield the pods of old templates to delete now: unavailable ones, and others within maxUnavailable."""
+    """Yield the old pods to delete now: unavailable ones, and others as far as maxUnavailable allows."""
     strategy = daemon_set["spec"].get("updateStrategy") or {}
     if strategy.get("type", "RollingUpdate") != "RollingUpdate":
         return
@@ -155,7 +155,7 @@ def _pod(view: View, daemon_set: Object, node: str, hashed: str) -> Object:
 
 
 def _pod_spec(daemon_set: Object, node: str) -> dict[str, Any]:
-    """Return the template's spec, bound to a node by affinity, with tolerations for node conditions."""
+    """Return the template's spec with an affinity to one node and with tolerations for node conditions."""
     spec = daemon_set["spec"]["template"]["spec"]
     field = {"key": "metadata.name", "operator": "In", "values": [node]}
     terms = {"nodeSelectorTerms": [{"matchFields": [field]}]}

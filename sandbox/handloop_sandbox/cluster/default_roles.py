@@ -1,5 +1,5 @@
 """
-The cluster roles that a new cluster has for its users, and the groups bound to them.
+The cluster roles for users in a new cluster, and the groups that are bound to them.
 
 admin, edit and view are empty at first: the aggregation controller fills them. The roles of the control
 plane's own components are left out.
@@ -144,7 +144,7 @@ _RULES: Final[dict[str, tuple[_On | str, ...]]] = {
     "system:public-info-viewer": (f"{_HEALTH} {_VERSION}",),
     "system:service-account-issuer-discovery": (f"{_OPENID} {_OPENID}/ /openid/v1/jwks /openid/v1/jwks/",),
 }
-"""The rules of each role; a string is a rule about paths."""
+"""The rules of each role; a string stands for a rule about paths."""
 _AGGREGATED: Final = {"admin": "", "edit": "admin", "view": "edit"}
 """The aggregated roles, and the role that each one is aggregated into."""
 _HOLDERS: Final = {
@@ -159,7 +159,7 @@ _HOLDERS: Final = {
 
 
 def writes() -> Iterator[Write]:
-    """Yield the creates of the roles and their bindings."""
+    """Yield the writes that create the roles and their bindings."""
     for name, rules in _RULES.items():
         into = name.removeprefix("system:aggregate-to-") if rules in (_ADMIN, _EDIT, _VIEW) else ""
         yield _create("ClusterRole", name, into, rules=[_rule(entry) for entry in rules])

@@ -42,7 +42,7 @@ def with_condition(status: Status, finding: Finding, now: float) -> Status:
     """
     Set a condition at the end of the list. If its status and reason stay the same, nothing changes.
 
-    lastTransitionTime moves only with the status, lastUpdateTime always.
+    lastTransitionTime changes only when the status does, lastUpdateTime with every change.
     """
     conditions = status.get("conditions") or []
     present = next((c for c in conditions if c["type"] == finding.type), None)
@@ -126,9 +126,9 @@ def has_deadline(deployment: Object) -> bool:
 
 def deadline_at(deployment: Object, progressed_at: float | None, pace: Pace) -> float | None:
     """
-    Return the unix time at which the rollout counts as stuck; None when no rollout is under way.
+    Return the unix time at which the rollout is considered stuck, or None if no rollout is under way.
 
-    progressed_at is when progress was last seen. Without it, the condition's time counts, which has whole
+    progressed_at is when progress was last seen. Without it, the condition's time is used, which has whole
     seconds only.
     """
     progressing = condition(deployment, PROGRESSING)
@@ -166,7 +166,9 @@ def with_progress(
 
 
 def _progressed(status: Status, finding: Finding, now: float) -> Status:
-    """Set the condition even if it stays the same: the deadline counts from its lastUpdateTime."""
+    """
+    Set the condition even if it stays the same, because the deadline is measured from its lastUpdateTime.
+    """
     present = condition({"status": status}, PROGRESSING)
     status = with_condition(without_condition(status, PROGRESSING), finding, now)
     if present and present["status"] == finding.status:
@@ -181,7 +183,9 @@ def _subject(deployment: Object, new: Object | None) -> str:
 
 
 def with_failure(status: Status, replica_sets: Sequence[Object], new: Object | None) -> Status:
-    """Return the status with the ReplicaFailure of the new ReplicaSet, else that of any other, else none."""
+    """
+    Return the status with the ReplicaFailure of the new ReplicaSet, else of any other, else without one.
+    """
     ordered = [*([new] if new else []), *replica_sets]
     failing = next((found for rs in ordered if (found := condition(rs, REPLICA_FAILURE))), None)
     status = without_condition(status, REPLICA_FAILURE)
@@ -199,7 +203,7 @@ def with_failure(status: Status, replica_sets: Sequence[Object], new: Object | N
 
 
 def pause_finding(deployment: Object) -> Finding | None:
-    """Return the Progressing condition to set after a pause or resume; None = no change."""
+    """Return the Progressing condition to set after a pause or resume, or None if nothing changes."""
     present = condition(deployment, PROGRESSING)
     reason = present["reason"] if present else ""
     if not has_deadline(deployment) or reason == TIMED_OUT:

@@ -25,8 +25,8 @@ class DeploymentController(KeyedController[_Key]):
     """
     Steps Deployments when they or their ReplicaSets have changed.
 
-    State: _progressed_at has the time of the last change of each Deployment's Progressing condition, by uid,
-    finer than the seconds in the object.
+    State: _progressed_at holds the time, by uid, at which each Deployment's Progressing condition last
+    changed. It is more precise than the object, which has whole seconds.
     """
 
     interests: frozenset[GroupResource] | None = frozenset({DEPLOYMENTS, REPLICA_SETS})
@@ -38,7 +38,7 @@ class DeploymentController(KeyedController[_Key]):
         self._recorder = ComponentEventRecorder("deployment-controller")
 
     def refused(self, write: Write, status: Status, now: float) -> None:
-        """Look again: the object has changed meanwhile, or its namespace is being deleted."""
+        """Look again, because the object has changed in the meantime or its namespace is being deleted."""
         del status
         for reference in ((write.object or {}).get("metadata") or {}).get("ownerReferences") or ():
             self._dirty.mark((write.namespace, reference["name"]), now + self._pace.seconds(_RETRY_SECONDS))

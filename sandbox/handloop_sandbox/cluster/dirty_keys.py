@@ -9,15 +9,15 @@ from typing import Generic, TypeVar
 
 K = TypeVar("K", bound=Hashable)
 
-AT_ONCE = 8  # keys a controller looks at in one step: requests are answered between steps
+AT_ONCE = 8  # most keys per controller step, because requests are answered between steps
 
 
 class DirtyKeys(Generic[K]):
     """
-    Keys to look at, each at the earliest time that was asked for.
+    Keys to look at, each at the earliest requested time.
 
-    State: _due has the time of each key. The heap may also hold superseded entries; they are skipped when
-    they come up.
+    State: _due holds the time of each key. The heap may also hold superseded entries, which are skipped when
+    their time comes.
     """
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class DirtyKeys(Generic[K]):
             self._put(key, at)
 
     def move(self, key: K, at: float) -> None:
-        """Look at key at that unix time, in place of any earlier mark."""
+        """Look at key at that unix time, whatever time it was marked for before."""
         self._put(key, at)
 
     def drop(self, key: K) -> None:
@@ -44,7 +44,8 @@ class DirtyKeys(Generic[K]):
 
     def take(self, now: float) -> list[K]:
         """
-        Remove and return the keys that are due, the most overdue first; equal times in the order of marking.
+        Remove and return the keys that are due, most overdue first, and in marking order if the times are
+        equal.
 
         Returns: at most AT_ONCE. If more are due, next_wake() is in the past.
         """
@@ -57,7 +58,7 @@ class DirtyKeys(Generic[K]):
         return taken
 
     def next_wake(self) -> float | None:
-        """Return when the next key is due; None if there is none."""
+        """Return the time at which the next key is due, or None if there is none."""
         while self._heap and self._due.get(self._heap[0][2]) != self._heap[0][0]:
             heapq.heappop(self._heap)
         return self._heap[0][0] if self._heap else None

@@ -25,13 +25,13 @@ _MANAGER = "endpointslice-controller.k8s.io"
 
 
 def service_of_slice(slice_: Object) -> str | None:
-    """The name of the Service whose slice the controller manager maintains; None for any other slice."""
+    """Return the Service of a slice that the controller manager maintains, or None for any other slice."""
     labels = slice_["metadata"].get("labels") or {}
     return labels.get(_SERVICE_LABEL, "") if labels.get(_MANAGER_LABEL) == _MANAGER else None
 
 
 def slice_writes(view: View, service: Object, pods: Sequence[Object]) -> list[Write]:
-    """The write that brings the slice of the Service up to date, if one is needed; pods have addresses."""
+    """Return the write, if any, that brings the Service's slice up to date; pods must have addresses."""
     wanted, labels = _content(service, pods), _labels(service)
     owned = view.state.by_owner(service["metadata"]["uid"])
     present = next((obj for place, obj in owned if place == ENDPOINT_SLICES), None)
@@ -46,7 +46,7 @@ def slice_writes(view: View, service: Object, pods: Sequence[Object]) -> list[Wr
 
 
 def _content(service: Object, pods: Sequence[Object]) -> dict[str, Any]:
-    """Return the part of a slice that follows from the Service and its pods."""
+    """Return the part of a slice that is derived from the Service and its pods."""
     ports = [
         {
             "name": port.get("name", ""),
@@ -64,7 +64,7 @@ def _content(service: Object, pods: Sequence[Object]) -> dict[str, Any]:
 
 
 def target_port(port: dict[str, Any], pods: Sequence[Object]) -> int | None:
-    """Return the number of a targetPort. A name is looked up in the containers of the first pod with it."""
+    """Return the number of a targetPort. A name is looked up in the first pod that has such a port."""
     target = port.get("targetPort") or port["port"]
     if isinstance(target, int):
         return target
@@ -84,7 +84,7 @@ def _endpoint(service: Object, pod: Object) -> dict[str, Any]:
 
 
 def pod_of_endpoint(service: Object, pod: Object) -> dict[str, Any]:
-    """Return what a slice and Endpoints alike say of a pod: its host name in the Service, node and UID."""
+    """Return what slices and Endpoints say about a pod: its host name in the Service, its node and UID."""
     metadata, hostname, domain = pod["metadata"], pod["spec"].get("hostname"), pod["spec"].get("subdomain")
     return {
         **({"hostname": hostname} if hostname and domain == service["metadata"]["name"] else {}),
@@ -99,14 +99,14 @@ def pod_of_endpoint(service: Object, pod: Object) -> dict[str, Any]:
 
 
 def labels_of_service(service: Object) -> dict[str, str]:
-    """Return the labels that slices and Endpoints take over from their Service, and the headless one."""
+    """Return the labels that slices and Endpoints copy from a Service, and the one for a headless Service."""
     own = service["metadata"].get("labels") or {}
     headless = {_HEADLESS_LABEL: ""} if service["spec"].get("clusterIP") == "None" else {}
     return {key: text for key, text in own.items() if key != _HEADLESS_LABEL} | headless
 
 
 def _labels(service: Object) -> dict[str, str]:
-    """Return those of its Service, and those by which clients find a slice."""
+    """Return the labels of its Service, and the labels by which clients find a slice."""
     found = {_MANAGER_LABEL: _MANAGER, _SERVICE_LABEL: service["metadata"]["name"]}
     return labels_of_service(service) | found
 

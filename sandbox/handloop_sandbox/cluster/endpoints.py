@@ -1,8 +1,8 @@
 """
-The Endpoints of a Service, which bear its name: the older form of its EndpointSlice.
+The Endpoints of a Service, an older form of its EndpointSlice. They have the name of the Service.
 
 Follows: kubernetes pkg/controller/endpoint. Differs: no annotation with the time of the last change, and no
-bound of 1,000 addresses.
+limit of 1,000 addresses.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _MANAGED = {"endpoints.kubernetes.io/managed-by": "endpoint-controller"}
 
 
 def endpoints_writes(view: View, service: Object, pods: Sequence[Object]) -> list[Write]:
-    """The write, if one is needed, that brings the Endpoints of a Service up to date; pods have addresses."""
+    """Return the write, if any, that brings a Service's Endpoints up to date; pods must have addresses."""
     metadata = service["metadata"]
     namespace, name = metadata["namespace"], metadata["name"]
     subsets, labels = _subsets(service, pods), labels_of_service(service) | _MANAGED
@@ -44,7 +44,7 @@ def _write(
 
 
 def _subsets(service: Object, pods: Sequence[Object]) -> list[dict[str, Any]]:
-    """The pods by their ports: two pods share a subset if a named port has the same number in both."""
+    """Group the pods by their ports: two pods share a subset if a named port has the same number in both."""
     subsets: dict[str, dict[str, Any]] = {}
     tolerant = bool(service["spec"].get("publishNotReadyAddresses"))
     for pod in pods:

@@ -1,10 +1,10 @@
 """
 Events (the v1 objects) of the simulated components, and the expiry of all Events after an hour.
 
-A component that records the same Event again raises the count of the first one. From the tenth different
-message about one object and reason on, Events are combined into one.
-Follows: client-go tools/record/events_cache.go; kube-apiserver --event-ttl. Differs: no spam filter; an Event
-of the new style counts in `series` from its second occurrence.
+A component that records the same Event again increments the count of the first one. From the tenth different
+message with the same object and reason on, Events are combined into one.
+Follows: client-go tools/record/events_cache.go; kube-apiserver --event-ttl. Differs: there is no spam filter;
+a new-style Event is counted in `series` from its second occurrence.
 """
 
 from __future__ import annotations
@@ -45,10 +45,11 @@ class _Similar:
 
 class ComponentEventRecorder:
     """
-    Records Events in the name of one component; host is set for components that run on a node.
+    Records Events on behalf of one component; host is set for components that run on a node.
 
-    action set = the events.k8s.io style of the scheduler: eventTime and reportingInstance, no count.
-    State: _similar and _names are caches by recency, as large as client-go's.
+    If action is set, Events have the scheduler's events.k8s.io style: eventTime and reportingInstance, no
+    count.
+    State: _similar and _names are LRU caches of the same size as client-go's.
     """
 
     def __init__(self, component: str, *, host: str = "", action: str = "") -> None:
@@ -110,7 +111,7 @@ class ComponentEventRecorder:
 
     def _old_style(self, message: str, now: float, host: str) -> dict[str, Any]:
         source = {"component": self._component}
-        combined = message.startswith(_COMBINED)  # client-go builds such an Event again, without the reporter
+        combined = message.startswith(_COMBINED)  # client-go rebuilds such an Event, without the reporter
         return {
             "source": {**source, "host": host} if host else source,
             "count": 1,
@@ -171,10 +172,10 @@ TTL_SECONDS: Final = 3600.0
 
 class EventExpiry:
     """
-    Deletes Events that nobody has written for an hour, as etcd does when their leases end. Watches see the
+    Deletes Events that have not been written for an hour, as etcd does when their leases end. Watches see the
     deletions.
 
-    State: _leases has the time at which each Event expires, by namespace and name, the next one first.
+    State: _leases holds the time at which each Event expires, by namespace and name, the next one first.
     """
 
     name = "kube-apiserver"
@@ -201,12 +202,12 @@ class EventExpiry:
         return Step(writes, next(iter(self._leases.values()), None))
 
     def refused(self, write: Write, status: Status, now: float) -> None:
-        """Nothing to do: an earlier write has renewed the lease."""
+        """Do nothing, because an earlier write has renewed the lease."""
 
 
 def _end(view: View, namespace: str, name: str) -> Write:
     event = view.state.get(EVENTS, namespace, name)
-    assert event is not None  # a lease ends with its event
+    assert event is not None  # a lease ends when its Event is deleted
     metadata = event["metadata"]
     return Write(
         verb="delete",

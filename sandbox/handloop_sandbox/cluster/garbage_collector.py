@@ -37,7 +37,7 @@ class _Place(NamedTuple):
 
 
 class _Owner(Enum):
-    """What an owner reference leads to. UNKNOWN = it cannot be resolved, so nothing is decided from it."""
+    """The result of following an owner reference. UNKNOWN = it cannot be resolved, so it decides nothing."""
 
     SOLID = auto()
     ABSENT = auto()
@@ -47,9 +47,9 @@ class _Owner(Enum):
 
 class GarbageCollector:
     """
-    Looks at objects whose owners have changed, and at owners that wait for their dependents.
+    Handles objects whose owners have changed, and owners that wait for their dependents.
 
-    State: _gone has the UIDs of deleted owners, oldest first: an owner's kind may have gone with it.
+    State: _gone holds the UIDs of deleted owners, oldest first, because an owner's kind may be gone too.
     """
 
     name = "kube-controller-manager"
@@ -62,7 +62,7 @@ class GarbageCollector:
         self._recorder = ComponentEventRecorder("garbage-collector-controller")
 
     def step(self, view: View, changes: Sequence[Change], now: float) -> Step:
-        """Decide about every object that is due."""
+        """Decide what to do with every object that is due."""
         writes: list[Write] = []
         for change in changes:
             for place in self._concerned(view, change):
@@ -75,7 +75,7 @@ class GarbageCollector:
         return Step(writes, self._dirty.next_wake())
 
     def refused(self, write: Write, status: Status, now: float) -> None:
-        """Look again: the object has changed meanwhile."""
+        """Look again, because the object has changed in the meantime."""
         del status
         place = _Place(write.group_resource, write.namespace, write.name)
         if write.name:
@@ -163,8 +163,8 @@ class GarbageCollector:
 
     def _complaints(self, view: View, change: Change, now: float) -> Iterator[Write]:
         """
-        Record an Event about an owner in another namespace, which counts as absent, before its object is
-        deleted.
+        Record an Event about an owner in another namespace before the object is deleted, because such an
+        owner is treated as absent.
         """
         obj = change.new.object
         if change.type is not ChangeType.ADDED:
@@ -206,7 +206,7 @@ def _blocks(obj: Object, uid: str) -> bool:
 
 
 def _may_fail(view: View, collection: GroupResource) -> bool:
-    """Return whether a webhook can make writes fail. If so, an owner waits until all dependents are free."""
+    """Return whether a webhook can make writes fail. If so, an owner waits until all dependents are freed."""
     resource = view.catalog.storage(collection)
     return resource is not None and resource.conversion is not None
 
@@ -218,7 +218,7 @@ def _policy(obj: Object) -> str:
 
 
 def _unblock(place: _Place, obj: Object, dependents: Sequence[tuple[GroupResource, Object]]) -> list[Write]:
-    """Make an object stop blocking its owners: two objects that block each other would wait forever."""
+    """Make an object stop blocking its owners. Two objects that block each other would wait forever."""
     if not any(_waits_for_dependents(child) for _, child in dependents):
         return []
     owners = [{**owner, "blockOwnerDeletion": False} for owner in references(obj)]

@@ -1,4 +1,4 @@
-"""The status of a Job: which pods count, its conditions and counters. All functions are pure."""
+"""The status of a Job: which pods are counted, its conditions and counters. All functions are pure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TRACKING: Final = "batch.kubernetes.io/job-tracking"
 
 
 class Tally(NamedTuple):
-    """The pods of a Job: the active ones, the finished ones not counted yet, and the totals so far."""
+    """The pods of a Job: active ones, finished ones that are not counted yet, and the totals so far."""
 
     active: list[Object]
     succeeded: list[Object]
@@ -92,7 +92,7 @@ def new_status(
     pending: dict[str, Any],
     indexes: list[int],
 ) -> dict[str, Any]:
-    """Return a status with everything except for the conditions of the end."""
+    """Return a complete status, except for the final conditions."""
     return {
         **before,
         "conditions": conditions,
@@ -117,7 +117,7 @@ def held(job: Object, kind: str) -> dict[str, Any] | None:
 def with_condition(
     conditions: list[dict[str, Any]], kind: str, status: str, why: tuple[str, str], now: float
 ) -> list[dict[str, Any]]:
-    """Return the conditions with one of them set; unchanged if it has that status already."""
+    """Return the conditions with one of them set, unchanged if it already has that status."""
     before = next((entry for entry in conditions if entry["type"] == kind), None)
     if before is not None and before["status"] == status:
         return conditions

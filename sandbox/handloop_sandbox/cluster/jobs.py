@@ -1,8 +1,8 @@
 """
 The Job controller: it creates pods until enough have succeeded; the status counts each pod once.
 
-A finished pod is listed in uncountedTerminatedPods, loses its finalizer, and is then counted. So the counters
-stay right when pods are deleted.
+A finished pod is listed in uncountedTerminatedPods, loses its finalizer, and is then counted. This keeps the
+counters right when pods are deleted.
 Follows: kubernetes pkg/controller/job/{job_controller,indexed_job_utils,backoff_utils}.go,
 pkg/controller/ttlafterfinished. Differs: pod failure and success policies and back-off limits per index have
 no effect.
@@ -52,7 +52,7 @@ _TOO_LONG: Final = ("DeadlineExceeded", "Job was active longer than specified de
 
 
 class _Failures(NamedTuple):
-    """How many pods have failed in a row, and when the last one did."""
+    """The number of pods that have failed in a row, and the time of the last failure."""
 
     number: int = 0
     at: float = 0.0
@@ -62,8 +62,8 @@ class JobController(PodOwnerController):
     """
     Steps Jobs when they or their pods have changed, and when a deadline passes.
 
-    State: by the Job's uid, _in_a_row has the failures in a row, and _started the time of the start, finer
-    than the seconds in the object.
+    State: by the Job's uid, _in_a_row holds the number of failures in a row, and _started the time of the
+    start, which is more precise than the whole seconds in the object.
     """
 
     collection = JOBS
@@ -171,7 +171,7 @@ class JobController(PodOwnerController):
     def _decision(
         self, job: Object, tally: Tally, status: dict[str, Any], now: float
     ) -> tuple[str, tuple[str, str]] | None:
-        """Return the final condition with its reason and message; None while the end is undecided."""
+        """Return the final condition with its reason and message, or None while the outcome is open."""
         for target in _ENDS:
             if found := held(job, target):
                 return target, (found["reason"], found["message"])
@@ -200,7 +200,7 @@ class JobController(PodOwnerController):
     def _suspension(
         self, view: View, job: Object, conditions: list[dict[str, Any]], now: float
     ) -> tuple[list[dict[str, Any]], list[Write]]:
-        """Return the conditions with Suspended, and the Event when it changes."""
+        """Return the conditions with Suspended up to date, and an Event if it has changed."""
         suspended, before = bool(job["spec"].get("suspend")), held(job, "Suspended")
         if suspended == bool(before):
             return conditions, []
@@ -234,7 +234,7 @@ class JobController(PodOwnerController):
         return writes, active
 
     def _resume_at(self, job: Object, tally: Tally, now: float) -> float:
-        """Return the unix time at which the pause after the last failure ends; a success ends it at once."""
+        """Return the unix time at which the pause after the last failure ends. A success ends it at once."""
         uid = job["metadata"]["uid"]
         known = self._in_a_row.get(uid, _Failures())
         if tally.succeeded:
@@ -249,7 +249,7 @@ class JobController(PodOwnerController):
 
 
 def _freed(view: View, namespace: str) -> Iterator[Write]:
-    """Remove the finalizer of pods whose Job is gone: nothing counts them any more."""
+    """Remove the finalizer from pods whose Job is gone, because nothing counts them any more."""
     for pod in view.state.list(PODS, namespace):
         if TRACKING in finalizers_of(pod):
             owner = controller_of(pod)

@@ -1,6 +1,6 @@
 """
-Indexes by label: which objects have given labels, and which selectors select a pod, without a search through
-all.
+Label indexes: they tell which objects have given labels and which selectors select a pod, without searching
+all of them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ class LabelIndex:
     """
     The names of one collection's objects by namespace and label.
 
-    Invariant: an object is listed under every label it has; no listing is empty.
+    Invariant: an object is listed under each of its labels; no listing is empty.
     """
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class LabelIndex:
             self._names.setdefault((change.namespace, *label), set()).add(change.name)
 
     def matching(self, namespace: str, labels: Mapping[str, str]) -> list[str]:
-        """Return the names of the objects that have all these labels, in order; none if labels is empty."""
+        """Return the sorted names of the objects that have all these labels; none if labels is empty."""
         listings = [self._names.get((namespace, *label), set()) for label in labels.items()]
         return sorted(set.intersection(*sorted(listings, key=len))) if listings else []
 
@@ -52,8 +52,8 @@ class ServiceIndex:
     """
     Services by one label of their selector.
 
-    Invariant: _selectors has every Service with a selector. _by_label has each of them under its smallest
-    label, and no empty set.
+    Invariant: _selectors holds every Service with a selector. _by_label holds each of them under its smallest
+    label, and no empty sets.
     """
 
     def __init__(self) -> None:

@@ -39,9 +39,9 @@ def default_controllers(
     """
     Return a cluster's controllers, scheduler and kubelets.
 
-    Args: speed = how many times faster than nominal. nodes = how many, named node_prefix-0 and so on. root_ca
-    = PEM to publish in every namespace. hold_jobs = pods of Jobs end only where an annotation says so.
-    Raises: ValueError when speed is not above 0.
+    Args: speed = how many times faster than nominal. nodes = their number, named node_prefix-0 and so on.
+    root_ca = PEM to publish in every namespace. hold_jobs = pods of Jobs end only if an annotation says so.
+    Raises: ValueError if speed is not above 0.
     """
     pace = Pace(speed)
     return (

@@ -1,8 +1,8 @@
 """
-The contents of a new namespace, and the deletion of one.
+The contents of new namespaces, and the deletion of namespaces.
 
-A deletion removes pods first, then everything else. Conditions show what remains, and which finalizers hold
-it. When nothing is left, the controller removes the finalizer `kubernetes`, and the namespace is gone.
+A deletion removes pods first, then everything else. Conditions show what remains, and which finalizers keep
+it. When nothing is left, the controller removes the finalizer `kubernetes`, and the namespace disappears.
 Follows: kubernetes pkg/controller/namespace/deletion, pkg/controller/serviceaccount and
 pkg/controller/certificates/rootcacertpublisher.
 """
@@ -46,8 +46,8 @@ class NamespaceController(KeyedController[str]):
     """
     Fills active namespaces and empties terminating ones.
 
-    State: _terminating has the names of namespaces that are being deleted, _failures the reasons why their
-    content could not be deleted.
+    State: _terminating holds the names of namespaces that are being deleted, and _failures the reasons why
+    their content could not be deleted.
     """
 
     interests: frozenset[GroupResource] | None = None
@@ -126,7 +126,7 @@ def _create(
 
 def _empty(view: View, namespace: Object, now: float, *, failure: str) -> list[Write]:
     """
-    Delete everything that can be deleted. Then report what remains; if nothing does, release the namespace.
+    Delete everything that can be deleted. Then report what remains, or release the namespace if nothing does.
 
     Args: failure is the error of the last attempt, "" = it succeeded.
     """

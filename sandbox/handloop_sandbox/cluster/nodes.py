@@ -51,14 +51,14 @@ class NodeRegistrar:
         return Step([write for index in missing for write in _registration(index, self._names[index], now)])
 
     def refused(self, write: Write, status: Status, now: float) -> None:
-        """Do nothing: the cluster runs without the node."""
+        """Do nothing, because the cluster also runs without the node."""
 
 
 def _registration(index: int, name: str, now: float) -> Iterator[Write]:
     node = new_node(index, now, name)
     yield Write.of("create", NODES, node)
     yield Write.of("update", NODES, node, subresource="status")
-    # This removes the taint that every new node gets, because this one is ready from the start.
+    # This update removes the taint that every new node gets, because this node is ready from the start.
     yield Write.of("update", NODES, node)
 
 
@@ -107,7 +107,7 @@ def new_node(index: int, now: float, name: str = "") -> Object:
 
 
 def address_of(node: Object) -> str:
-    """Return a node's internal address; "" if it has none."""
+    """Return a node's internal address, or "" if it has none."""
     addresses = (node.get("status") or {}).get("addresses") or ()
     return next((entry["address"] for entry in addresses if entry["type"] == "InternalIP"), "")
 
@@ -118,7 +118,7 @@ def is_schedulable(node: Object) -> bool:
 
 
 def daemon_node(pod: Object) -> str:
-    """Return the node that a pod is on, or that its affinity names; "" for neither."""
+    """Return the node that a pod is bound to or that its affinity names, or "" if there is neither."""
     affinity = (pod["spec"].get("affinity") or {}).get("nodeAffinity") or {}
     required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
     fields = (term.get("matchFields") or () for term in required.get("nodeSelectorTerms") or ())

@@ -1,9 +1,9 @@
 """
-The faults of simulated pods, and how a user asks for them.
+The faults of simulated pods, and how a user requests them.
 
-The annotation `sandbox.controller.dev/fault` counts on the pod and on its controllers (Deployment, custom
-object: owner references are followed). Without it, the tag of an image counts. The annotation
-`sandbox.handloop.dev/job` does the same in the words of a Job: succeed, fail, or hold (keep running).
+The annotation `sandbox.controller.dev/fault` works on the pod and on any of its controllers, such as a
+Deployment or a custom object (owner references are followed). Without it, the image tag is used. The
+annotation `sandbox.handloop.dev/job` does the same in Job terms: succeed, fail, or hold (keep running).
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def fault_of_pod(state: State, pod: Object, *, hold_jobs: bool = False) -> Fault
     """
     Return the fault of a pod. The nearest annotation wins, and any annotation wins over the images.
 
-    A value that names no fault means that the pod has none. hold_jobs = pods of Jobs keep running by default.
+    If the value does not name a fault, the pod has none. hold_jobs = pods of Jobs keep running by default.
     """
     containers = pod["spec"]["containers"]
     for obj in lineage(state, pod):
@@ -73,20 +73,20 @@ def _by_image(containers: list[dict[str, Any]]) -> FaultOfPod | None:
 
 
 def tag_of(image: str) -> str:
-    """`1.25` of `registry:5000/nginx:1.25@sha256:...`; "" without a tag."""
+    """Return the tag, such as `1.25` for `registry:5000/nginx:1.25@sha256:...`, or "" if there is none."""
     name = image.partition("@")[0].rpartition("/")[2]
     return name.partition(":")[2]
 
 
 def annotated(obj: Object) -> str:
-    """Return the fault that an object's annotations ask for; "" without one."""
+    """Return the fault that an object's annotations request, or ""."""
     annotations = obj["metadata"].get("annotations") or {}
     text: str = annotations.get(FAULT_ANNOTATION, "")
     return text or _JOB_WORDS.get(annotations.get(JOB_ANNOTATION, ""), "")
 
 
 def concerned(state: State, change: Change) -> Iterator[Object]:
-    """Yield the pods whose fault may have changed because an object that controls them has."""
+    """Yield the pods whose fault may have changed because an object that controls them has changed."""
     before = annotated(change.old.object) if change.old else ""
     if before != annotated(change.new.object):
         yield from _pods_below(state, change.new.object, MAX_GENERATIONS)

@@ -1,5 +1,5 @@
 """
-The common part of controllers that create pods: which owners to look at, their pods, refusals and Events.
+The common part of the controllers that create pods: which owners are due, their pods, refusals and Events.
 
 A refused creation is retried after a pause that doubles each time. The Event of a new pod is recorded once
 the pod exists.
@@ -32,7 +32,7 @@ Key = tuple[str, str]
 
 @dataclass(slots=True)
 class Failure:
-    """Why pods cannot be created; told = an Event about the last refusal has been recorded."""
+    """The reason why pods cannot be created; told = an Event about the last refusal has been recorded."""
 
     reason: str
     message: str
@@ -45,9 +45,9 @@ class PodOwnerController(KeyedController[Key]):
     """
     Steps the objects of one kind when they or their pods have changed.
 
-    State: _dirty has the (namespace, name) of owners to look at. _ready_since has the time at which each pod
-    became ready, by uid, finer than the seconds in the object. _failures has why pods could not be created,
-    by owner. _expected has the pods that are being created.
+    State: _dirty holds the (namespace, name) of owners to look at. _ready_since holds the time at which each
+    pod became ready, by uid, more precisely than the object does. _failures holds the reason why pods could
+    not be created, by owner. _expected holds the pods that are being created.
     """
 
     collection: ClassVar[GroupResource]
@@ -70,7 +70,7 @@ class PodOwnerController(KeyedController[Key]):
         return step._replace(writes=[*told, *step.writes])
 
     def refused(self, write: Write, status: Status, now: float) -> None:
-        """Look again; at once if a pod could not be created, so that the status reports it."""
+        """Look again. If a pod could not be created, do so at once, so that the status reports it."""
         owner = controller_of(write.object) if write.object and "metadata" in write.object else None
         if write.group_resource != PODS or owner is None:
             return
@@ -80,7 +80,7 @@ class PodOwnerController(KeyedController[Key]):
             return
         self._expected.discard((write.namespace, write.name))
         known = self._failures.get(key)
-        if known is None or known.retry_at <= now:  # the first refusal of a batch counts for all
+        if known is None or known.retry_at <= now:  # of a batch, only the first refusal counts
             refusals = known.refusals + 1 if known else 0
             pause = self._pace.seconds(min(_RETRY_SECONDS * 2**refusals, _MAX_RETRY_SECONDS))
             self._failures[key] = Failure("FailedCreate", status["message"], now + pause, refusals)
@@ -122,7 +122,7 @@ class PodOwnerController(KeyedController[Key]):
             self._ready_since.setdefault(uid, now)
 
     def _available(self, owner: Object, pods: Sequence[Object], now: float) -> list[Object]:
-        """Return pods that have been ready for minReadySeconds. Look again when the next one has been."""
+        """Return the pods that have been ready for minReadySeconds. Look again when the next one will be."""
         wait = self._pace.seconds(float(owner["spec"].get("minReadySeconds") or 0))
         found = []
         for pod in filter(is_pod_ready, pods):
@@ -160,7 +160,7 @@ class PodOwnerController(KeyedController[Key]):
         return claim(owner, PODS, candidates, self.selector_of(owner))
 
     def _failure(self, key: Key, *, missing: int, now: float) -> Failure | None:
-        """Return the failure that prevents pods from being created. It ends when no pod is missing."""
+        """Return the failure that prevents pods from being created. It ends when no more pods are missing."""
         failure = self._failures.get(key)
         if failure is None or missing > 0:
             if failure is not None and failure.retry_at > now:
@@ -201,7 +201,7 @@ class PodOwnerController(KeyedController[Key]):
 
 
 def new_pod(view: View, owner: Object, template: Mapping[str, Any], *, prefix: str = "") -> Object:
-    """Return a pod of a template, with the owner as controller; prefix "" = the owner's name and a dash."""
+    """Return a new pod from a template, controlled by the owner; prefix "" = the owner's name and a dash."""
     prefix = prefix or f"{owner['metadata']['name']}-"
     found = template.get("metadata") or {}
     metadata = {

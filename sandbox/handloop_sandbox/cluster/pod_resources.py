@@ -1,5 +1,5 @@
 """
-The resource requests and limits of a pod's containers, each and in total.
+The resource requests and limits of a pod's containers, for each container and in total.
 
 Follows: kubernetes component-helpers resource/helpers.go (PodRequests, PodLimits).
 """
@@ -34,10 +34,10 @@ class Resources(NamedTuple):
 
 def of_pod(spec: Object) -> Resources:
     """
-    Return the totals of a pod: the sums over its containers, or the pod-level amounts where it sets them.
+    Return the totals of a pod: the sums over its containers, or the pod-level amounts that it sets.
 
-    An init container runs only together with the restartable ones before it. It counts where it asks for
-    more than all containers together.
+    An init container runs alongside only the restartable ones before it. It determines the total if this
+    group requests more than all containers combined.
     """
     own = Resources.of(spec)
     return Resources(*({**_total(spec, member), **own[member]} for member in range(len(own))))
@@ -61,7 +61,7 @@ def _total(spec: Object, member: int) -> Amounts:
 
 
 def added(each: Iterable[Amounts]) -> Amounts:
-    """Return the sums by name; each sum has the suffix of its first amount that is not zero."""
+    """Return the sums by name; each sum takes the suffix of its first nonzero amount."""
     total: dict[str, str] = {}
     for amounts in each:
         for name, amount in amounts.items():

@@ -1,4 +1,4 @@
-"""What the kubelet knows about one simulated pod: its stage, its past, and the effect of one step."""
+"""What the kubelet knows about one simulated pod: its stage, its history, and the effect of one step."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class PodRun:
 
 
 class Message(NamedTuple):
-    """An Event to record: Normal or Warning, reason, text, and its container ("" = the pod's)."""
+    """An Event to record: its type (Normal or Warning), reason, text, and container ("" = the whole pod)."""
 
     type: str
     reason: str
@@ -92,7 +92,7 @@ class Situation(NamedTuple):
 
 
 def stage_of(pod: Object) -> Stage:
-    """Return the stage that a pod's status shows, for a pod that the kubelet does not know yet."""
+    """Return the stage that the status of a pod shows, for pods that the kubelet does not know yet."""
     if is_pod_finished(pod):
         return Stage.DONE
     if is_pod_ready(pod):

@@ -1,4 +1,4 @@
-"""The simulated kubelets: which pods take their next step, and the writes of that step."""
+"""The simulated kubelets, which decide when each pod takes its next step and what that step writes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class PodAddresses:
     """
     Allocates addresses of 10.244.0.0/16, each to one pod at a time.
 
-    Invariant: _used has the addresses in use. A number is used again only after all others.
+    Invariant: _used holds the addresses in use. A number is reused only after all others have been used.
     """
 
     def __init__(self) -> None:
@@ -54,11 +54,12 @@ class PodSimulation:
     """
     Runs every pod that is bound to a node.
 
-    State: _runs has what the kubelets remember about each bound pod, _dirty when its stage ends; both by uid.
+    State: _runs holds what the kubelets remember about each bound pod, and _dirty the time at which its stage
+    ends; both are keyed by uid.
     """
 
     name = "kubelet"
-    interests: frozenset[GroupResource] | None = None  # any owner may carry a fault
+    interests: frozenset[GroupResource] | None = None  # a fault may be set on any owner
 
     def __init__(self, pace: Pace, *, hold_jobs: bool = False) -> None:
         self._pace = pace
@@ -81,7 +82,7 @@ class PodSimulation:
         return Step(writes, self._dirty.next_wake())
 
     def refused(self, write: Write, status: Status, now: float) -> None:
-        """Nothing to do: a change of the pod triggers the next look."""
+        """Do nothing, because the pod's next change triggers the next look."""
 
     def _observe(self, view: View, change: Change, now: float) -> list[Write]:
         pod = change.new.object
@@ -129,7 +130,7 @@ class PodSimulation:
         return self._carry_out(view, run, pod, stop(run, self._situation(view, pod, now)), now)
 
     def _reconsider(self, view: View, change: Change, now: float) -> None:
-        """Look at the pods that a changed owner or a new node affects."""
+        """Look again at the pods that are affected by a changed owner or a new node."""
         if change.group_resource == NODES and change.type is ChangeType.ADDED:
             for pod in view.state.list(PODS):
                 if pod["metadata"]["uid"] not in self._runs:
@@ -195,7 +196,7 @@ class PodSimulation:
 
 
 def _open_gates(pod: Object, now: float) -> list[Write]:
-    """Update Ready when a readiness gate changes, which is a condition that another controller writes."""
+    """Update Ready when a readiness gate (a condition that another controller writes) changes."""
     status = pod.get("status") or {}
     if not pod["spec"].get("readinessGates") or not status.get("containerStatuses"):
         return []

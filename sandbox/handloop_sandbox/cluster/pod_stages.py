@@ -7,8 +7,8 @@ The life of one pod on its node, stage by stage.
                 |                     |
            PULL_BACK_OFF           BACK_OFF -> RUNNING
 
-One function per stage enters it, and decides what is written and how long the stage lasts. Each step looks
-up the pod's fault again, so the effect of a removed fault ends with the next step.
+Each stage has one function that enters it, and decides what is written and how long the stage lasts. Each
+step looks up the pod's fault again, so a removed fault has no effect from the next step on.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SLOW_PULL_FACTOR = 10
 CREATE_SECONDS = 0.2
 READY_SECONDS = 0.7
 CRASH_SECONDS = 0.5
-RUN_SECONDS = 1.0  # how long a container that is not restarted runs
+RUN_SECONDS = 1.0  # runtime of a container that is not restarted
 STOP_SECONDS = 1.0
 FLAKY_SECONDS = 5.0
 PROBE_SECONDS = 10.0
@@ -134,7 +134,7 @@ def back_off(failures: int) -> float:
 
 
 def _start(run: PodRun, at: Situation) -> Transition:
-    """Start the containers that are not running: all of a new pod's, the crashed ones of an old pod's."""
+    """Start the containers that are not running: all of them in a new pod, the crashed ones in an old pod."""
     run.stage = Stage.RUNNING
     run.pull_failures = 0
     messages: list[Message] = []
@@ -164,7 +164,7 @@ def _start_messages(container: dict[str, Any], *, restarted: bool) -> Iterator[M
 
 
 def _probe(run: PodRun, at: Situation) -> Transition:
-    """Return the end of a running stage: crash, stay unready, or become ready."""
+    """Return how a running stage ends: the pod crashes, stays unready, or becomes ready."""
     if at.has(*_STARTED_FAULTS):
         return _crash(run, at)
     if at.has(PodFault.NEVER_READY):
@@ -186,7 +186,9 @@ def _ends(at: Situation) -> bool:
 
 
 def _after_ready(run: PodRun, at: Situation) -> Transition:
-    """Return the next stage of a ready pod, which changes only by a fault or when its containers exit."""
+    """
+    Return the next stage of a ready pod, which changes only because of a fault or when its containers exit.
+    """
     if at.has(*_STARTED_FAULTS):
         return _crash(run, at)
     if at.has(PodFault.NEVER_READY, PodFault.FLAKY):
@@ -239,7 +241,7 @@ def _complete(run: PodRun, at: Situation, *, exit_code: int, reason: str, phase:
 
 
 def _after_crash(run: PodRun, at: Situation) -> Transition:
-    """Restart: the first time at once, then with a growing pause."""
+    """Restart, the first time at once, and then after a growing pause."""
     if run.crashes <= 1 or not at.has(*_STARTED_FAULTS):
         return _start(run, at)
     run.stage = Stage.BACK_OFF
@@ -270,7 +272,7 @@ def _rest(run: PodRun, at: Situation) -> Transition:
 
 
 def stop(run: PodRun, at: Situation) -> Transition:
-    """Signal the containers of a pod that is being deleted."""
+    """Signal the containers of a pod that is being deleted to stop."""
     was_done = run.stage is Stage.DONE
     run.stage = Stage.TERMINATING
     running = (c for c in at.containers if _runs(at.pod, c)) if not was_done else ()

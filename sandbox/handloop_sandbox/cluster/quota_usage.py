@@ -1,5 +1,5 @@
 """
-How much of a ResourceQuota an object uses, and which quotas apply to it.
+How much of a ResourceQuota each object uses, and which quotas apply to the object.
 
 Follows: kubernetes pkg/quota/v1/evaluator/core (pods.go, services.go, persistent_volume_claims.go) and the
 object count evaluator of apiserver. Differs: the scope VolumeAttributesClass applies to nothing.
@@ -40,7 +40,7 @@ _OF_CLASS: Final = ".storageclass.storage.k8s.io/"
 
 
 def counted_collection(name: str) -> GroupResource | None:
-    """Return the collection whose objects use a quota's resource; None for a name that nothing uses."""
+    """Return the collection whose objects use a quota's resource, or None for a name that nothing uses."""
     if name in _OLDER_NAMES:
         return GroupResource("", name)
     if name.startswith(_PREFIX):
@@ -54,10 +54,10 @@ def counted_collection(name: str) -> GroupResource | None:
 
 
 def usage(collection: GroupResource, obj: Object) -> Amounts:
-    """Return the amounts that an object uses, by every name that a quota may list."""
+    """Return the amounts that an object uses, under every name that a quota may list."""
     plural, group = collection.plural, collection.group
     amounts = {f"{_PREFIX}{plural}.{group}" if group else f"{_PREFIX}{plural}": "1"}
-    if collection == PODS and is_pod_finished(obj):  # only the newer name counts a finished pod
+    if collection == PODS and is_pod_finished(obj):  # finished pods count only under the newer name
         return amounts
     if not group and plural in _OLDER_NAMES:
         amounts[plural] = "1"
@@ -71,7 +71,7 @@ def usage(collection: GroupResource, obj: Object) -> Amounts:
 
 
 def grown(new: Amounts, old: Amounts) -> Amounts:
-    """Return the increase of each amount that has grown."""
+    """Return the increases of all amounts that have grown."""
     asked = {name: amount for name, amount in new.items() if parse_quantity(amount)}
     more = added((asked, {name: f"-{old[name]}" for name in asked if name in old}))
     return {name: amount for name, amount in more.items() if parse_quantity(amount) > 0}
@@ -159,7 +159,7 @@ def _crosses(rule: Mapping[str, Any]) -> bool:
 
 
 def lacking(hard: Mapping[str, Any], pod: Object) -> str:
-    """What a quota requires and containers lack, as `limits.cpu for: a,b; memory for: b`; "" = nothing."""
+    """Return what a quota requires but containers lack, as `limits.cpu for: a,b; memory for: b`, or ""."""
     spec = pod["spec"]
     needed = sorted(_NEEDED.intersection(hard))
     if any(Resources.of(spec)):

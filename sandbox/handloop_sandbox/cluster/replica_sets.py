@@ -1,7 +1,7 @@
 """
-The ReplicaSet controller: it keeps as many pods as wanted, and counts them in the status.
+The ReplicaSet controller: it keeps the wanted number of pods, and counts them in the status.
 
-When there are too many pods, `doomed` chooses which to delete.
+When there are too many pods, `doomed` chooses the ones to delete.
 Follows: kubernetes pkg/controller/replicaset/{replica_set,replica_set_utils}.go,
 pkg/controller/controller_utils.go (ActivePodsWithRanks). Differs: among equal pods the youngest is deleted
 first; upstream chooses at random between pods of about the same age.
@@ -33,7 +33,7 @@ from handloop_sandbox.storage.stored import Object
 from handloop_sandbox.wire.label_selector import matches
 from handloop_sandbox.wire.resource import GroupResource
 
-_BURST = 500  # most pods created or deleted in one look: kube-controller-manager's BurstReplicas
+_BURST = 500  # the most pods created or deleted per look: kube-controller-manager's BurstReplicas
 
 
 class ReplicaSetController(PodOwnerController):
@@ -86,7 +86,9 @@ class ReplicaSetController(PodOwnerController):
 
 
 class ReplicationControllerController(ReplicaSetController):
-    """The same for ReplicationControllers, whose selector is a map and whose status lacks a counter."""
+    """
+    The same controller for ReplicationControllers, whose selector is a map and whose status lacks a counter.
+    """
 
     collection = REPLICATION_CONTROLLERS
     kind = "ReplicationController"
@@ -123,7 +125,9 @@ def _counted(
     failure: tuple[str, str] | None,
     now: float,
 ) -> dict[str, Any]:
-    """Return the status that counts the active pods; failure is the (reason, message) of a refused create."""
+    """
+    Return the status with the counts of active pods; failure is the (reason, message) of a refused create.
+    """
     labels = replica_set["spec"]["template"]["metadata"].get("labels") or {}
     counters = {
         "fullyLabeledReplicas": sum(
@@ -165,7 +169,7 @@ _PHASES = {"Pending": 0, "Unknown": 1, "Running": 2}
 
 
 def doomed(pods: Sequence[Object], count: int, related: Sequence[Object]) -> list[Object]:
-    """Return the pods to delete, the least valuable first; related are all pods of the same Deployment."""
+    """Return the pods to delete, the least valuable first; related holds all pods of the same Deployment."""
     crowd = Counter(node for pod in related if (node := pod["spec"].get("nodeName")))
     youngest_first = sorted(pods, key=lambda pod: pod["metadata"]["name"])
     youngest_first.sort(key=_times, reverse=True)
@@ -173,7 +177,9 @@ def doomed(pods: Sequence[Object], count: int, related: Sequence[Object]) -> lis
 
 
 def _value(pod: Object, crowd: Counter[str]) -> tuple[Any, ...]:
-    """Return a sort key of a pod's worth, by weight: assigned, running, ready, costly, alone, stable."""
+    """
+    Return a pod's value as a sort key, most important first: assigned, running, ready, costly, alone, stable.
+    """
     node = pod["spec"].get("nodeName", "")
     status = pod.get("status") or {}
     restarts = max((entry["restartCount"] for entry in status.get("containerStatuses") or ()), default=0)

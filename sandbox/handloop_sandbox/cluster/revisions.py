@@ -1,9 +1,9 @@
 """
 The history of a Deployment in its ReplicaSets: template hashes, revision numbers, annotations.
 
-A ReplicaSet is named by a hash of its pod template as Go's spew prints it (`dump`): types of members in
-parentheses, members in the order of declaration, absent ones as zero values, keys sorted. So a template has
-the same hash as in a real cluster of that version.
+A ReplicaSet is named by a hash of its pod template as Go's spew prints it (`dump`): member types in
+parentheses, members in the order of declaration, absent ones as zero values, and keys sorted. A template
+therefore has the same hash as in a real cluster of that version.
 Follows: kubernetes pkg/controller/deployment/util/deployment_util.go, pkg/controller ComputeHash,
 k8s.io/utils/dump ForHash and go-spew's `%#v`.
 """
@@ -51,7 +51,7 @@ def _with_type(go_type: str, value: Any) -> str:
 
 
 def _shown(go_type: str) -> str:
-    """Return a type's name as Go prints it: the last part of its package, and its own name."""
+    """Return a type's name as Go prints it: the last part of its package path, then the name of the type."""
     prefix_end = max(go_type.rfind("*"), go_type.rfind("]")) + 1
     prefix, name = go_type[:prefix_end], go_type[prefix_end:]
     if prefix.startswith("map["):
@@ -99,7 +99,7 @@ def _scalar(go_type: str, value: Any) -> str:
 
 
 def _time(value: Any) -> str:
-    del value  # a template has no times of its own
+    del value  # a template contains no times
     return "{Time:(time.Time){wall:(uint64)0 ext:(int64)0 loc:(*time.Location)<nil>}}"
 
 
@@ -145,7 +145,7 @@ _COUNT_BYTES = 8
 
 
 def template_hash(template: Mapping[str, Any], collisions: int | None = None) -> str:
-    """Return a hash of at most ten characters that are safe in names. collisions is hashed as well."""
+    """Return a hash of up to ten characters that are safe in names. collisions is hashed as well."""
     counted = b"" if collisions is None else collisions.to_bytes(_COUNT_BYTES, "little")
     digest = _FNV_OFFSET
     for byte in dump(template).encode() + counted:
@@ -176,18 +176,18 @@ def find_new(deployment: Object, replica_sets: Sequence[Object]) -> Object | Non
 
 
 def revision_of(obj: Object) -> int:
-    """Return the revision number of a Deployment or ReplicaSet; 0 when it has none."""
+    """Return the revision number of a Deployment or ReplicaSet, or 0 if it has none."""
     text = (obj["metadata"].get("annotations") or {}).get(REVISION, "")
     return int(text) if text.isdecimal() else 0
 
 
 def max_revision(replica_sets: Sequence[Object]) -> int:
-    """Return the highest revision among them; 0 for none."""
+    """Return their highest revision, or 0 if there are none."""
     return max((revision_of(replica_set) for replica_set in replica_sets), default=0)
 
 
 def with_annotations(obj: Object, annotations: Mapping[str, str]) -> Object:
-    """Return a copy of obj with these annotations added; obj itself if it already has them all."""
+    """Return a copy of obj with these annotations added, or obj if it already has them all."""
     present = obj["metadata"].get("annotations") or {}
     merged = {**present, **annotations}
     if merged == present:
@@ -202,10 +202,10 @@ def size_annotations(bounds: Bounds) -> dict[str, str]:
 
 def new_annotations(deployment: Object, existing: Object | None, revision: int) -> dict[str, str]:
     """
-    Return the annotations that the new ReplicaSet gets: the Deployment's, and its revision.
+    Return the annotations for the new ReplicaSet: those of the Deployment, and its own revision.
 
-    A revision only rises. An old ReplicaSet that becomes the new one again gets the next number and keeps its
-    former numbers in its history.
+    A revision never goes down. An old ReplicaSet that becomes the new one again gets the next number, and its
+    earlier numbers stay in its history.
     """
     copied = deployment["metadata"].get("annotations") or {}
     annotations = {key: value for key, value in copied.items() if key not in _NOT_COPIED}
@@ -226,7 +226,7 @@ def _history(replica_set: Object, former: int) -> str:
 
 
 def new_replica_set(deployment: Object, *, replicas: int, annotations: Mapping[str, str]) -> Object:
-    """Return the ReplicaSet of a Deployment's template, as sent to the API."""
+    """Return the ReplicaSet to create for a Deployment's template, as it is sent to the API."""
     spec = deployment["spec"]
     hashed = template_hash(spec["template"], (deployment.get("status") or {}).get("collisionCount"))
     metadata = spec["template"].get("metadata") or {}
@@ -253,7 +253,7 @@ def new_replica_set(deployment: Object, *, replicas: int, annotations: Mapping[s
 
 
 def expendable(deployment: Object, old: Sequence[Object]) -> list[Object]:
-    """Return the old ReplicaSets without replicas beyond revisionHistoryLimit, lowest revision first."""
+    """Return the old, empty ReplicaSets that exceed revisionHistoryLimit, lowest revision first."""
     limit = deployment["spec"].get("revisionHistoryLimit")
     if limit is None:
         return []

@@ -41,13 +41,15 @@ class RoleAggregationController(KeyedController[str]):
         return [Write.of("update", CLUSTER_ROLES, {**role, "rules": rules or None})]
 
     def _has_written(self, role: Object) -> bool:
-        """Return whether this controller wrote the rules; rules of others stay until a role is selected."""
+        """Return whether this controller wrote the rules; other rules stay until a role is selected."""
         managers = role["metadata"].get("managedFields") or ()
         return any(entry["manager"] == self.name for entry in managers)
 
 
 def _aggregated(view: View, name: str, selectors: list[Any]) -> list[Any]:
-    """Return the rules of the roles that each selector selects, in order of their names; each rule once."""
+    """
+    Return the rules of the roles that each selector selects, in order of the role names, each rule only once.
+    """
     found: list[Any] = []
     for selector in selectors:
         for role in view.state.list(CLUSTER_ROLES):

@@ -1,10 +1,8 @@
 """
-The arithmetic of a rollout: the next sizes of the new and the old ReplicaSets.
-
-Every function is pure.
+The arithmetic of a rollout: the next sizes of the new and old ReplicaSets. Every function is pure.
 Follows: kubernetes pkg/controller/deployment/rolling.go and util/deployment_util.go. Differs: available
-replicas that a ReplicaSet was already told to give up do not count, so a status that lags behind never costs
-availability.
+replicas that a ReplicaSet was already told to remove are not counted, so a status that lags behind never
+reduces availability.
 """
 
 from __future__ import annotations
@@ -27,7 +25,7 @@ class Resize(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """The bounds of a Deployment: replicas wanted, at most this many above, at most this many below."""
+    """The bounds of a Deployment: the wanted number of replicas, the most above it, and the most below it."""
 
     replicas: int
     max_surge: int
@@ -45,7 +43,9 @@ class Bounds(NamedTuple):
 
 
 def scaled(value: int | str | None, total: int, *, round_up: bool) -> int:
-    """Return the value of an IntOrString: `25%` of total is rounded as round_up says, None is 0."""
+    """
+    Return the value of an IntOrString: `25%` is taken of total and rounded as round_up says; None means 0.
+    """
     if value is None or isinstance(value, int):
         return value or 0
     share = int(value.removesuffix("%")) * total / 100
@@ -62,12 +62,12 @@ def bounds_of(deployment: Object) -> Bounds:
     surge = scaled(rolling.get("maxSurge", "25%"), replicas, round_up=True)
     unavailable = scaled(rolling.get("maxUnavailable", "25%"), replicas, round_up=False)
     if surge == 0 and unavailable == 0:
-        unavailable = 1  # both round to 0: the rollout could never take a step
+        unavailable = 1  # if both round to 0, the rollout can never take a step
     return Bounds(replicas, surge, min(unavailable, replicas))
 
 
 def total_replicas(replica_sets: Sequence[Object]) -> int:
-    """Return the sum of the replicas that these ReplicaSets want."""
+    """Return the total number of replicas that these ReplicaSets want."""
     return sum(spec_replicas(replica_set) for replica_set in replica_sets)
 
 
@@ -77,7 +77,7 @@ def total_status(replica_sets: Sequence[Object], field: str) -> int:
 
 
 def size_of_new(bounds: Bounds, *, new: int, total: int) -> int:
-    """Return the next size of the new ReplicaSet; new is its size now, total that of all ReplicaSets."""
+    """Return the next size of the new ReplicaSet; new is its current size, total that of all ReplicaSets."""
     if new > bounds.replicas:
         return bounds.replicas
     room = bounds.most - total
@@ -88,7 +88,8 @@ def shrink_old(bounds: Bounds, new: Object, old: Sequence[Object]) -> list[Resiz
     """
     Return the steps that remove old replicas, oldest ReplicaSet first.
 
-    Unavailable replicas go first, since that costs nothing, then as many available ones as the bounds allow.
+    Unavailable replicas go first, because that does not reduce availability, and then as many available ones
+    as the bounds allow.
     """
     if total_replicas(old) == 0:
         return []
@@ -105,7 +106,7 @@ def shrink_old(bounds: Bounds, new: Object, old: Sequence[Object]) -> list[Resiz
 
 
 def _take(ordered: Sequence[Object], sizes: dict[str, int], most: int, *, keep: str = "") -> list[Resize]:
-    """Remove up to most replicas in order, from each set down to its status counter keep, else to 0."""
+    """Remove up to most replicas, set by set; keep names a status counter below which no set shrinks."""
     steps: list[Resize] = []
     for replica_set in ordered:
         name = replica_set["metadata"]["name"]
@@ -119,7 +120,7 @@ def _take(ordered: Sequence[Object], sizes: dict[str, int], most: int, *, keep: 
 
 
 def by_age(replica_sets: Sequence[Object]) -> list[Object]:
-    """Return the ReplicaSets, oldest first; equal times in order of their names."""
+    """Return the ReplicaSets, oldest first, and by name if the times are equal."""
     return sorted(replica_sets, key=lambda rs: (rs["metadata"]["creationTimestamp"], rs["metadata"]["name"]))
 
 
@@ -130,9 +131,9 @@ def active(replica_sets: Sequence[Object]) -> list[Object]:
 
 def proportional(bounds: Bounds, replica_sets: Sequence[Object], *, status_replicas: int) -> list[Resize]:
     """
-    Spread a change of spec.replicas during a rollout over the active ReplicaSets in proportion to their size.
+    Distribute a change of spec.replicas during a rollout among the active ReplicaSets, in proportion to size.
 
-    The largest gets the remainder of the rounding. Among equals, the newer grows and the older shrinks.
+    The largest gets what rounding leaves over. Among equals, the newer one grows and the older one shrinks.
     """
     allowed = bounds.most if bounds.replicas > 0 else 0
     to_add = allowed - total_replicas(replica_sets)

@@ -1,5 +1,5 @@
 """
-The next writes of a Deployment: one look at it, and what follows.
+The next writes for a Deployment: one look at it, and the decisions that follow.
 
 Follows: kubernetes pkg/controller/deployment/{deployment_controller,sync,rolling,recreate}.go.
 """
@@ -41,7 +41,7 @@ class Rollout:
 
     old_pods_run = pods of the old ReplicaSets still exist (Recreate waits for them). taken tells whether a
     ReplicaSet name is in use. stuck = the progress deadline has passed.
-    State: deployment, new and old are as they will be after `writes`. Arguments are never modified.
+    State: deployment, new and old already reflect `writes`. Arguments are never modified.
     """
 
     def __init__(
@@ -151,14 +151,16 @@ class Rollout:
         )
 
     def _active_or_latest(self) -> Object | None:
-        """Return the one ReplicaSet with replicas (several: None), else the new one, else the youngest."""
+        """
+        Return the ReplicaSet with replicas (None if several have some), else the new one, else the youngest.
+        """
         sized = active(self._all)
         if len(sized) > 1 or not self._all:
             return None
         return sized[0] if sized else self.new or max(self._all, key=_age)
 
     def _is_saturated(self) -> bool:
-        """Return whether the new ReplicaSet has everything the Deployment wants."""
+        """Return whether the new ReplicaSet has everything that the Deployment asks for."""
         if self.new is None:
             return False
         wanted = self._bounds.replicas
@@ -198,7 +200,7 @@ class Rollout:
             self._write_collision()
             return
         self.writes.append(Write.of("create", REPLICA_SETS, new))
-        # This is how the API will store it: it is the youngest of all.
+        # This is how the API will store it: as the youngest ReplicaSet of all.
         self.new = {
             **new,
             "metadata": {**new["metadata"], "creationTimestamp": "9999"},
@@ -213,7 +215,7 @@ class Rollout:
             self._announce(f"Scaled up replica set {name} from 0 to {replicas}")
 
     def _write_collision(self) -> None:
-        """Count a collision: another ReplicaSet has the name, so the next look has to make another hash."""
+        """Count a collision: another ReplicaSet has the name, so the next look has to use another hash."""
         status = self.deployment.get("status") or {}
         self._write_status({**status, "collisionCount": int(status.get("collisionCount") or 0) + 1})
 

@@ -51,7 +51,7 @@ def find(view: View, namespace: str, reference: Mapping[str, Any]) -> ScaleTarge
 
 
 def resized(target: ScaleTarget, replicas: int) -> Write:
-    """Return the write that gives a target another number of replicas."""
+    """Return the write that changes a target's number of replicas."""
     changed = with_value(target.object, target.paths.spec_replicas, replicas)
     return Write.of("update", target.resource.group_resource, changed, subresource="scale")
 

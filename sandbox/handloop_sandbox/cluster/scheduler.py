@@ -1,5 +1,5 @@
 """
-The simulated scheduler: binds pods to nodes in turn.
+The simulated scheduler, which binds pods to the nodes in turn.
 
 It honours nodeSelector, cordoned nodes, scheduling gates and the fault `unschedulable`. It ignores resources,
 taints and affinities.
@@ -29,14 +29,14 @@ _Key = tuple[str, str]
 
 class Scheduler(KeyedController[_Key]):
     """
-    Binds every pod that has no node and asks for the default scheduler.
+    Binds every pod that has no node and names the default scheduler.
 
-    State: _unbound has the (namespace, name) of pods without a node. _turn counts bindings, so that nodes
-    take turns.
+    State: _unbound holds the (namespace, name) of pods without a node. _turn counts bindings so that the
+    nodes take turns.
     """
 
     name = "kube-scheduler"
-    interests: frozenset[GroupResource] | None = None  # any owner may carry a fault
+    interests: frozenset[GroupResource] | None = None  # a fault may be set on any owner
 
     def __init__(self, pace: Pace) -> None:
         super().__init__(pace)
@@ -112,7 +112,7 @@ def _wants_node(pod: Object) -> bool:
 
 
 def _asks_anew(change: Change) -> bool:
-    """Return whether a part of the pod that scheduling depends on has changed."""
+    """Return whether any part of the pod that affects scheduling has changed."""
     if change.old is None:
         return True
     old, new = change.old.object, change.new.object

@@ -1,5 +1,5 @@
 """
-The controller of what leads to a Service's pods: its EndpointSlice, and its Endpoints.
+The controller of the objects that point to a Service's pods: its EndpointSlice and its Endpoints.
 
 Follows: kubernetes pkg/controller/endpointslice and pkg/controller/endpoint.
 """
@@ -29,7 +29,7 @@ class ServiceEndpointsController(KeyedController[_Key]):
     """
     Maintains the slice and the Endpoints of every Service with a selector.
 
-    State: two indexes follow every change of Services and pods.
+    State: two indexes are updated with every change of a Service or pod.
     """
 
     interests: frozenset[GroupResource] | None = frozenset({SERVICES, PODS, ENDPOINT_SLICES, ENDPOINTS})
@@ -68,8 +68,7 @@ class ServiceEndpointsController(KeyedController[_Key]):
 
     def _selecting(self, change: Change) -> Iterator[_Key]:
         """
-        The Services that select a pod or selected it before, if a part of the pod that a slice shows has
-        changed.
+        Yield the Services that select a pod or selected it before, if the change affects what a slice shows.
         """
         old = change.old.object if change.old else None
         pod = change.new.object
@@ -83,7 +82,7 @@ class ServiceEndpointsController(KeyedController[_Key]):
     def _sync(self, view: View, key: _Key, now: float) -> list[Write]:
         del now
         service = view.state.get(SERVICES, *key)
-        if service is None:  # nothing owns Endpoints, so they do not go with it by themselves
+        if service is None:  # Endpoints have no owner, so nothing else deletes them
             left = view.state.get(ENDPOINTS, *key)
             return [] if left is None or is_deleting(left) else [Write.of("delete", ENDPOINTS, left)]
         selector = service["spec"].get("selector")

@@ -1,5 +1,6 @@
 """
-The StatefulSet controller: numbered pods one after the other, their claims, and updates, last pod first.
+The StatefulSet controller: numbered pods, created one after another, their claims, and updates (last pod
+first).
 
 Follows: kubernetes pkg/controller/statefulset/{stateful_set_control,stateful_set_utils}.go. Differs: claims
 stay when the set shrinks or goes, whatever persistentVolumeClaimRetentionPolicy says; maxUnavailable is 1.
@@ -64,7 +65,7 @@ class _Set(NamedTuple):
         return bool(self.object["spec"].get("podManagementPolicy", "OrderedReady") == "OrderedReady")
 
     def is_healthy(self, pod: Object) -> bool:
-        """Return whether the pod is healthy, so that the next one may be changed."""
+        """Return whether the pod is healthy, which means that the next one may be changed."""
         return pod["metadata"]["name"] in self.available and not is_deleting(pod)
 
 
@@ -134,7 +135,7 @@ def _hash(owner: Object) -> str:
 
 
 def _ordinal(owner: Object, pod: Object) -> int | None:
-    """Return the ordinal in a pod's name; None for the name of another owner's pod."""
+    """Return the ordinal in a pod's name, or None if the name does not fit this owner."""
     parent, _, number = pod["metadata"]["name"].rpartition("-")
     return int(number) if parent == owner["metadata"]["name"] and number.isdecimal() else None
 
@@ -154,7 +155,7 @@ def _missing(whole: _Set) -> Iterator[int]:
 
 
 def _expendable_pods(whole: _Set) -> Iterator[Object]:
-    """Yield the pods to delete now: finished ones, those beyond the size, and those to update."""
+    """Yield the pods to delete now: finished ones, those that exceed the size, and those to update."""
     wanted = [whole.pods[ordinal] for ordinal in whole.ordinals if ordinal in whole.pods]
     for pod in wanted:
         if is_pod_finished(pod) and not is_deleting(pod):
@@ -174,7 +175,9 @@ def _expendable_pods(whole: _Set) -> Iterator[Object]:
 
 
 def _outdated(whole: _Set) -> Iterator[Object]:
-    """Yield the next pod of an old revision, from the last to the partition; none beyond an unhealthy pod."""
+    """
+    Yield the next pod of an old revision, from the last down to the partition; stop at an unhealthy pod.
+    """
     strategy = whole.object["spec"].get("updateStrategy") or {}
     if strategy.get("type", "RollingUpdate") != "RollingUpdate":
         return

@@ -1,8 +1,8 @@
 """
-The protection of storage in use: a deleted claim stays while a pod uses it, a deleted volume while it is
-bound, a deleted VolumeAttributesClass while a claim or a volume names it.
+The protection of storage that is in use: a deleted claim stays while a pod uses it, a deleted volume while it
+is bound, and a deleted VolumeAttributesClass while a claim or a volume names it.
 
-A pod uses its claims from the time it is bound to a node until it is gone, even when it has finished.
+A pod uses its claims from the time when it is bound to a node until it is gone, even if it has finished.
 Follows: kubernetes pkg/controller/volume/pvcprotection and pvprotection. Differs: a finalizer that a client
 removed is not added again; claims of ephemeral volumes, which nothing creates, are ignored.
 """
@@ -32,7 +32,7 @@ _Key = tuple[GroupResource, str, str]
 
 
 class StorageProtectionController(KeyedController[_Key]):
-    """Looks at objects that are being deleted, and at the claims of pods that are gone."""
+    """Handles objects that are being deleted, and the claims of pods that are gone."""
 
     interests: frozenset[GroupResource] | None = frozenset({*PROTECTIONS, PODS})
 

@@ -1,6 +1,5 @@
 """
-The collections of the simulated workloads, and questions about their objects that several controllers
-ask.
+The collections of the simulated workloads, and queries about their objects that several controllers share.
 """
 
 from __future__ import annotations
@@ -35,20 +34,20 @@ def finalizers_of(obj: Object) -> list[str]:
 
 
 def without_finalizer(obj: Object, name: str) -> Object:
-    """Return a copy of an object without a finalizer; if none is left, the field is left out."""
+    """Return a copy of an object without this finalizer. If no other is left, the field is omitted."""
     metadata = {key: value for key, value in obj["metadata"].items() if key != "finalizers"}
     left = [finalizer for finalizer in finalizers_of(obj) if finalizer != name]
     return {**obj, "metadata": {**metadata, "finalizers": left} if left else metadata}
 
 
 def spec_replicas(obj: Object) -> int:
-    """Return how many replicas are wanted; 1 when the field is absent."""
+    """Return how many replicas are wanted, 1 if the field is absent."""
     wanted = obj["spec"].get("replicas")
     return 1 if wanted is None else int(wanted)
 
 
 def status_count(obj: Object, field: str) -> int:
-    """Return a counter of the status; 0 when absent."""
+    """Return a counter of the status, 0 if absent."""
     return int((obj.get("status") or {}).get(field) or 0)
 
 
@@ -65,7 +64,7 @@ def is_pod_ready(pod: Object) -> bool:
 
 
 def is_pod_finished(pod: Object) -> bool:
-    """Return whether a pod has run to its end."""
+    """Return whether a pod has run to completion."""
     return (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
 
 

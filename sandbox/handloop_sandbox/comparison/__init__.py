@@ -1,1 +1,1 @@
-"""Compares the answers of the sandbox and of another server about the objects in a folder of files."""
+"""Compares the answers of the sandbox and another server about the objects in a folder of files."""

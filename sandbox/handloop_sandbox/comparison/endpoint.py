@@ -1,4 +1,4 @@
-"""A client of the server in a kubeconfig, with plain requests."""
+"""A client that sends plain requests to the server in a kubeconfig."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Body = dict[str, Any]
 
 
 class KubeconfigError(ValueError):
-    """A kubeconfig names no server, or a way to reach it that is not supported here."""
+    """A kubeconfig does not name a server, or names an unsupported way to reach it."""
 
 
 class Answer(NamedTuple):
@@ -70,7 +70,9 @@ class Endpoint:
         content_type: str = "application/json",
         accept: str = "application/json",
     ) -> Answer:
-        """Send a request. Blocks: until its answer, at most a minute. Raises: OSError, HTTPException."""
+        """
+        Send a request. Blocks: until the answer arrives, at most a minute. Raises: OSError, HTTPException.
+        """
         headers = {"Accept": accept, "User-Agent": MANAGER}
         if body is not None:
             headers["Content-Type"] = content_type
@@ -81,7 +83,7 @@ class Endpoint:
             try:
                 return self._answer(method, path, data, headers)
             except (http.client.HTTPException, ConnectionError):
-                # The connection may have been idle for too long.
+                # The connection may have been idle for too long, so try a new one.
                 self._connection = None
                 if attempt + 1 == _ATTEMPTS:
                     raise
@@ -124,7 +126,7 @@ def _context(cluster: Body, user: Body, folder: Path) -> ssl.SSLContext:
     context = ssl.create_default_context(cadata=authority.decode() if authority else None)
     context.verify_flags &= (
         ~ssl.VERIFY_X509_STRICT
-    )  # as Go, do not require an identifier of the authority's key
+    )  # like Go, do not require an identifier of the authority's key
     if cluster.get("insecure-skip-tls-verify"):
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE

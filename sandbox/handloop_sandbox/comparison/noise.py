@@ -1,4 +1,4 @@
-"""Meaningless differences between two servers: versions, identities, times, addresses, orders."""
+"""Meaningless differences between two servers: versions, identities, times, addresses, order."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def compared(own: Answer, other: Answer) -> list[str]:
     """
     Return the differences between two answers, one line for each place: `spec.size: 3 here, 4 there`.
 
-    The status of a built-in kind is left out: controllers write it at their own pace.
+    The status of a built-in kind is left out, because controllers write it at their own pace.
     """
     if own.status != other.status:
         return [f"status {own.status} here, {other.status} there: {_message(own)} / {_message(other)}"]

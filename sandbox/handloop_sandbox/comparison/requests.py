@@ -32,12 +32,14 @@ class Ask(NamedTuple):
 
 
 def objects_in(folder: Path, broken: list[str]) -> Iterator[Body]:
-    """Yield the objects of all files in a folder, lists expanded; broken gets the errors of other files."""
+    """
+    Yield the objects of all files in a folder, with lists expanded; broken collects errors in other files.
+    """
     files = sorted(folder.rglob("*")) if folder.is_dir() else [folder]
     for file in files:
         if file.suffix not in {".yaml", ".yml", ".json"} or file.is_dir():
             continue
-        if file.exists() and not file.is_file():  # to read a pipe may block for ever
+        if file.exists() and not file.is_file():  # reading a pipe may block forever
             broken.append(f"{file} is not a regular file")
             continue
         try:
@@ -77,7 +79,9 @@ class Paths:
         self._known: dict[str, dict[str, Body]] = {}
 
     def of(self, obj: Body, namespace: str) -> tuple[str, list[str]] | None:
-        """Return the collection of an object and the subresources of its kind; None for an unknown kind."""
+        """
+        Return the collection of an object and the subresources of its kind, or None for an unknown kind.
+        """
         version = obj["apiVersion"]
         root = f"/apis/{version}" if "/" in version else f"/api/{version}"
         kinds = self._known.get(root) or self._discovered(root)
@@ -107,7 +111,7 @@ def life_of(obj: Body, collection: str, subresources: list[str], depth: int = 1)
     """
     Yield the requests that check, create, read, change and put back an object.
 
-    Args: depth = the number of levels of the object that get mistakes.
+    Args: depth = the number of object levels in which mistakes are made.
     """
     name = obj.get("metadata", {}).get("name", "")
     one, what = f"{collection}/{name}", f"{obj['kind']} {name}"
@@ -116,7 +120,7 @@ def life_of(obj: Body, collection: str, subresources: list[str], depth: int = 1)
         yield Ask(f"{what}: create, dry run, {how.lower()}", "POST", path, obj)
     yield from _mistakes(obj, collection, what, depth)
     row, only = f"{what}: as a row", "includeObject=None"
-    if is_built_in(obj):  # later, the cells depend on what its controllers have written
+    if is_built_in(obj):  # later, the cells depend on the writes of controllers
         yield Ask(row, "POST", f"{collection}?dryRun=All&{only}", obj, accept=_TABLE)
     yield Ask(f"{what}: create", "POST", collection, obj, makes=True)
     yield Ask(f"{what}: read", "GET", one)
@@ -134,7 +138,9 @@ def life_of(obj: Body, collection: str, subresources: list[str], depth: int = 1)
 
 
 def _mistakes(obj: Body, collection: str, what: str, depth: int) -> Iterator[Ask]:
-    """Requests in which each member is null, of a wrong type or missing; and one with an unknown member."""
+    """
+    Yield requests in which each member is null, of a wrong type or missing, and one with an unknown member.
+    """
     path = f"{collection}?dryRun=All&fieldValidation=Strict"
     for name in sorted(obj.keys() - {"apiVersion", "kind", "metadata", "status"}):
         for place, part in _parts((name,), obj[name], depth):
@@ -150,7 +156,7 @@ def _mistakes(obj: Body, collection: str, what: str, depth: int) -> Iterator[Ask
 
 
 def _changes(obj: Body, one: str, what: str) -> Iterator[Ask]:
-    """Requests that remove each member of the object's parts, and that give it other values."""
+    """Yield requests that remove each member of the object's parts, and that change its values."""
     for name in sorted(obj.keys() - {"apiVersion", "kind", "metadata", "status"}):
         part = obj[name]
         members = {f"{name}.{member}": member for member in part} if isinstance(part, dict) else {name: ""}
@@ -163,7 +169,7 @@ def _changes(obj: Body, one: str, what: str) -> Iterator[Ask]:
 
 
 def _other(value: Any) -> Any:
-    """Return a value with another string, number or boolean in each place."""
+    """Return a value with a different string, number or boolean in each place."""
     if isinstance(value, dict):
         return {name: _other(entry) for name, entry in value.items()}
     if isinstance(value, list):
@@ -174,7 +180,7 @@ def _other(value: Any) -> Any:
 
 
 def _parts(place: _Place, value: Any, depth: int) -> Iterator[tuple[_Place, Body]]:
-    """Yield the objects in a value, down to a depth; of a list, only the first."""
+    """Yield the objects in a value, down to a depth, but only the first in a list."""
     if isinstance(value, list) and value:
         place, value = (*place, 0), value[0]
     if not isinstance(value, dict) or not depth:

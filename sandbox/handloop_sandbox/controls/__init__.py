@@ -1,1 +1,1 @@
-"""Requests by which a test controls the sandbox: ending Jobs, fixtures, the clock, faults, a reset."""
+"""Requests with which a test controls the sandbox: ending Jobs, fixtures, the clock, faults, a reset."""

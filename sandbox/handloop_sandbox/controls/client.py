@@ -22,14 +22,14 @@ _FAILURES: Final = 400
 
 
 class Place(NamedTuple):
-    """The path of an object, and whether its status has a path of its own."""
+    """The path of an object, and whether its status has a separate path."""
 
     path: str
     has_status: bool
 
 
 class Client:
-    """Sends requests with the token of the control's own request."""
+    """Sends requests with the token of the request to the control."""
 
     def __init__(self, machine: Machine, asked: Request) -> None:
         self._machine = machine
@@ -43,7 +43,7 @@ class Client:
         return self._sent("GET", path)
 
     def patch(self, path: str, body: Object, content_type: str) -> Object:
-        """Patch an object; an apply is forced over other field managers. Raises: StatusError."""
+        """Patch an object. An apply is forced over other field managers. Raises: StatusError."""
         return self._sent("PATCH", path, body, content_type)
 
     def place(self, api_version: str, kind: str, namespace: str, name: str) -> Place:
@@ -68,7 +68,7 @@ class Client:
         try:
             document: Object = msgspec.json.decode(content)
         except msgspec.DecodeError:
-            # A path that does not exist is answered in plain text.
+            # The answer for a path that does not exist is plain text.
             document = failure(answer.status, "", content.decode(errors="replace").strip())
         if answer.status >= _FAILURES:
             raise StatusError(document)

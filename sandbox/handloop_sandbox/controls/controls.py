@@ -1,5 +1,5 @@
 """
-Requests that control the sandbox, under a prefix that no API server has: for tests in any language.
+Requests that control the sandbox, for tests in any language, under a prefix that no API server has.
 
 The engine lets only administrators through.
 """
@@ -67,15 +67,13 @@ _MOVE: Final = msgspec.json.Decoder(Move, strict=False)
 
 
 def concerns(path: str) -> bool:
-    """Return whether a path is a control's."""
+    """Return whether a path belongs to a control."""
     return path == PREFIX or path.startswith(f"{PREFIX}/")
 
 
 def answer(machine: Machine, request: Request) -> Response:
     """
-    Carry out a control's request.
-
-    Raises: StatusError, PageNotFoundError for a refusal; as Machine.answer.
+    Carry out a request to a control. Raises: StatusError, PageNotFoundError for a refusal; as Machine.answer.
     """
     match split(request.path)[1:]:
         case ["faults", *words]:

@@ -1,9 +1,10 @@
 """
-Ends a Job: makes the statuses that its controller writes, without the pods that would lead to them.
+Ends a Job by writing the statuses that its controller would write, without the pods that would cause them.
 
 This is for Jobs whose pods keep running, because an annotation says so or the sandbox has no controllers.
 
-Follows: kubernetes 1.36 pkg/controller/job (one write decides the end, a later one has the final condition).
+Follows: kubernetes 1.36 pkg/controller/job (one write decides the outcome, a later one adds the final
+condition).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from handloop_sandbox.wire.status import StatusError, failure
 
 
 class End(NamedTuple):
-    """The conditions of an end, in order, and their common text."""
+    """The conditions of an outcome, in order, and their common text."""
 
     conditions: tuple[str, str]
     reason: str
@@ -49,7 +50,7 @@ def end_job(client: Client, namespace: str, name: str, end: End, now: str) -> Ob
 
 
 def statuses(job: Object, end: End, now: str) -> Iterator[Object]:
-    """Yield a Job's next statuses, each a merge patch of the one before; now is a timestamp of the API."""
+    """Yield a Job's next statuses, each as a merge patch of the previous one; now is an API timestamp."""
     spec, before = job["spec"], job.get("status", {})
     wanted = spec.get("completions", spec["parallelism"])
     rest = {"ready": 0, "terminating": 0, "uncountedTerminatedPods": {}}

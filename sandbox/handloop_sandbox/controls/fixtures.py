@@ -1,7 +1,7 @@
 """
 Fixtures: objects in YAML or JSON, applied one by one as by `kubectl apply --server-side --force-conflicts`.
 
-A status is applied, too, if the kind has the status subresource: kubectl would drop it.
+If the kind has the status subresource, the status is applied as well, although kubectl would drop it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def load(machine: Machine, client: Client, body: bytes) -> list[Object]:
     Apply the objects of a text with one or more documents; `kind: List` stands for its items.
 
     Returns: the objects as stored. Raises: StatusError if a document is not an object, before any is applied;
-    for a refusal, after the objects before it; 409 for a definition whose names are taken.
+    if an object is refused, after those before it were applied; 409 for a definition whose names are taken.
     """
     objects = [obj for document in _documents(body) for obj in _items(document)]
     for obj in objects:
@@ -73,7 +73,7 @@ def _applied(machine: Machine, client: Client, obj: Object) -> Object:
 
 
 def _must_be_served(path: str, definition: Object) -> None:
-    """Refuse (409) a definition whose kind is not served: the next object may be of that kind."""
+    """Refuse (409) a definition whose kind is not served, because the next object may be of that kind."""
     conditions = definition.get("status", {}).get("conditions") or ()
     if any(each["type"] == "Established" and each["status"] == "True" for each in conditions):
         return

@@ -1,4 +1,4 @@
-"""What the controls need of the sandbox."""
+"""What the controls need from the sandbox."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class MovableClock(Clock, Protocol):
 
 
 class Machine(Protocol):
-    """What the controls use of the engine. Locks: none is held around a call."""
+    """The part of the engine that the controls use. Locks: none is held during a call."""
 
     faults: Faults
 
@@ -43,13 +43,13 @@ class Machine(Protocol):
         """The clock that the engine follows."""
 
     def answer(self, request: Request) -> Response:
-        """Answer a request that is not a watch. Faults apply to it as well. Raises: as Engine.handle."""
+        """Answer a request that is not a watch. Faults apply to it, too. Raises: as Engine.handle."""
 
     def tick(self) -> float | None:
         """Step the controllers that are due. Returns: the unix time of the next tick, if one is known."""
 
     def reset(self) -> int:
-        """Restore the objects of the start. Returns: how many were deleted, changed back or created again."""
+        """Restore the initial objects. Returns: how many were deleted, changed back or created again."""
 
     def keep_as_start(self) -> None:
         """Make reset() return to the objects that exist now."""

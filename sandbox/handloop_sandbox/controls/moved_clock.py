@@ -12,14 +12,16 @@ from handloop_sandbox.grammar.times import format_micro_time, parse_time
 from handloop_sandbox.wire.status import StatusError, bad_request, failure
 
 _STEPS: Final = 1000
-"""The most steps that a move makes: a year is not simulated second by second."""
+"""The most steps in a move, because a year is not simulated second by second."""
 
 _LAST: Final = parse_time("9000-01-01T00:00:00Z")
-"""Later, the times that the server reckons from now, such as the end of a token, would have no date."""
+"""
+After this time, times that the server computes from now, such as a token's end, would have no valid date.
+"""
 
 
 class Move(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
-    """A move of the clock: first running is applied, then one of the other fields."""
+    """A move of the clock. First running is applied, and then one of the other fields."""
 
     running: bool | None = None
     advance_seconds: Annotated[float, Meta(ge=0, le=1e9)] | None = None
@@ -27,7 +29,7 @@ class Move(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
 
 
 def shown(machine: Machine) -> dict[str, Any]:
-    """Return the time as JSON, and whether the clock runs by itself."""
+    """Return, as JSON, the time and whether the clock runs by itself."""
     clock = machine.clock
     running = clock.is_running if isinstance(clock, MovableClock) else True
     return {"time": format_micro_time(clock.time()), "running": running}
@@ -35,7 +37,7 @@ def shown(machine: Machine) -> dict[str, Any]:
 
 def move(machine: Machine, wanted: Move) -> None:
     """
-    Move the clock, and run the cluster's controllers for the time between.
+    Move the clock, and run the cluster's controllers for the time in between.
 
     Raises: StatusError: 409 if the sandbox's clock cannot be set, 400 for a time in the past.
     """
@@ -67,7 +69,9 @@ def _end(now: float, wanted: Move) -> float:
 
 
 def _pass(machine: Machine, clock: MovableClock, end: float) -> None:
-    """Move from tick to tick: what a controller does at one tick decides when the next one is due."""
+    """
+    Move from tick to tick, because what a controller does at one tick determines when the next one is due.
+    """
     least = (end - clock.time()) / _STEPS
     due = machine.tick()
     while due is not None and due < end:

@@ -1,5 +1,5 @@
 """
-x-kubernetes-validations: evaluates the rules of a schema on an object.
+x-kubernetes-validations: evaluates a schema's rules on an object.
 
 Follows: apiextensions pkg/apiserver/schema/cel/validation.go.
 """
@@ -29,7 +29,7 @@ class _Place(NamedTuple):
     """
     A value in an object, its old value, and its path.
 
-    above is the nearest enclosing place that has an old value, for a place that has none.
+    If the place has no old value, above is the nearest enclosing place that has one.
     """
 
     schema: Schema
@@ -40,7 +40,7 @@ class _Place(NamedTuple):
 
     @property
     def is_unchanged(self) -> bool:
-        """Whether the value is unchanged; without an old value, whether the enclosing value is."""
+        """Whether the value is unchanged or, if it has no old value, whether the enclosing value is."""
         place = self if self.old is not ABSENT else self.above
         return place is not None and is_unchanged(place.schema, place.value, place.old)
 
@@ -50,18 +50,22 @@ class _Place(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """The complaints of rules, and those that only warn because they are about unchanged values."""
+    """
+    The complaints of rules, and the complaints that are only warnings because they concern unchanged values.
+    """
 
     causes: list[Cause]
     warnings: list[Cause]
 
 
 Judge = Callable[[Schema, Mapping[str, Any]], str]
-"""(schema, rule) -> what is wrong with the rule, "" = nothing."""
+"""(schema, rule) -> what is wrong with the rule, or ""."""
 
 
 def check(schema: Schema, value: Any, old: Any, path: str = "", judge: Judge | None = None) -> Verdict:
-    """Return the verdict on a value; old None = the value is new; judge checks rules not yet validated."""
+    """
+    Return the verdict on a value. old None = the value is new. judge checks rules that are not validated yet.
+    """
     before = ABSENT if old is None else old
     verdict = Verdict([], [])
     for place in _places(_Place(schema, value, before, path)):
@@ -95,7 +99,7 @@ def _elements(place: _Place) -> Iterator[_Place]:
 
 
 def _causes(place: _Place, judge: Judge | None) -> Iterator[tuple[Mapping[str, Any], Cause]]:
-    """Yield the broken rules, each with its complaint. No rule is evaluated on null."""
+    """Yield the violated rules, each with its complaint. No rule is evaluated on null."""
     if place.value is None:
         return
     for rule in place.schema.get(RULES) or ():

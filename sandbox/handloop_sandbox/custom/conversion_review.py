@@ -29,7 +29,7 @@ class ReviewError(Exception):
 
 
 def version_of(webhook: Mapping[str, Any]) -> str:
-    """Return the version of the reviews: the webhook's first one that the sandbox supports."""
+    """Return the first review version in the webhook's list that the sandbox supports."""
     named: Sequence[str] = webhook["conversionReviewVersions"]
     return next(version for version in named if version in webhook_client.UNDERSTOOD)
 
@@ -105,7 +105,7 @@ def _check_type(parent: Object, field: str, wanted: type, go_name: str) -> None:
 
 
 def problem_of(original: Object, converted: Any, api_version: str) -> str:
-    """What is wrong with a converted object, "" when nothing is."""
+    """Return what is wrong with a converted object, or ""."""
     webhook = webhook_of(original)
     if not isinstance(converted, dict):
         into = "Go value of type map[string]interface {}"
@@ -133,7 +133,7 @@ def problem_of(original: Object, converted: Any, api_version: str) -> str:
 
 
 def webhook_of(obj: Object) -> str:
-    """Return the name of an object's webhook in messages."""
+    """Return how messages name the webhook of an object."""
     return f"conversion webhook for {obj['apiVersion']}, Kind={obj['kind']}"
 
 

@@ -21,7 +21,7 @@ _NO_WEBHOOK: Final = "should not be set when strategy is not set to Webhook"
 
 
 def conversion_causes(conversion: Object | None) -> list[Cause]:
-    """Everything wrong with the conversion of a definition."""
+    """Return everything that is wrong with the conversion of a definition."""
     if conversion is None:
         return []
     strategy, webhook = conversion.get("strategy"), conversion.get("webhook") or {}

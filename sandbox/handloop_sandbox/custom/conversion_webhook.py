@@ -41,14 +41,13 @@ _SUCCESS: Final = 2
 
 
 class CallError(Exception):
-    """A webhook gave no answer; the message begins with `failed: `."""
+    """A webhook gave no answer. The message begins with `failed: `."""
 
 
 class Target(NamedTuple):
     """
     Where a webhook is: its URL, the address to connect to, its certificate's name, and its authorities (PEM).
-
-    problem is why there is no address, "" when there is one.
+    problem is the reason why there is no address, "" if there is one.
     """
 
     url: str
@@ -60,11 +59,7 @@ class Target(NamedTuple):
 
 
 def call(target: Target, body: bytes, *, seconds: float = SECONDS) -> bytes:
-    """
-    Return the answer of a webhook.
-
-    Raises: CallError. Blocks: for this many seconds at most.
-    """
+    """Return the answer of a webhook. Raises: CallError. Blocks: at most this many seconds."""
     until = time.monotonic() + seconds
     try:
         answer, content = _exchange(target, body, until)
@@ -107,7 +102,7 @@ def _left(until: float) -> float:
 def _context(authorities: str) -> ssl.SSLContext:
     """Return a TLS context that trusts the definition's authorities, or this machine's if it has none."""
     context = ssl.create_default_context(cadata=authorities or None)
-    context.check_hostname = False  # _check_name does that, and can report the names
+    context.check_hostname = False  # _check_name does this, and can report the names
     return context
 
 
@@ -189,5 +184,5 @@ def _refusal(answer: http.client.HTTPResponse, content: bytes) -> str:
 
 
 def authorities_of(client: Mapping[str, Any]) -> str:
-    """Return the caBundle of a clientConfig as PEM; "" when it is missing or blank."""
+    """Return the caBundle of a clientConfig as PEM, or "" if it is missing or blank."""
     return base64.b64decode(client.get("caBundle") or "").decode(errors="replace").strip()

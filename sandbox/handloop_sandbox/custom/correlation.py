@@ -1,7 +1,7 @@
 """
-The values of an object and of its old state: which ones correspond, and which are unchanged.
+Compares the values of an object with those of its old state: which ones correspond, and which are unchanged.
 
-An update may keep values that a later schema refuses: complaints about unchanged values are dropped
+An update may keep values that a later schema refuses, because complaints about unchanged values are dropped
 (ratcheting).
 Follows: apiserver pkg/cel/common/equality.go (CorrelatedObject), apiextensions
 pkg/apiserver/validation/ratcheting.go.
@@ -16,11 +16,11 @@ from handloop_sandbox.kinds import structure
 from handloop_sandbox.wire.resource import Schema
 
 ABSENT: Final[Any] = object()
-"""There is no old value, or none that corresponds to this one."""
+"""There is no old value, or no old value corresponds to this one."""
 
 
 def member(old: Any, name: str) -> Any:
-    """Return the old value of a member; ABSENT when there is none."""
+    """Return the old value of a member, or ABSENT if there is none."""
     return old.get(name, ABSENT) if isinstance(old, dict) else ABSENT
 
 
@@ -41,7 +41,8 @@ def is_unchanged(schema: Schema, value: Any, old: Any) -> bool:
     """
     Return whether a value equals its old value.
 
-    Lists of type map are compared without their order. Members not declared in the schema count as changed.
+    In lists of type map, the order is ignored. Members that the schema does not declare are treated as
+    changed.
     """
     if isinstance(value, dict) and isinstance(old, dict):
         return value.keys() == old.keys() and all(

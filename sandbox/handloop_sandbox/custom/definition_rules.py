@@ -1,5 +1,5 @@
 """
-The rules for a CustomResourceDefinition and for changes of it.
+The rules for a CustomResourceDefinition and for changes to it.
 
 Complaints about parts that all versions share (schema, subresources, columns) are reported once, under the
 names of the internal type.
@@ -181,7 +181,7 @@ def _shared(spec: Object) -> list[Cause]:
 
 
 def _schema(path: str, version: Object) -> list[Cause]:
-    from handloop_sandbox.custom.schema_rules import schema_causes  # noqa: PLC0415 - no start waits for it
+    from handloop_sandbox.custom.schema_rules import schema_causes  # noqa: PLC0415 - not needed at start
 
     schema = part(version, "schema").get("openAPIV3Schema")
     return [] if schema is None else schema_causes(path, schema)
@@ -281,7 +281,7 @@ def _established(old: Object) -> bool:
 
 
 def _approval(new: Object, group: str) -> list[Cause]:
-    """Return the complaints about a definition in a protected group without an approval."""
+    """Return the complaints about a definition whose group is protected but not approved."""
     if not is_protected(group):
         return []
     path, given = f"metadata.annotations[{APPROVAL}]", part(new, "metadata", "annotations").get(APPROVAL)
@@ -336,7 +336,7 @@ _NO_SCALAR: Final = (
 
 
 def selectable_causes(path: str, version: Object) -> list[Cause]:
-    """Everything wrong with the selectable fields of a version."""
+    """Return everything that is wrong with the selectable fields of a version."""
     fields = [entry.get("jsonPath", "") for entry in entries(version, "selectableFields")]
     schema = part(version, "schema").get("openAPIV3Schema")
     causes = [too_many(path, len(fields), _MOST)] if len(fields) > _MOST else []

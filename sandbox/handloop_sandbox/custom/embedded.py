@@ -25,7 +25,7 @@ _MIXED: Final = "may have mixed case, but should otherwise match: "
 
 @lru_cache(maxsize=256)
 def is_in(resource: ServedResource) -> bool:
-    """Return whether a kind's schema has any embedded resource; if not, decode has nothing to do."""
+    """Return whether a kind's schema contains embedded resources; if not, decode has nothing to do."""
     return resource.schema is not None and _is_in(resource.schema)
 
 

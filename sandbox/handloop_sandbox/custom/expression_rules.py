@@ -56,9 +56,9 @@ _STEP: Final = re.compile(r"\.([A-Za-z_][A-Za-z0-9_]*)|\['((?:[^'\\]|\\.)*)'\]")
 
 class _Place(NamedTuple):
     """
-    A schema and its surroundings: the list that hides old values, and how often its value may occur.
+    A schema in its context: the list that hides old values, and how often its value may occur.
 
-    most None = without limit.
+    most None = no limit.
     """
 
     path: str
@@ -85,7 +85,7 @@ class _Place(NamedTuple):
 
 @dataclass(slots=True)
 class _Budget:
-    """The costs of all rules: their sum, and where they occur."""
+    """The costs of all rules: their sum, and where each occurs."""
 
     costs: list[tuple[int, str]] = field(default_factory=list)
 
@@ -127,7 +127,7 @@ def expression_causes(
     """
     Return the complaints about the rules of a schema.
 
-    If a place, or a place below it, has complaints, its expressions are not compiled.
+    If there are complaints about a place or one below it, its expressions are not compiled.
     """
     budget = _Budget()
     causes = _causes(_Place(path, schema), [cause.field for cause in wrong], budget if is_compiled else None)
@@ -183,7 +183,7 @@ def _field_path(path: str, text: str, schema: Object) -> list[Cause]:
 
 
 def _is_field(text: str, schema: Any) -> bool:
-    """Return whether a path leads to a field that an object's schema declares."""
+    """Return whether a path points to a field that an object's schema declares."""
     while text:
         step = _STEP.match(text)
         if step is None or not isinstance(schema, dict):
@@ -205,7 +205,7 @@ def _compiled(place: _Place, rules: Iterable[Object], budget: _Budget) -> list[C
 
 
 class _Scope(NamedTuple):
-    """What the rules of one place share: its declarations, and how often its value may occur."""
+    """What the rules of one place have in common: its declarations, and how often its value may occur."""
 
     root: Declared
     most: int
@@ -226,13 +226,13 @@ def _compiled_rule(path: str, rule: Object, scope: _Scope, budget: _Budget) -> l
 
 
 def what_is_wrong(schema: Object, rule: Object) -> str:
-    """What is wrong with a rule's expression, "" = nothing."""
+    """Return what is wrong with a rule's expression, or ""."""
     root = declared(schema, is_root=bool(schema.get("x-kubernetes-embedded-resource")))
     return "" if root is None or not rule.get("rule", "").strip() else _wrong(rule, root)[0]
 
 
 def _wrong(rule: Object, root: Declared) -> tuple[str, Checked | None]:
-    """What is wrong with a rule's expression, "" = nothing, and then the expression with its types."""
+    """Return what is wrong with a rule's expression, or "" and the expression with its types."""
     try:
         checked = _checked(rule["rule"], rule, root)
     except CelSyntaxError as error:
@@ -244,7 +244,7 @@ def _wrong(rule: Object, root: Declared) -> tuple[str, Checked | None]:
 
 
 def _failed_conversion(checked: Checked) -> str:
-    """Return the error of a constant's conversion, which is evaluated at compile time."""
+    """Return the error from converting a constant, which happens at compile time."""
     for node in walk(checked.root):
         if isinstance(node, Call) and node.function in _CONVERSIONS and isinstance(node.args[0], Literal):
             try:

@@ -1,5 +1,5 @@
 """
-Validates custom objects against their definition's schema; the complaints have the server's words.
+Validates custom objects against their definition's schema; the complaints have a real server's words.
 
 cel_rules.py evaluates expressions (x-kubernetes-validations).
 Follows: kube-openapi pkg/validation/validate, apiextensions pkg/apiserver/validation and schema/listtype.
@@ -30,7 +30,7 @@ from handloop_sandbox.wire.status import Cause
 _NO_FIELD: Final = "<nil>"
 _EXACT: Final = 2**53
 _TOLERANCE: Final = 1e-9
-"""Up to _EXACT, a number this close to a whole number counts as an integer."""
+"""Up to _EXACT, a number that is this close to a whole number is treated as an integer."""
 _MAX_FLOAT32: Final = 3.4028234663852886e38
 _GO_FORMATS: Final = {int: "int64", float: "float64"}
 _INT_BOUNDS: Final = {"int32": 2**31, "int64": 2**63}
@@ -40,7 +40,8 @@ def validate(schema: Schema, value: Any, old: Any = ABSENT, *, prefix: str = "")
     """
     Return the complaints of a schema about a value, except those about parts that are unchanged since old.
 
-    Args: prefix is put before each cause's field, but not into the texts; for validating only the status.
+    Args: prefix is put in front of each cause's field, but not into the texts; it is for validating only the
+    status.
     """
     causes = _validate(schema, value, "", old)
     if not prefix:
@@ -49,7 +50,7 @@ def validate(schema: Schema, value: Any, old: Any = ABSENT, *, prefix: str = "")
 
 
 def validate_lists(schema: Schema, value: Any, path: str = "") -> list[Cause]:
-    """Return the complaints about duplicate elements in lists of type set and map."""
+    """Return the complaints about duplicate elements in lists of the types set and map."""
     causes: list[Cause] = []
     if isinstance(value, list):
         items = structure.items_of(schema)
@@ -115,7 +116,10 @@ def _type_causes(schema: Schema, value: Any, path: str) -> list[Cause]:
 
 
 def _names_the_format(schema: Schema, value: Any) -> bool:
-    """Return whether the complaint about a wrong type names the format: not for strings, lists and null."""
+    """
+    Return whether the complaint about a wrong type names the format, as it does except for strings, lists and
+    null.
+    """
     format_ = schema.get("format", "")
     return formats.is_known(format_) and isinstance(value, (bool, int, float, dict))
 
@@ -195,7 +199,7 @@ def _number_causes(schema: Schema, value: float, path: str) -> list[Cause]:
 
 
 def _go_int64(bound: float) -> int:
-    """Return a bound for whole numbers, converted as Go does: without its fraction."""
+    """Return a bound for whole numbers, converted as in Go, without its fraction."""
     return int(bound) if -(2**63) <= bound < 2**63 else -(2**63)
 
 
@@ -213,7 +217,7 @@ def _multiple_causes(value: float, factor: float, path: str) -> list[Cause]:
 
 
 def _is_nearly_whole(value: float) -> bool:
-    """As swag.IsFloat64AJSONInteger, which never treats a negative number as nearly whole."""
+    """Like swag.IsFloat64AJSONInteger, which never treats a negative number as nearly whole."""
     whole = math.floor(value)
     return 1 <= value < _EXACT and (value - whole) / (value + whole) < _TOLERANCE
 
@@ -223,7 +227,7 @@ def _number(value: float) -> str:
 
 
 def _enum_causes(schema: Schema, value: Any, path: str) -> list[Cause]:
-    """Return an enum's complaints. It refuses null even if it lists null or the schema is nullable."""
+    """Return an enum's complaints. It refuses null even if null is listed or the schema is nullable."""
     allowed = schema.get("enum")
     if not allowed:
         return []
@@ -319,7 +323,9 @@ def _whole(path: str, text: str) -> Cause:
 
 
 def _duplicates(schema: Schema, value: list[Any], path: str) -> list[Cause]:
-    """Return the complaints about duplicates in a set or map: one per identity, at its second occurrence."""
+    """
+    Return the complaints about duplicates in a set or map, one for each identity, at its second occurrence.
+    """
     kind = structure.list_type(schema)
     if kind == "atomic":
         return []

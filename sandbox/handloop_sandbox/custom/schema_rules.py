@@ -1,6 +1,6 @@
 """
-The rules for a custom resource's schema: it is structural, its lists and maps make sense, it accepts its own
-defaults, and its rules are well-formed.
+The rules for a custom resource's schema: it must be structural, its lists and maps must make sense, it must
+accept its own defaults, and its rules must be well-formed.
 
 Follows: apiextensions-apiserver pkg/apis/apiextensions/validation/validation.go
 (ValidateCustomResourceDefinitionOpenAPISchema), pkg/apiserver/schema/defaulting/validation.go.
@@ -29,7 +29,7 @@ _NOT_EVEN: Final = (*(f".{name}" for name in _UNSUPPORTED), ".items")
 
 
 def schema_causes(path: str, schema: Object) -> list[Cause]:
-    """Everything wrong with a version's schema."""
+    """Return everything that is wrong with a version's schema."""
     found = _extensions(path, schema)
     if any(cause.message.startswith("Forbidden") and cause.field.endswith(_NOT_EVEN) for cause in found):
         return found
@@ -164,7 +164,7 @@ def _map_key(path: str, schema: Object, *, is_needed: bool) -> list[Cause]:
 
 
 def default_causes(path: str, root: Object) -> list[Cause]:
-    """Everything wrong with the defaults of a schema."""
+    """Return everything that is wrong with the defaults of a schema."""
     causes = _own(path, root)
     for below, child, _ in children(path, root):
         if below == f"{path}.properties[metadata]":
@@ -195,7 +195,7 @@ def _own(path: str, node: Object) -> list[Cause]:
             wrong += embedded.type_causes(where, resource)
         wrong = wrong or cel_rules.check(node, value, None, judge=what_is_wrong).causes
     except go_regexp.PatternError:
-        return []  # already reported at the pattern
+        return []  # already reported for the pattern
     causes = [cause._replace(field=_field(at, cause.field)) for cause in wrong]
     if structural.has_unknown(node, value):
         causes.append(invalid_value(at, value, "must not have unknown fields"))

@@ -1,7 +1,5 @@
 """
-Pruning and defaulting of custom objects, the steps before validation.
-
-No object is changed in place.
+Pruning and defaulting of custom objects, which precede validation. No object is changed in place.
 Follows: apiextensions pkg/apiserver/schema/{pruning,defaulting,objectmeta}.
 """
 
@@ -23,7 +21,7 @@ def prune(schema: Schema | None, obj: Mapping[str, Any]) -> tuple[dict[str, Any]
     """
     Return a custom object without undeclared members, and the paths of the removed members.
 
-    A schema of None declares nothing. apiVersion, kind and metadata always stay.
+    If the schema is None, nothing is declared. apiVersion, kind and metadata always stay.
     """
     unknown: list[str] = []
     pruned = _prune_object(schema or _NONE, obj, "", unknown, root=True)
@@ -34,8 +32,8 @@ def default(schema: Schema | None, obj: Mapping[str, Any], *, keep_nulls: bool =
     """
     Return a custom object with its schema's defaults, and without nulls where null is not allowed.
 
-    Args: keep_nulls keeps the nulls that no default replaces, so that validation refuses them: an applied
-    object has not passed the decoder that drops them.
+    Args: keep_nulls keeps the nulls that no default replaces, so that validation refuses them, because an
+    applied object has not passed through the decoder that drops them.
     """
     if schema is None:
         return dict(obj)

@@ -1,5 +1,6 @@
 """
-The checks for structural schemas: a type on every level; value checks only in allOf, anyOf, oneOf and not.
+The checks for structural schemas: a type at every level, and only value checks in allOf, anyOf, oneOf and
+not.
 
 Follows: apiextensions-apiserver pkg/apiserver/schema/validation.go (ValidateStructural).
 """
@@ -39,16 +40,18 @@ _NESTED: Final = {
     "x-kubernetes-preserve-unknown-fields": "false",
     "x-kubernetes-validations": "empty",
 }
-"""Members that no schema within allOf, anyOf, oneOf and not may have."""
+"""Members that schemas within allOf, anyOf, oneOf and not must not have."""
 
 
 def structural_causes(path: str, schema: Object) -> list[Cause]:
-    """Everything that prevents a schema from being structural, sorted."""
+    """Return everything that prevents a schema from being structural, sorted."""
     return sorted(_structural(path, schema, "root"), key=lambda cause: f"{cause.field}: {cause.message}")
 
 
 def children(path: str, schema: Object) -> list[tuple[str, Object, str]]:
-    """Return the schemas directly below one: path, schema, and whether it is an item's or a field's."""
+    """
+    Return the schemas directly below one, each with its path and whether it belongs to an item or a field.
+    """
     found: list[tuple[str, Object, str]] = []
     if isinstance(schema.get("items"), dict):
         found.append((f"{path}.items", schema["items"], "item"))
@@ -138,7 +141,9 @@ def _embedded(path: str, schema: Object) -> list[Cause]:
 
 
 def _valued(path: str, schema: Object) -> list[tuple[str, Object]]:
-    """Return the junctors to check: all but the anyOf of an IntOrString, which alone may have types."""
+    """
+    Return the junctors to check: all except the anyOf of an IntOrString, the only one that may have types.
+    """
     skipped: set[str] = set()
     if schema.get("x-kubernetes-int-or-string"):
         first: Any = (schema.get("allOf") or [{}])[0]

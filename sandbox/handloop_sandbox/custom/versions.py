@@ -1,9 +1,9 @@
 """
 Converts custom objects to and from their storage version.
 
-Each version that an object passes through prunes it by its own schema. On each read, the storage version also
-fills in defaults, so the defaults of a later schema appear at once. If a definition has a conversion webhook,
-the webhook converts objects to another version.
+In each version that an object passes through, it is pruned by that version's schema. On each read, the
+storage version also fills in defaults, so that the defaults of a later schema appear immediately. If a
+definition has a conversion webhook, the webhook converts objects to other versions.
 Follows: apiextensions pkg/apiserver/customresource_handler.go (crdConversionRESTOptionsGetter,
 schemaCoercingConverter, unstructuredDefaulter).
 """
@@ -18,12 +18,12 @@ from handloop_sandbox.wire.resource import Conversion, ServedResource
 
 
 def stored_form(resource: ServedResource, obj: Object) -> Object:
-    """Return the stored form of an object of the served version."""
+    """Return the stored form of an object in the served version."""
     return in_version(resource, [obj], resource.storage_version)[0]
 
 
 def served_form(resource: ServedResource, obj: Object) -> Object:
-    """Return a stored object in the served version; the same object if nothing differs."""
+    """Return a stored object in the served version, which is the same object if nothing differs."""
     return served_forms(resource, [obj])[0]
 
 
@@ -34,7 +34,7 @@ def served_forms(resource: ServedResource, objects: Sequence[Object]) -> list[Ob
 
 def in_version(resource: ServedResource, objects: Sequence[Object], version: str) -> list[Object]:
     """
-    Objects of any version, converted to the given version.
+    Return objects of any version, converted to the given version.
 
     Raises: ConversionNeededError, ConversionFailedError.
     """

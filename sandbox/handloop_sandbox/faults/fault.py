@@ -20,7 +20,7 @@ from handloop_sandbox.wire.status import OBJECT_MODIFIED, StatusError, expired, 
 
 WRITES: Final = ("create", "update", "patch", "delete", "deletecollection")
 VERBS: Final = ("get", "list", "watch", *WRITES, "post", "put", "head", "options", "*")
-"""Those of requests for objects, and of others."""
+"""The verbs of requests for objects, and of other requests."""
 _REASONS: Final = {
     400: "BadRequest",
     401: "Unauthorized",
@@ -54,10 +54,10 @@ class Fault(
     """
     The common part of every fault: which requests it hits, how many, and for how long.
 
-    verbs are RBAC's; none = all, or the usual ones of the fault. resources are `foos`, `foos/status` or
+    verbs are those of RBAC; none = all, or the fault's usual ones. resources are `foos`, `foos/status` or
     `foos.example.com`. namespace, name, user, user_agent and path are patterns with `*`, "" = any. A request
-    for all namespaces has the namespace "". The fault spares the first `skip` requests and hits `count` after
-    them, None = all. seconds is how long it lasts, None = until it is cleared.
+    for all namespaces has the namespace "". The fault spares the first `skip` requests and then hits `count`
+    requests, None = all. seconds is how long it lasts, None = until it is cleared.
     """
 
     usual_verbs: ClassVar[tuple[str, ...]] = ()
@@ -78,7 +78,7 @@ class Fault(
     def __post_init__(self) -> None:
         unknown = [verb for verb in self.verbs if verb not in VERBS]
         if unknown:
-            raise ValueError(f"{unknown[0]!r} is not a verb, which are {', '.join(VERBS)}")
+            raise ValueError(f"{unknown[0]!r} is not a verb; the verbs are {', '.join(VERBS)}")
 
     def chooses(self, asked: RequestAttributes) -> bool:
         """Return whether this request matches the fault's fields."""
@@ -100,14 +100,14 @@ class Fault(
         )
 
     def concerns(self, asked: RequestAttributes) -> bool:
-        """Return whether this kind of fault can apply to such a request at all."""
+        """Return whether this kind of fault can apply to such a request."""
         del asked
         return True
 
 
 class WatchFault(Fault, frozen=True, kw_only=True):
     """
-    A fault of watches: of the open ones and, unless only_open, of later ones.
+    A fault that hits watches: open ones and, unless only_open is set, later ones.
 
     after_events is the number of watch events that each watch still sends before the fault hits it.
     """
@@ -131,7 +131,7 @@ class Refusal(Fault, frozen=True, kw_only=True):
 
 class Error(Refusal, frozen=True, kw_only=True, tag="error"):
     """
-    An error code. reason and message default to the usual ones of that code.
+    An error code. By default, reason and message are the usual ones for that code.
 
     retry_after is the Retry-After header: seconds, or any text.
     """
@@ -145,14 +145,14 @@ class Error(Refusal, frozen=True, kw_only=True, tag="error"):
         """Return the answer."""
         del asked
         reason = self.reason or _REASONS.get(self.code, "")
-        text = self.message or f"a fault was asked for: {self.code} {reason}".rstrip()
+        text = self.message or f"a fault was requested: {self.code} {reason}".rstrip()
         details = {"retryAfterSeconds": self.retry_after} if isinstance(self.retry_after, int) else None
         headers = [] if self.retry_after is None else [("Retry-After", str(self.retry_after))]
         return StatusError(failure(self.code, reason, text, details=details), headers)
 
 
 class Conflict(Refusal, frozen=True, kw_only=True, tag="conflict"):
-    """409, as if another client had written first. By default for updates and patches."""
+    """409, as if another client had written first. By default, it hits updates and patches."""
 
     usual_verbs = ("update", "patch")
 
@@ -189,7 +189,7 @@ class Latency(Fault, frozen=True, kw_only=True, tag="latency"):
 
 
 class LoseAnswer(Fault, frozen=True, kw_only=True, tag="lose-answer"):
-    """The connection breaks instead of bringing an answer, before or after the request is carried out."""
+    """The connection breaks before or after the request is carried out, instead of delivering an answer."""
 
     usual_verbs = WRITES
     executed: bool = True
@@ -197,10 +197,11 @@ class LoseAnswer(Fault, frozen=True, kw_only=True, tag="lose-answer"):
 
 class Silence(WatchFault, frozen=True, kw_only=True, tag="silence"):
     """
-    Half-open: the connection stays open and brings no more bytes. A watch resumes when the fault is cleared;
-    any other request never gets its answer.
+    Half-open: the connection stays open and delivers no more bytes. A watch resumes when the fault is
+    cleared; any other request never gets its answer.
 
-    By default for watches; other verbs can be named. executed says whether a silent request is carried out.
+    By default, it hits watches; other verbs can be named. executed tells whether a silent request is carried
+    out.
     """
 
     lasting = True
@@ -213,13 +214,13 @@ class Silence(WatchFault, frozen=True, kw_only=True, tag="silence"):
 
 
 class DropWatch(WatchFault, frozen=True, kw_only=True, tag="drop-watch"):
-    """The stream ends: properly, cut off (FIN without the last chunk), or reset (RST)."""
+    """The stream ends properly, is cut off (FIN without the last chunk), or is reset (RST)."""
 
     how: Literal["end", "cut", "reset"] = "end"
 
 
 class DelayWatch(WatchFault, frozen=True, kw_only=True, tag="delay-watch"):
-    """Watch events arrive this many seconds later; None = when the fault is cleared."""
+    """Watch events arrive this many seconds later, None = when the fault is cleared."""
 
     lasting = True
     delay_seconds: Seconds | None = None
@@ -229,7 +230,7 @@ class DistortWatch(WatchFault, frozen=True, kw_only=True, tag="distort-watch"):
     """
     Watch events are sent twice, newest first, not at all, or as invalid bytes.
 
-    Each line is distorted by itself, except for `reverse`, which reverses the lines that are sent together.
+    Each line is distorted separately, except for `reverse`, which reverses the lines that are sent at once.
     """
 
     lasting = True
@@ -238,9 +239,9 @@ class DistortWatch(WatchFault, frozen=True, kw_only=True, tag="distort-watch"):
 
 class Expire(WatchFault, frozen=True, kw_only=True, tag="expire"):
     """
-    Resource versions are too old: 410 for a watch that continues from one, and for a list's further pages.
+    Resource versions are too old: 410 for a watch that continues from one, and for further pages of a list.
 
-    A watch, open or new, gets an ERROR watch event and ends. With as_status only new watches are hit, and
+    An open or new watch gets an ERROR watch event and ends. With as_status, only new watches are hit, and
     they get the HTTP status.
     """
 
@@ -248,7 +249,7 @@ class Expire(WatchFault, frozen=True, kw_only=True, tag="expire"):
     as_status: bool = False
 
     def concerns(self, asked: RequestAttributes) -> bool:
-        """Lists after their first page, and watches."""
+        """Further pages of lists, and watches."""
         return asked.continued if asked.verb == "list" else asked.verb == "watch"
 
     def status(self, asked: RequestAttributes) -> StatusError:
@@ -267,9 +268,9 @@ class Lag(WatchFault, frozen=True, kw_only=True, tag="lag"):
     """
     Reads see the state of this many changes ago; None = the state when the fault was activated.
 
-    A real server whose watch cache is behind asks the store itself for a read without a resource version. So
-    does the sandbox: such a read sees the present. With consistent_reads it also sees old state. Open watches
-    are held back unless the fault has a count.
+    A real server whose watch cache lags behind serves a read without a resource version from the store. So
+    does the sandbox, which means that such a read sees the present. With consistent_reads, it also sees old
+    state. Open watches are held back unless the fault has a count.
     """
 
     usual_verbs = ("get", "list", "watch")

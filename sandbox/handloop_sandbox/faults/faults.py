@@ -5,9 +5,9 @@ Each kind of fault has a method that activates it (error ... lag); the controls 
 active fault is an Injection, which stays in `_active` until its count, its time or clear() ends it. Three
 methods look it up:
 
-delay(), asked by the carrier of a request (HTTP server or transport) first: how long does the request wait?
-on_request(), asked by the engine before the core: is the request refused, lost, silent, or shown the past?
-affecting_watch(), asked by an open watch (WatchOutput) before it sends: which faults hold this watch?
+delay(), called first by the carrier of a request (HTTP server or transport): how long does the request wait?
+on_request(), called by the engine before the core: is the request refused, lost, silent, or shown the past?
+affecting_watch(), called by an open watch (WatchOutput) before it sends: which faults affect this watch?
 
 The core knows nothing of faults.
 """
@@ -40,15 +40,15 @@ K = TypeVar("K", bound=Fault)
 
 
 class LostAnswerError(Exception):
-    """The connection must break instead of bringing an answer."""
+    """The connection must break instead of delivering an answer."""
 
 
 class NoAnswerError(Exception):
-    """The connection must stay open without bringing an answer."""
+    """The connection must stay open without delivering an answer."""
 
 
 class Where(TypedDict, total=False):
-    """Which requests, how many and how long; see Fault."""
+    """Which requests a fault hits, how many of them, and for how long; see Fault."""
 
     verbs: Iterable[str]
     resources: Iterable[str]
@@ -64,7 +64,7 @@ class Where(TypedDict, total=False):
 
 class Verdict(NamedTuple):
     """
-    What the faults do to one request.
+    The effect of the faults on one request.
 
     refusal is an answer in place of the request's own. up_to is the newest version that the request sees.
     lost and silent: see LoseAnswer and Silence.
@@ -80,7 +80,7 @@ UNTOUCHED = Verdict()
 
 
 class Machine(Protocol):
-    """What faults need of the sandbox. Threads: any."""
+    """What faults need from the sandbox. Threads: any."""
 
     def now(self) -> float:
         """Unix time."""
@@ -105,8 +105,9 @@ class Faults:
     """
     The active faults of one sandbox.
 
-    State: _active has them by id, in the order of activation. revision rises with every change of _active, so
-    that a watch looks only then. active is true if there are any. All are under _lock, a leaf.
+    State: _active holds them by id, in the order of activation. revision rises with every change of _active,
+    so that a watch has to look only then. active is true if there are any. All of this is under _lock, a
+    leaf.
     Threads: any.
     """
 
@@ -150,7 +151,7 @@ class Faults:
         return self._ask(Latency, where, delay_seconds=delay_seconds, jitter_seconds=jitter_seconds)
 
     def lose_answer(self, *, executed: bool = True, **where: Unpack[Where]) -> Injection:
-        """Break the connection instead of answering writes, or the verbs that are named."""
+        """Break the connection instead of answering writes, or the named verbs."""
         return self._ask(LoseAnswer, where, executed=executed)
 
     def silence(
@@ -161,7 +162,7 @@ class Faults:
         executed: bool = True,
         **where: Unpack[Where],
     ) -> Injection:
-        """Keep connections open without sending a byte: those of watches, or of the verbs that are named."""
+        """Keep the connections of watches, or of the named verbs, open without sending a byte."""
         return self._ask(Silence, where, after_events=after_events, only_open=only_open, executed=executed)
 
     def drop_watches(
@@ -200,7 +201,7 @@ class Faults:
         only_open: bool = False,
         **where: Unpack[Where],
     ) -> Injection:
-        """Answer 410 to watches that continue, and to a list's further pages."""
+        """Answer 410 to watches that continue from a version, and to further pages of lists."""
         return self._ask(Expire, where, as_status=as_status, after_events=after_events, only_open=only_open)
 
     def lag(
@@ -213,7 +214,7 @@ class Faults:
         """
         Forget everything before a version, as etcd's compaction does; None = before the newest.
 
-        Watches, exact lists and further pages from older versions are Expired. Open watches continue.
+        Watches, exact lists and further pages from older versions are then Expired. Open watches continue.
         """
         self._machine.compact(resource_version)
         self._machine.expire()
@@ -277,7 +278,10 @@ class Faults:
             return seconds
 
     def on_request(self, asked: RequestAttributes, now: float, version: int) -> Verdict:
-        """Return the verdict on a request about to be carried out; version is the newest resource version."""
+        """
+        Return the verdict on a request that is about to be carried out; version is the newest resource
+        version.
+        """
         with self._lock:
             self._end_those_due_locked(now)
             verdict = UNTOUCHED
@@ -318,7 +322,7 @@ class Faults:
             self._end_those_due_locked(now)
 
     def next_wake(self) -> float | None:
-        """Return the unix time at which the next fault ends by itself; None if none will."""
+        """Return the unix time at which the next fault ends by itself, or None if none will."""
         if not self.active:
             return None
         with self._lock:
@@ -330,7 +334,7 @@ class Faults:
         for name in ("verbs", "resources"):
             if name in chosen:
                 if isinstance(chosen[name], str):
-                    raise TypeError(f"{name} is a list of names, such as [{chosen[name]!r}], and not a str")
+                    raise TypeError(f"{name} must be a list of names, such as [{chosen[name]!r}], not a str")
                 chosen[name] = tuple(chosen[name])
         return self.inject(kind(**arguments, **chosen))
 
@@ -356,7 +360,7 @@ class Faults:
     def _claim_locked(self, injection: Injection, asked: RequestAttributes) -> bool:
         claimed = injection.claim(asked)
         if claimed and injection.is_spent and not injection.fault.lasting:
-            # Watches that have the injection keep it, but it is no longer listed.
+            # Watches that already have the injection keep it, but it is no longer listed.
             self._active.pop(injection.id, None)
             self._moved_locked()
         return claimed
@@ -389,5 +393,5 @@ def _holds_watch(fault: WatchFault, asked: RequestAttributes, *, opening: bool) 
 
 
 def _refuses(fault: Expire, asked: RequestAttributes) -> bool:
-    """Return whether the request itself gets the 410; otherwise its watch gets an ERROR watch event."""
+    """Return whether the request itself gets the 410. Otherwise, its watch gets an ERROR watch event."""
     return asked.verb == "list" or (fault.as_status and asked.resource_version not in ("", "0"))

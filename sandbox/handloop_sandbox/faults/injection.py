@@ -14,10 +14,10 @@ from handloop_sandbox.faults.request_attributes import RequestAttributes
 
 class Injection:
     """
-    An activated fault. Used in a `with` statement, it ends with the block.
+    An activated fault. If it is used in a `with` statement, it ends with the block.
 
-    State: skipped and hits count requests and watches. over is true once the fault was cleared or its time is
-    up. All are written under the lock of its Faults.
+    State: skipped and hits count requests and watches. over is true once the fault has been cleared or its
+    time is up. All are written under the lock of its Faults.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class Injection:
         self._clear(self.id)
 
     def claim(self, asked: RequestAttributes) -> bool:
-        """Return whether the fault hits this request, which is counted. Locks: its Faults' lock is held."""
+        """Return whether the fault hits this request, and count it. Locks: the lock of its Faults is held."""
         if self.over or self.is_spent or not self.fault.chooses(asked):
             return False
         if self.skipped < self.fault.skip:
@@ -66,7 +66,7 @@ class Injection:
         return max(resource_version - self.fault.changes, 0)
 
     def document(self) -> dict[str, Any]:
-        """Return the injection's JSON in a listing: the fault, its id and hits."""
+        """Return the injection's JSON in a listing: the fault, its id, and its hits."""
         fault: dict[str, Any] = msgspec.to_builtins(self.fault)
         return {"id": self.id, **fault, "hits": self.hits}
 

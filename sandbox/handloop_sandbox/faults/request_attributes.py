@@ -1,4 +1,4 @@
-"""The attributes of a request by which faults choose it."""
+"""The request attributes by which faults choose requests."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class RequestAttributes:
     """
     One request.
 
-    attributes.plural is "" for a document of the server (`/version`, discovery). resource_version is the text
-    that the client sent, "" = none. continued is true for a further page of a list.
+    attributes.plural is "" for one of the server's documents (`/version`, discovery). resource_version is the
+    text that the client sent, "" = none. continued is true for a further page of a list.
     """
 
     attributes: Attributes
@@ -40,9 +40,9 @@ class RequestAttributes:
 
     def is_about(self, resource: str) -> bool:
         """
-        Return whether the request is on `foos`, `foos.example.com`, or `foos/status` in either spelling.
+        Return whether the request is for `foos`, `foos.example.com`, or `foos/status` in either form.
 
-        As in RBAC, `foos` does not include its subresources; `foos/*` means all of them, `*` everything.
+        As in RBAC, `foos` does not include its subresources; `foos/*` means all of these, and `*` everything.
         """
         wanted = self.attributes
         plural, _, subresource = resource.partition("/")

@@ -1,7 +1,8 @@
 """
-The client's end of a watch: the lines of its watcher that faults let through.
+The client's end of a watch: those lines of its watcher that the faults let through.
 
-Without faults, an output passes on its watcher's lines. With faults, it holds lines until they may be sent.
+Without faults, an output passes on its watcher's lines. With faults, it holds lines back until they may be
+sent.
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ class WatchOutput:
     """
     One open watch as its client sees it.
 
-    State: the carrier sets paused while the client has enough to read; nothing is due then. ended is set with
-    the last lines; broken is how the connection ends, "" = properly. _injections affect this watch, _known
-    are those that it has looked at. _held has the lines that wait, each with its time of
-    arrival. _sent counts the lines that went out. _opening is true before the first look.
+    State: the carrier sets paused while the client has enough to read, and nothing is due then. ended is set
+    with the last lines; broken is how the connection ends, "" = properly. _injections affect this watch;
+    _known are those that it has looked at. _held holds the lines that wait, each with its time of arrival.
+    _sent counts the lines that were sent. _opening is true before the first look.
     Threads: the engine's lock is held throughout.
     """
 
@@ -60,7 +61,7 @@ class WatchOutput:
         return self._watcher.subscription
 
     def take(self, now: float) -> list[bytes]:
-        """Take the lines that are to be sent now, oldest first."""
+        """Take the lines to send now, oldest first."""
         if self.ended:
             return []
         if not self._is_touched():
@@ -79,7 +80,7 @@ class WatchOutput:
         return lines
 
     def arrive(self, now: float) -> None:
-        """Take the lines of a commit at once, so that a delay counts from now and not from the next look."""
+        """Take the lines of a commit at once, so that a delay starts now and not at the next look."""
         if self.ended or not self._is_touched():
             return
         self._look(now)
@@ -97,7 +98,9 @@ class WatchOutput:
         return self._may_take() and self._watcher.is_due(now, up_to=self._up_to())
 
     def next_wake(self) -> float:
-        """Return the unix time at which a line or an end is due even without changes, infinity = never."""
+        """
+        Return the unix time at which a line or the end is due even if nothing changes, infinity = never.
+        """
         if self.paused:
             return inf
         if not self._is_touched():
@@ -118,7 +121,7 @@ class WatchOutput:
         return self._faults.active or bool(self._injections) or bool(self._held)
 
     def _look(self, now: float) -> None:
-        """Find out which faults affect this watch, once for each change of the faults."""
+        """Determine which faults affect this watch, once after each change of the faults."""
         if self._revision != self._faults.revision:
             opening, self._opening = self._opening, False
             self._injections += self._faults.affecting_watch(self._asked, self._known, now, opening=opening)
@@ -191,7 +194,7 @@ class WatchOutput:
         return self._room_before_silence() > 0 and self._delay() < inf
 
     def _may_take(self) -> bool:
-        """Return whether to take more from the watcher: false while nothing could be sent."""
+        """Return whether to take more from the watcher, which is false while nothing could be sent."""
         return not self._watcher.ended and self._may_send() and len(self._held) < self._room_before_silence()
 
 

@@ -1,5 +1,5 @@
 """
-HorizontalPodAutoscalers of autoscaling/v1, stored as v2: annotations have the data for which v1 has no field.
+HorizontalPodAutoscalers of autoscaling/v1, stored as v2. Annotations hold the data for which v1 has no field.
 
 Follows: kubernetes pkg/apis/autoscaling/v1/conversion.go, v1/defaults.go, annotations.go.
 """
@@ -49,7 +49,7 @@ _RULES: Final = ("StabilizationWindowSeconds", "SelectPolicy", "Policies", "Tole
 
 
 def _paths(side: str) -> dict[str, dict[str, tuple[str, ...]]]:
-    """By type of metric: each member of v1, in Go's order, and where v2 has it. side: target or current."""
+    """By metric type: each member of v1, in Go's order, and where it is in v2. side is target or current."""
     utilization = {f"{side}AverageUtilization": (side, "averageUtilization")}
     average = {f"{side}AverageValue": (side, "averageValue")}
     value = {f"{side}Value": (side, "value")}
@@ -124,7 +124,7 @@ def as_v2(obj: Object) -> Object:
 
 
 def normal_v1(obj: Object) -> Object:
-    """Return a v1 autoscaler with its defaults, and with the annotations that its conversion makes."""
+    """Return a v1 autoscaler with its defaults and with the annotations that its conversion adds."""
     return as_v1(as_v2(obj))
 
 

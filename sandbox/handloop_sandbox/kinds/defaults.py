@@ -132,7 +132,7 @@ CONSTANTS: dict[str, dict[str, Any]] = {
 
 def default_object(resource: ServedResource, obj: Object) -> Object:
     """
-    Return the object with every default of its kind; the same object when none is missing.
+    Return the object with every default of its kind, or the same object if none is missing.
 
     Custom resources do not change.
     """
@@ -144,7 +144,7 @@ def default_object(resource: ServedResource, obj: Object) -> Object:
 
 class _Plan(NamedTuple):
     """
-    The defaults of one type: constants, then amounts and rule, then members that have a plan.
+    The defaults of one type: constants, then amounts and the rule, then members that have a plan.
 
     A pointer that is set keeps its value, even an empty string.
     """
@@ -217,7 +217,7 @@ def _is_not(left: object, right: object) -> bool:
 
 @cache
 def _plan(kind: str) -> _Plan | None:
-    """Return the plan of a type; None when neither it nor a member has defaults."""
+    """Return the plan of a type, or None if neither it nor any member has defaults."""
     return _plan_below(kind, frozenset())
 
 
@@ -263,7 +263,7 @@ _PARTS: Final = {"u": (10**3, "m"), "n": (10**6, "m"), "e-6": (10**3, "e-3"), "e
 
 
 def rounded(amounts: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Canonical amounts, rounded up to thousandths; the same mapping when nothing changes."""
+    """Return canonical amounts, rounded up to thousandths, or the same mapping if nothing changes."""
     changed = {name: _rounded_amount(text) for name, text in amounts.items() if _FINE.fullmatch(text)}
     return {**amounts, **changed} if changed else amounts
 

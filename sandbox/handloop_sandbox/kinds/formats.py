@@ -32,7 +32,7 @@ _EMAIL: Final = re.compile(r"[^@\s]+@[^@\s]+")
 _SIGN: Final = r"a-zA-Z0-9\pS\pL"
 _LABEL: Final = rf"[{_SIGN}]([-{_SIGN}]{{0,61}}[{_SIGN}])?"
 _HOSTNAME: Final = rf"^([{_SIGN}](-?[{_SIGN}]{{0,62}})?|({_LABEL}\.)+[a-zA-Z\pL]{{2,63}})$"
-"""A name without dots may have a dash only as its second character; a last label has no digits."""
+"""A name without dots may have a dash only as its second character. A last label contains no digits."""
 _LONGEST_NAME: Final = 255
 _LONGEST_LABEL: Final = 63
 _MAC: Final = re.compile(r"([0-9A-Fa-f]{2}[:-]){5,7}[0-9A-Fa-f]{2}")
@@ -45,7 +45,7 @@ _RGB: Final = re.compile(r"rgb\(\s*\d{1,3}\s*,\s*\d{1,3}\s*,\s*\d{1,3}\s*\)")
 
 
 def matches(format_: str, value: str) -> bool:
-    """Return whether a text has a format."""
+    """Return whether a text matches a format."""
     check = _FORMATS.get(format_.replace("-", ""))
     return check is None or check(value)
 
@@ -56,7 +56,7 @@ def is_known(format_: str) -> bool:
 
 
 def unknown(schema: Schema) -> Iterator[str]:
-    """Yield the string formats, also of branches without a type, that the server does not know."""
+    """Yield the string formats that the server does not know, including those of branches without a type."""
     name = schema.get("format") if structure.type_of(schema) in ("", "string") else None
     if name and not is_known(name):
         yield name
@@ -84,7 +84,9 @@ def _fullmatch(pattern: re.Pattern[str]) -> Callable[[str], bool]:
 
 
 def _is_duration(value: str) -> bool:
-    """Return whether Go parses a text as a duration, or it is whole numbers with units, even days, weeks."""
+    """
+    Return whether Go parses a text as a duration, or it has whole numbers with units, even days and weeks.
+    """
     try:
         parse_duration(value)
     except DurationError:

@@ -1,4 +1,7 @@
-"""The generated tables, read once and decoded piece by piece: only the kinds in use are decoded."""
+"""
+The generated tables. They are read once and decoded piece by piece, so that only the kinds in use are
+decoded.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +69,7 @@ def _texts() -> tuple[str, ...]:
 
 
 def resource_entries() -> tuple[ResourceEntry, ...]:
-    """Return every built-in resource in the order discovery lists them."""
+    """Return every built-in resource in the order in which discovery lists them."""
     return _kinds().resources
 
 
@@ -84,7 +87,7 @@ def named_schema(name: str) -> dict[str, Any] | None:
 
 @cache
 def builtin_columns(group: str, version: str, plural: str) -> tuple[Column, ...]:
-    """Return the Table columns of a built-in resource; () for an unknown one."""
+    """Return the Table columns of a built-in resource, or () for an unknown one."""
     raw = _kinds().columns.get(f"{group}/{version}/{plural}")
     if raw is None:
         return ()
@@ -109,7 +112,9 @@ def _messages() -> dict[str, msgspec.Raw]:
 
 @cache
 def message(name: str) -> dict[int, MessageField] | None:
-    """Return the fields of a message, which is named like its schema, by number. None for an unknown one."""
+    """
+    Return the fields of a message by number, or None if it is unknown. A message is named like its schema.
+    """
     raw = _messages().get(name)
     if raw is None:
         return None
@@ -123,7 +128,7 @@ def message(name: str) -> dict[int, MessageField] | None:
 
 
 def type_and_label(schema: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the type and label with which generated.proto declares a member, with few exceptions."""
+    """Return the type and label with which generated.proto declares a member, apart from a few exceptions."""
     if "$ref" in schema:
         return schema["$ref"], ""
     match schema["type"]:

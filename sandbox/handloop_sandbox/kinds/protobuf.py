@@ -2,8 +2,9 @@ r"""
 Decodes bodies in `application/vnd.kubernetes.protobuf` into the shape of JSON; wire.status encodes
 refusals.
 
-An envelope is `k8s\0` and a runtime.Unknown{1: TypeMeta{1: apiVersion, 2: kind}, 2: raw}. messages.json has
-the field numbers. Zero values are kept: decoding into the kind drops those that its JSON omits.
+An envelope is `k8s\0` and a runtime.Unknown{1: TypeMeta{1: apiVersion, 2: kind}, 2: raw}. messages.json
+contains the field numbers. Zero values are kept here, because decoding into the kind drops those that its
+JSON omits.
 Follows: apimachinery pkg/runtime/serializer/protobuf, pkg/apis/meta/v1/time_proto.go, the generated.proto
 files.
 """
@@ -35,7 +36,7 @@ _LONGEST_VARINT = 10
 
 
 class _MalformedError(ValueError):
-    """The bytes end inside a field, or are not protobuf at all; the message is Go's where Go has one."""
+    """The bytes end inside a field, or are not protobuf; the message is Go's if Go has one."""
 
 
 def decode(body: bytes, catalog: Catalog) -> dict[str, Any]:
@@ -59,7 +60,7 @@ def decode(body: bytes, catalog: Catalog) -> dict[str, Any]:
 
 def decode_delete_options(body: bytes) -> dict[str, Any]:
     """
-    Return the DeleteOptions in a body; {} for an empty one.
+    Return the DeleteOptions in a body, or {} if the body is empty.
 
     Raises: StatusError 400 for bytes that are not an envelope.
     """
@@ -170,7 +171,7 @@ def _message(data: bytes, name: str) -> Any:
 
 
 def _is_list(name: str, known: dict[int, MessageField]) -> bool:
-    """Return whether a message is a list in JSON: Go's named slices are messages of one repeated field."""
+    """Return whether a message is a list in JSON. Go's named slices are messages with one repeated field."""
     return len(known) == 1 and 1 in known and known[1].json == "items" and named_schema(name) is None
 
 
@@ -242,7 +243,7 @@ _SCALARS: dict[str, Callable[[int | bytes], Any]] = {
 
 
 def _time(data: bytes) -> str | None:
-    """Return the time in a message of seconds since the epoch; None for an empty message."""
+    """Return the time in a message of seconds since the epoch, or None for an empty message."""
     if not data:
         return None
     return format_time(_integer(dict(_fields(data)).get(1, 0)))
@@ -279,7 +280,9 @@ def _either(data: bytes) -> Any:
 
 
 def _schema(data: bytes) -> Any:
-    """Return a nested schema without the zero values that its JSON omits, since nothing later drops them."""
+    """
+    Return a nested schema without the zero values that its JSON omits, because nothing drops them later.
+    """
     name = f"{_EXTENSIONS}.JSONSchemaProps"
     return typed.decode(named(name), _message(data, name), typed.Report())
 

@@ -1,8 +1,8 @@
 """
-Access to OpenAPI schemas: of built-in kinds (with references) and of custom resources (without).
+Access to the OpenAPI schemas of built-in kinds (with references) and of custom resources (without).
 
 The generator adds its own keys to built-in schemas: `x-omit` on a property ("pointer", "never"; see
-`Omission`), `x-shape` on a few types that OpenAPI cannot describe (see `Shape`), `x-go` where Go names a type
+`Omission`), `x-shape` on a few types that OpenAPI cannot describe (see `Shape`), `x-go` if Go names a type
 that is not a struct (`v1.ServiceType`), and `x-in` on a property of an inlined struct (`VolumeSource`).
 Follows: k8s.io/kube-openapi pkg/schemaconv/proto_models.go and apiextensions schema/structural.go.
 """
@@ -24,17 +24,17 @@ TYPE_NAMES: Final = {
     list: "array",
     dict: "object",
 }
-"""The schema names of the types of decoded JSON, except for null."""
+"""The names that schemas use for the types of decoded JSON, except for null."""
 _EMPTY: Mapping[str, Schema] = {}
-# id of a reference node -> (that node, kept alive so that its id is not reused; the resolved schema)
+# id of a reference node -> (the node, kept alive so that its id is not reused; the resolved schema)
 _RESOLVED: dict[int, tuple[Schema, Schema]] = {}
 
 
 class Omission(StrEnum):
     """What Go's encoder does with a member's zero value."""
 
-    OMITEMPTY = "omitempty"  # "", 0, false, [], {} and null are left out
-    POINTER = "pointer"  # null is left out, zero is a value
+    OMITEMPTY = "omitempty"  # "", 0, false, [], {} and null are omitted
+    POINTER = "pointer"  # null is omitted, zero is a value
     NEVER = "never"  # the zero value is written: "", 0, false, {} for a struct, null for a list, map or time
 
 
@@ -51,7 +51,7 @@ class Shape(StrEnum):
 
 
 def resolve(schema: Schema) -> Schema:
-    """Return the schema of a node: the one that it refers to, overridden by the node's own keys."""
+    """Return the schema of a node, which is the one that it refers to, overridden by the node's own keys."""
     if "$ref" not in schema and "allOf" not in schema:
         return schema
     known = _RESOLVED.get(id(schema))
@@ -98,18 +98,20 @@ def properties(schema: Schema) -> Mapping[str, Schema]:
 
 
 def value_of(schema: Schema) -> Schema | None:
-    """Return the schema of a map's values; None when it is not a map."""
+    """Return the schema of a map's values, or None if it is not a map."""
     found = resolve(schema).get("additionalProperties")
     return found if isinstance(found, dict) else {} if found is True else None
 
 
 def property_of(schema: Schema, name: str) -> Schema | None:
-    """Return the schema of a member: the declared one, or that of a map's values; None if there is none."""
+    """
+    Return the schema of a member (the declared one, or that of a map's values), or None if there is none.
+    """
     return properties(schema).get(name) or value_of(schema)
 
 
 def member_path(schema: Schema, path: str, name: str) -> str:
-    """Return the field path of a member: `spec.a`, and for a key of a map `spec.map[a]`."""
+    """Return the field path of a member: `spec.a` or, for a map key, `spec.map[a]`."""
     if value_of(schema) is not None and name not in properties(schema):
         return f"{path}[{name}]"
     return f"{path}.{name}" if path else name
@@ -127,7 +129,7 @@ def required(schema: Schema) -> tuple[str, ...]:
 
 
 def is_struct(schema: Schema) -> bool:
-    """Return whether the type is an object with declared members, in contrast to a map or any value."""
+    """Return whether the type is an object with declared members, and not a map or any value."""
     found = resolve(schema)
     return type_of(found) == "object" and "additionalProperties" not in found
 
@@ -166,7 +168,7 @@ def is_preserving(schema: Schema) -> bool:
 
 
 def omission(schema: Schema) -> Omission:
-    """Return the rule for this property's zero value; custom resources keep all values."""
+    """Return the rule for this property's zero value. Custom resources keep all values."""
     return Omission(schema.get("x-omit", "omitempty"))
 
 
@@ -189,7 +191,7 @@ def metadata_schema() -> Schema:
 
 
 def reference_of(schema: Schema) -> str:
-    """Return the name of the type that a node refers to; "" if the node describes its type itself."""
+    """Return the name of the type that a node refers to, or "" if the node describes its type itself."""
     found = schema.get("$ref", "")
     return found if isinstance(found, str) else ""
 

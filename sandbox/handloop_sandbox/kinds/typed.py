@@ -5,9 +5,10 @@ Decodes objects of built-in kinds as Go would decode and encode them.
 dropped and reported. Zero values are omitted or added by the type's tags (structure.Omission). Times and
 quantities get their canonical form. A value of the wrong type raises Go's error.
 
-A Decoder is a function of (value, Report), compiled once per type from its schema and shared: `_struct`,
-`_map`, `_array` and `_integer` make the compound ones, `_SHAPES` has the special ones. A type that contains
-itself looks up its own decoder at each use (`_late`). The Report has the place of the value, for messages.
+A Decoder is a function of (value, Report), compiled once per type from its schema and then shared: `_struct`,
+`_map`, `_array` and `_integer` build the compound ones, and `_SHAPES` contains the special ones. A type that
+contains itself looks up its own decoder at each use (`_late`). The Report holds the place of the value, for
+messages.
 Follows: sigs.k8s.io/json (names in messages), encoding/json (omitempty), k8s.io/api (through kinds.json).
 """
 
@@ -34,7 +35,7 @@ _MAX_REPORTED: Final = 100
 
 
 class DecodeError(ValueError):
-    """A value does not fit its type; the message is Go's."""
+    """A value does not match its type; the message is Go's."""
 
 
 class Report:
@@ -77,7 +78,7 @@ def decode(schema: Schema, value: Any, report: Report) -> Any:
 
 
 def path_text(parts: list[str]) -> str:
-    """Return the path that consists of these members and `[index]`es."""
+    """Return the path made up of these members and `[index]`es."""
     return "".join(part if part.startswith("[") else f".{part}" for part in parts).removeprefix(".")
 
 
@@ -87,7 +88,7 @@ def compact(value: Any) -> str:
 
 
 def json_kind(value: Any) -> str:
-    """Go's name for the type of a JSON value in an error."""
+    """Return Go's name for the type of a JSON value, as in errors."""
     if isinstance(value, bool):
         return "bool"
     if isinstance(value, float):
@@ -108,7 +109,7 @@ def _decoder(schema: Schema) -> Decoder:
         return _compile(schema, "")
     known = _compiled.get(reference)
     if known is None:
-        # A type can contain itself, so until it is compiled, it is looked up on every use.
+        # A type can contain itself, so it is looked up on every use until it is compiled.
         _compiled[reference] = _late(reference)
         known = _compiled[reference] = _compile(schema, reference)
     return known
@@ -203,7 +204,7 @@ def _member(name: str, schema: Schema) -> tuple[Decoder, str, type | None, bool]
     Return the decoder of a member.
 
     Returns: the decoder, the member's name in messages, the type of values that need no decoding, and whether
-    zero is left out.
+    zero is omitted.
     """
     found = structure.resolve(schema)
     is_plain = structure.shape_of(found) is Shape.PLAIN and found.get("format") != "byte"
@@ -370,7 +371,9 @@ _SHAPES: Final[dict[Shape, Decoder]] = {
 
 
 def _zero_maker(schema: Schema) -> Callable[[], Any]:
-    """Return a function that makes the value of an absent member that is never omitted, and inner ones."""
+    """
+    Return a function that creates the value of an absent member that is never omitted, with its inner ones.
+    """
     if structure.is_struct(schema) and structure.shape_of(schema) is Shape.PLAIN:
         return lambda: _decoder(schema)({}, Report())
     return lambda: structure.zero_of(schema)

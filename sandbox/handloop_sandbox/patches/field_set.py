@@ -1,10 +1,9 @@
 """
-Sets of fields as `fieldsV1` spells them, and the algebra on them.
+Sets of fields in the form of `fieldsV1`, and operations on them.
 
-A set is a nested dict: path element -> the set below it. Elements are `f:<name>`, `k:<JSON of
-key members>`, `v:<JSON value>` and `i:<index>`. An element's own membership is the entry "."; a member
-without children below it is just `{}`. Operations share what they do not change and never touch their
-arguments.
+A set is a nested dict that maps each path element to the set below it. Elements are `f:<name>`, `k:<JSON of
+key members>`, `v:<JSON value>` and `i:<index>`. The entry "." makes an element itself a member; a member
+without children is just `{}`. Operations share what they do not change, and never modify their arguments.
 Follows: structured-merge-diff fieldpath (set.go, serialize.go, serialize-pe.go).
 """
 
@@ -20,7 +19,7 @@ FieldSet = dict[str, Any]
 Path = tuple[str, ...]
 
 SELF = "."
-"""The entry that makes an element with members below it a member itself."""
+"""The entry that makes an element a member even though it has members below it."""
 _MEMBER: FieldSet = {SELF: {}}
 
 
@@ -59,7 +58,7 @@ def insert(fields: FieldSet, path: Sequence[str]) -> None:
 
 
 def graft(fields: FieldSet, path: Sequence[str], node: FieldSet) -> None:
-    """Add a path that the set under construction does not have yet, with everything below it."""
+    """Add a path that the set under construction does not contain yet, with everything below it."""
     _parent(fields, path)[path[-1]] = node
 
 
@@ -94,7 +93,7 @@ def union(left: FieldSet, right: FieldSet) -> FieldSet:
 
 
 def difference(left: FieldSet, right: FieldSet) -> FieldSet:
-    """Return the members of left that are not in right; a parent and its children are separate members."""
+    """Return the members of left that are not in right. A parent and its children are separate members."""
     rest: FieldSet | None = None
     for element, node in right.items():
         known = left.get(element)
@@ -150,7 +149,7 @@ def below(fields: FieldSet, element: str) -> FieldSet:
 
 
 def paths(fields: FieldSet, prefix: Path = ()) -> Iterator[Path]:
-    """Yield every member, sorted: first those directly below a node, then the deeper ones."""
+    """Yield every member in order: first those directly below a node, and then the deeper ones."""
     ordered = sorted(element for element in fields if element != SELF)
     for element in ordered:
         if has(fields, element):

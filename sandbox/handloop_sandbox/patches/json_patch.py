@@ -3,7 +3,7 @@ JSON patch as the API server applies it, which differs slightly from RFC 6902.
 
 Follows: gopkg.in/evanphx/json-patch.v4 patch.go. Differs from the RFC: `replace` creates a missing member of
 an existing object. `test` against null passes for a missing member. Negative indices count from the end. A
-path without a leading slash loses its first part. All failures have the same text (see `_refuse`).
+path without a leading slash loses its first part. All failures have the same message (see `_refuse`).
 """
 
 from __future__ import annotations
@@ -55,7 +55,9 @@ def json_patch(current: dict[str, Any], operations: Any, body: bytes = b"") -> d
 
 
 def _copied_bytes(document: Container, operation: dict[str, Any]) -> int:
-    """Return the size of a copied value, for a limit: a few copies of copies would fill any memory."""
+    """
+    Return the size of a copied value. It is limited because a few copies of copies would fill any memory.
+    """
     source, key = _find(document, _text(operation, "from"))
     return len(json.dumps(_get(source, key), separators=(",", ":")))
 
@@ -98,9 +100,9 @@ def _text(operation: dict[str, Any], key: str) -> str:
 
 
 def _find(document: Container, path: str) -> tuple[Container, str]:
-    """Return the container that the last part of a path belongs to, and that part."""
+    """Return the container to which the last part of a path belongs, and that part."""
     parts = [part.replace("~1", "/").replace("~0", "~") for part in path.split("/")]
-    if len(parts) < 2:  # noqa: PLR2004  no slash at all
+    if len(parts) < 2:  # noqa: PLR2004 no slash
         _refuse()
     container: Any = document
     for part in parts[1:-1]:
@@ -203,7 +205,7 @@ class _Operation(msgspec.Struct):
 
 
 def _spelled_values(body: bytes) -> list[msgspec.Raw]:
-    """Return the values of the operations as the client spelled them."""
+    """Return the values of the operations as the client wrote them."""
     try:
         return [operation.value for operation in msgspec.json.decode(body, type=list[_Operation])]
     except msgspec.DecodeError:
@@ -211,7 +213,7 @@ def _spelled_values(body: bytes) -> list[msgspec.Raw]:
 
 
 def _is_spelled(found: Any, raw: msgspec.Raw) -> bool:
-    """Return whether a value is spelled as in Go: with only `&`, `<` and `>` escaped."""
+    """Return whether a value is written as in Go, with only `&`, `<` and `>` escaped."""
     if isinstance(found, dict) and raw:
         inner = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
         return all(_is_spelled(entry, inner[key]) for key, entry in found.items())
@@ -238,7 +240,7 @@ _OPERATIONS: dict[str, Callable[[Container, dict[str, Any]], Container]] = {
 
 
 def same_json(left: Any, right: Any) -> bool:
-    """Return whether two JSON values are the same in type and value: 1, 1.0 and true are all different."""
+    """Return whether two JSON values have the same type and value. 1, 1.0 and true are all different."""
     if type(left) is not type(right):
         return False
     if isinstance(left, dict):

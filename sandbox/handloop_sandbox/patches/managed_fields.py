@@ -1,10 +1,10 @@
 """
-Who wrote which field: `metadata.managedFields`.
+`metadata.managedFields`, which records who wrote which field.
 
-Fields are compared in the version of the request, since a field means the same in all versions of a kind. If
-a webhook converts the objects, they are compared in the version of each manager. An object that does not fit
-the version of one of its managers, or cannot be converted to it, loses all entries in an update, as in a
-cluster.
+Fields are compared in the version of the request, because a field means the same in all versions of a kind.
+If a webhook converts the objects, they are compared in the version of each manager. If an object does not
+match the version of one of its managers, or cannot be converted to it, it loses all entries in an update, as
+in a cluster.
 Follows: apimachinery pkg/util/managedfields/internal (managedfieldsupdater.go, capmanagers.go, stripmeta.go,
 fields.go) and structured-merge-diff merge/update.go.
 """
@@ -57,7 +57,7 @@ class FieldManager(NamedTuple):
     """
     A writer: its name, its operation, and the subresource.
 
-    api_version is "" for apply, whose entries survive a change of version.
+    api_version is "" for apply, whose entries survive a version change.
     """
 
     name: str
@@ -101,7 +101,7 @@ def decode(entries: Any) -> Managed:
 
 
 def encode(managed: Managed) -> list[dict[str, Any]]:
-    """`metadata.managedFields`: appliers first, then by time, name, version and subresource."""
+    """Return `metadata.managedFields`: appliers first, then by time, name, version and subresource."""
 
     def order(item: tuple[FieldManager, Owned]) -> tuple[str, str, str, str, str]:
         manager, owned = item
@@ -150,7 +150,7 @@ def record_update(
 
 
 def in_versions(managed: Managed, resource: ServedResource) -> Managed:
-    """Return the managers whose version the kind still has; those of removed versions are dropped."""
+    """Return the managers whose version the kind still has. Those of removed versions are dropped."""
     if not resource.schemas:
         return managed
     known = {f"{resource.group}/{version}" for version in resource.schemas}
@@ -158,7 +158,7 @@ def in_versions(managed: Managed, resource: ServedResource) -> Managed:
 
 
 def misfits(managed: Managed, obj: Mapping[str, Any], resource: ServedResource) -> list[str]:
-    """Return the members of an object that the version of one of its managers does not declare."""
+    """Return the object members that the version of one of its managers does not declare."""
     if not resource.schemas:
         return []
     others = (in_version(resource, api_version) for api_version in _other_versions(managed, resource))
@@ -189,7 +189,7 @@ def changes_for_others(
 def seen_in(
     resource: ServedResource, objects: Sequence[Mapping[str, Any]], api_version: str
 ) -> list[dict[str, Any]]:
-    """Objects converted to another version by the webhook; without a webhook they do not change."""
+    """Return objects converted to another version by the webhook. Without a webhook, they do not change."""
     given = [dict(obj) for obj in objects]
     if resource.conversion is None or all(obj["apiVersion"] == api_version for obj in given):
         return given
@@ -212,7 +212,7 @@ def _in_version(resource: ServedResource, version: str) -> ServedResource:
 
 
 def _managed_before(before: list[dict[str, Any]], new: Mapping[str, Any], *, subresource: str) -> Managed:
-    """Return the managers before an update; a client may send others, or reset them by one empty entry."""
+    """Return the managers before an update. A client may send others, or reset them with one empty entry."""
     sent = new["metadata"].get("managedFields")
     if sent == [{}] and not subresource:
         return {}
@@ -252,7 +252,7 @@ def after_update(
     """
     Return the managers after an update: changed fields move to manager, if the request can set them.
 
-    Args: others has the changes as managers of other versions see them, if they differ.
+    Args: others holds the changes as managers of other versions see them, if they differ.
     """
     changed = union(changes.added, changes.modified)
     resets = reset_fields(resource, manager.subresource)
@@ -273,7 +273,7 @@ def after_update(
 
 
 def ownable(fields: FieldSet, resource: ServedResource, subresource: str) -> FieldSet:
-    """Return a set without the fields that never have an owner, and those that this request resets."""
+    """Return a set without the fields that never have an owner and those that this request resets."""
     return difference(without(fields, reset_fields(resource, subresource)), _NEVER_OWNED)
 
 
@@ -299,7 +299,9 @@ def _reset_paths(resource: ServedResource, subresource: str) -> tuple[tuple[str,
 
 
 def capped(managed: Managed) -> Managed:
-    """Return the managers with at most ten updaters: the oldest of the same version are merged into one."""
+    """
+    Return the managers with up to ten updaters. The oldest ones of the same version are merged into one.
+    """
     updaters = sorted(
         (manager for manager in managed if manager.operation == UPDATE),
         key=lambda manager: (managed[manager].time or "", manager),
@@ -327,7 +329,9 @@ def capped(managed: Managed) -> Managed:
 
 @lru_cache(maxsize=256)
 def empty_object(resource: ServedResource) -> dict[str, Any]:
-    """Return a new object of the kind before anything is set: the structs that are never omitted."""
+    """
+    Return a new object of the kind before anything is set, with only the structs that are never omitted.
+    """
     return {} if resource.custom or resource.schema is None else _zero_struct(resource.schema)
 
 

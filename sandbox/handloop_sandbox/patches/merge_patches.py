@@ -1,10 +1,10 @@
 """
-JSON merge patch, and strategic merge patch, which knows the lists that have keys.
+JSON merge patch, and strategic merge patch, which knows which lists have keys.
 
 A merge patch differs from RFC 7386 in one point: a list that replaces an object keeps the nulls inside its
 elements. The directives of a strategic patch are `$patch: replace | delete | merge`,
 `$deleteFromPrimitiveList/<list>`, `$setElementOrder/<list>` and `$retainKeys`. Merge keys and strategies come
-from the schema. The input is never changed: every level is copied.
+from the schema. The input is never changed, because every level is copied.
 Follows: gopkg.in/evanphx/json-patch.v4 merge.go, apimachinery pkg/util/strategicpatch/patch.go.
 """
 
@@ -27,7 +27,7 @@ from handloop_sandbox.wire.status import StatusError, bad_request, failure, inte
 
 
 def merge_patch(current: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
-    """Merge a patch into the object: null removes a member, objects merge, everything else replaces."""
+    """Merge a patch into the object: null removes a member, objects are merged, anything else replaces it."""
     merged = dict(current)
     for key, value in patch.items():
         if value is None:
@@ -44,7 +44,7 @@ def merge_patch(current: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any
 
 
 def without_nulls(value: Any) -> Any:
-    """Return a value without members that are null, at any depth; null elements of lists stay."""
+    """Return a value without members that are null, at any depth. Null elements of lists stay."""
     if isinstance(value, dict):
         return {key: without_nulls(child) for key, child in value.items() if child is not None}
     if isinstance(value, list):
@@ -122,7 +122,7 @@ def _set(merged: Map, key: str, value: Any, schema: Schema) -> None:
 
 
 def _without_directives(value: Any) -> tuple[Any, bool]:
-    """Return the value without `$patch` maps inside, and whether to keep the value at all."""
+    """Return the value without `$patch` maps inside, and whether to keep the value."""
     if isinstance(value, dict):
         if PATCH in value:
             return None, False
@@ -232,7 +232,7 @@ def _check_order(new: list[Any], order: list[Any], key: str) -> None:
             position += 1
         if position < len(wanted) and _key_of(wanted[position], key) == _key_of(named, key):
             position += 1
-    # As in Kubernetes, elements with a directive after the last ordered one count as out of order.
+    # As in Kubernetes, elements with a directive after the last ordered one are treated as out of order.
     if position < len(wanted):
         given, wanted_order = go_value(new), go_value(order)
         text = f"The order in patch list:\n{given}\n doesn't match {ELEMENT_ORDER} list:\n{wanted_order}\n"
@@ -323,7 +323,7 @@ def _in_order(merged: list[Any], order: list[Any], server_order: list[Any], key:
     Elements in the order of the patch; the others keep the server's order, each before the first that
     followed it there.
 
-    The order of the patch wins over the order of the live list.
+    The order of the patch takes precedence over that of the live list.
     """
     ranks = _ranks(order, key)
     live = _ranks(server_order, key)

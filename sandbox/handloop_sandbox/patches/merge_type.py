@@ -1,8 +1,9 @@
 """
-The meaning of a schema for owning and merging fields: which lists and maps are atomic, and which have entries
+What a schema means for owning and merging fields: which lists and maps are atomic, and which have entries
 that are owned and merged separately.
 
-A type may allow scalars, lists and maps at once; then the value decides (custom resources without schema).
+A type may allow scalars, lists and maps at the same time, and then the value decides (custom resources
+without a schema).
 Follows: kube-openapi pkg/schemaconv/openapi.go and structured-merge-diff schema/elements.go.
 """
 
@@ -33,7 +34,7 @@ UNTYPED = "untyped"
 
 
 class ElementError(Exception):
-    """An entry of a list cannot be told apart from the others."""
+    """A list entry cannot be distinguished from the others."""
 
 
 class Atom(NamedTuple):
@@ -44,7 +45,9 @@ class Atom(NamedTuple):
     map: MapType | None = None
 
     def of(self, value: Any) -> Atom:
-        """Return the part that applies to a value; for null and values of a wrong type, the whole Atom."""
+        """
+        Return the part that applies to a value, or the whole Atom for null and for values of a wrong type.
+        """
         if isinstance(value, dict):
             return Atom(map=self.map) if self.map else self
         if isinstance(value, list):
@@ -58,7 +61,7 @@ class MapType:
     """
     An object: declared members, and the type of all others (None = there are no others).
 
-    Members are compiled on first use, since types refer to themselves.
+    Members are compiled on first use, because types can refer to themselves.
     """
 
     __slots__ = ("_children", "_element", "_preserve", "_schemas", "atomic")
@@ -73,11 +76,11 @@ class MapType:
         self._children: dict[str, Atom] = {}
 
     def declares(self, name: str) -> bool:
-        """Return whether the schema declares this member, in contrast to the keys of a map."""
+        """Return whether the schema declares this member, unlike the keys of a map."""
         return name in self._schemas
 
     def member(self, name: str) -> Atom | None:
-        """Return the type of a member; None if there is no such member."""
+        """Return the type of a member, or None if there is no such member."""
         known = self._children.get(name)
         if known is None:
             declared = name in self._schemas
@@ -117,7 +120,7 @@ class ListType:
         """
         Return the path element of an entry.
 
-        Raises: ElementError for an entry without keys, or one that is not a scalar in a set.
+        Raises: ElementError for an entry without keys, or for a non-scalar entry in a set.
         """
         return self._keyed(value) if self._keys else _set_element(value)
 

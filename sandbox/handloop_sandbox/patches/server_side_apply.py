@@ -61,7 +61,7 @@ class _Conflict(NamedTuple):
 
 
 class _ConflictsError(Exception):
-    """Other managers own fields that would change, and the request does not force."""
+    """Other managers own fields that would change, and the request does not set force."""
 
     def __init__(self, found: list[_Conflict]) -> None:
         super().__init__(f"{len(found)} conflicts")
@@ -97,7 +97,7 @@ def server_side_apply(
     Return the object after the apply, with its new managedFields; current None = it is created.
 
     Raises: StatusError 400 for a wrong kind or sent managedFields, 409 with a cause for each field of another
-        manager (unless force), 500 for a configuration that does not fit the schema.
+    manager (unless force), 500 for a configuration that does not match the schema.
     """
     _check(applied, resource)
     live = _unmanaged(current) if current is not None else _empty(resource)
@@ -174,7 +174,7 @@ def _managed(
 
 
 def _apply_with_last_applied(request: _Apply, *, force: bool) -> tuple[Object, Managed]:
-    """Apply; kubectl takes over the fields of its own client-side apply without a conflict."""
+    """Apply. kubectl takes over the fields of its own client-side apply without a conflict."""
     try:
         return _apply(request, force=force)
     except _ConflictsError as conflicts:
@@ -250,7 +250,7 @@ def _owned_by_version(managed: Managed, home: str, resource: ServedResource) -> 
 
 
 def _with_owned(request: _Apply, whole: Object, pruned: Object, fields: FieldSet, version: str) -> Object:
-    """Return a pruned object plus the fields of the whole object that managers of a version own."""
+    """Return a pruned object plus those fields of the whole object that managers of a version own."""
     resource = request.resource
     atom = type_of_resource(in_version(resource, version) if resource.conversion else resource)
     (whole,), (pruned,) = (seen_in(resource, [obj], version) for obj in (whole, pruned))
@@ -270,7 +270,9 @@ def _taken_over(
     *,
     force: bool,
 ) -> Managed:
-    """Return the managers after an apply. Args: others has the changes in other managers' versions."""
+    """
+    Return the managers after an apply. Args: others holds the changes in the versions of other managers.
+    """
     seen = {other: others.get(owned.api_version, changes) for other, owned in managed.items()}
     conflicts = {
         other: shared
@@ -293,7 +295,7 @@ def _taken_over(
 
 
 def _last_applied_fields(request: _Apply) -> FieldSet | None:
-    """Return the fields that kubectl's client-side apply set and nobody changed; None if unannotated."""
+    """Return the fields that kubectl's client-side apply set and nobody changed, or None if unannotated."""
     text = (request.live["metadata"].get("annotations") or {}).get(LAST_APPLIED)
     try:
         last = json.loads(text or "")
@@ -310,7 +312,7 @@ def _last_applied_fields(request: _Apply) -> FieldSet | None:
 
 
 def _with_last_applied(merged: Object, request: _Apply) -> Object:
-    """Return the merged object, with kubectl's annotation, if it has one, set to the applied object."""
+    """Return the merged object. If it has kubectl's annotation, that is set to the applied object."""
     annotations = merged["metadata"].get("annotations") or {}
     if request.manager.name != "kubectl" or not annotations.get(LAST_APPLIED):
         return merged

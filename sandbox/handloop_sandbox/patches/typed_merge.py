@@ -18,8 +18,8 @@ _NOTHING = object()
 
 def merge(live: Any, applied: Any, atom: Atom) -> Any:
     """
-    Return the live object merged with the applied configuration: applied values win, and list entries keep an
-    order.
+    Return the live object merged with the applied configuration: applied values take precedence, and list
+    entries stay ordered.
 
     Raises: ElementError for duplicate entries, or entries without keys, in applied.
     """
@@ -106,7 +106,7 @@ def _indexed(applied: list[Any], kind: ListType) -> dict[str, Any]:
 
 
 def _first_or_none(live: list[Any], elements: list[str]) -> dict[str, Any]:
-    """Map each element to its live entry; None for an element that occurs twice and cannot be merged."""
+    """Map each element to its live entry, or to None if it occurs twice and cannot be merged."""
     found: dict[str, Any] = {}
     for entry, element in zip(live, elements, strict=True):
         found[element] = None if element in found else entry
@@ -120,7 +120,7 @@ def _take(merged: list[Any], live: Any, applied: Any, kind: ListType) -> None:
 
 
 def remove(value: Any, fields: FieldSet, atom: Atom) -> Any:
-    """Return the value without the members of a set; containers that become empty are removed, too (None)."""
+    """Return the value without the members of a set. Containers that become empty are also removed (None)."""
     atom = atom.of(value)
     if atom.map and isinstance(value, dict):
         return None if atom.map.atomic or not value else _remove_from_map(value, fields, atom.map)
@@ -153,7 +153,7 @@ def _remove_from_list(value: list[Any], fields: FieldSet, kind: ListType) -> Any
 
 
 def with_named_members(fields: FieldSet, atom: Atom | None) -> FieldSet:
-    """Return a set in which declared fields that have members below them are members themselves."""
+    """Return a set in which declared fields with members below them are members themselves."""
     widened: FieldSet = {}
     for element, node in fields.items():
         if element == ".":

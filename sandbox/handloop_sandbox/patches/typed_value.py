@@ -1,5 +1,5 @@
 """
-Comparison of two objects, the field set of an object, and validation of an object, all by its type.
+Comparison of two objects, the field set of an object, and validation of an object, all based on its type.
 
 Every function takes decoded JSON values and their type (`merge_type.Atom`).
 Follows: structured-merge-diff typed (compare.go, tofieldset.go, validate.go).
@@ -19,7 +19,7 @@ ABSENT = object()
 
 
 class Comparison(NamedTuple):
-    """The fields that the second object adds, changes and lacks."""
+    """The fields that the second object adds, changes, and lacks."""
 
     added: FieldSet
     modified: FieldSet
@@ -62,7 +62,7 @@ def _compare_as(left: Any, right: Any, atom: Atom, path: list[str], found: Compa
 
 
 def _members(value: Any, atom: Atom) -> FieldSet:
-    """Return the fields of a value that has no counterpart, itself included."""
+    """Return the fields of a value that has no counterpart, including the value itself."""
     found: FieldSet = {}
     if isinstance(value, dict) and (fields := atom.map) and not fields.atomic:
         for name, entry in value.items():
@@ -74,7 +74,9 @@ def _members(value: Any, atom: Atom) -> FieldSet:
 
 
 def granular_type(left: Any, right: Any, atom: Atom) -> MapType | ListType | None:
-    """Return the type to descend by; None for a leaf: a scalar, an atomic value, or two empty values."""
+    """
+    Return the type to descend with, or None for a leaf (a scalar, an atomic value, or two empty values).
+    """
     if atom.map:
         return atom.map if not atom.map.atomic and (as_dict(left) or as_dict(right)) else None
     if atom.scalar or atom.list is None:
@@ -131,7 +133,7 @@ def _grouped(entries: Iterable[Any], kind: ListType) -> dict[str, list[Any]]:
 def _compare_entries(
     old: list[Any], new: list[Any], kind: ListType, path: list[str], found: Comparison
 ) -> None:
-    """Compare the entries of one element: usually one on each side; duplicates count as one value."""
+    """Compare the entries of one element, usually one on each side. Duplicates are treated as one value."""
     if len(old) <= 1 and len(new) <= 1:
         _compare(old[0] if old else ABSENT, new[0] if new else ABSENT, kind.entry, path, found)
     elif len(old) > 1 and len(new) > 1:
@@ -187,7 +189,7 @@ def _collect_list(value: list[Any], kind: ListType, path: list[str], found: Fiel
 
 
 def violations(value: Any, atom: Atom, path: str = "") -> list[str]:
-    """Return the places where a value does not fit its type, as `.spec.x: field not declared in schema`."""
+    """Return the places where a value does not match its type, as `.spec.x: field not declared in schema`."""
     atom = atom.of(value)
     if value is None:
         return []
@@ -248,7 +250,7 @@ def _located(path: str, message: str) -> str:
 
 
 def _described(value: Any, scalar: str = "") -> str:
-    """Return a value as messages show it; for a numeric field, its Go type."""
+    """Return a value as messages show it or, for a numeric field, its Go type."""
     if scalar == "numeric":
         return {str: "string", bool: "bool", dict: "map[string]interface {}", list: "[]interface {}"}[
             type(value)

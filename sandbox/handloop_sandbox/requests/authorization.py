@@ -55,7 +55,7 @@ def attributes(path: ResourcePath, verb: str, fields: str = "") -> Attributes:
     """
     Return the attributes of a request on a resource.
 
-    Args: fields is its field selector: a rule for one name also allows a list or watch of that name.
+    Args: fields is its field selector, because a rule for one name also allows a list or watch of that name.
     """
     namespace, name = path.namespace, path.name
     if (path.group, path.plural) == ("", "namespaces"):
@@ -92,7 +92,7 @@ def forbidden_access(user: User, wanted: Attributes) -> StatusError:
 
 
 def check_path(state: State, user: User, verb: str, path: str) -> None:
-    """Refuse (403) a request, on a path that is not a resource, that no rule allows."""
+    """Refuse (403) a request for a path that is not a resource if no rule allows it."""
     if not path_allowed(state, user, verb, path):
         raise forbidden_path(user.name, verb, path)
 
@@ -133,7 +133,9 @@ def _rules(state: State, user: User, namespace: str) -> Iterator[Mapping[str, An
 
 
 def grants(state: State, user: User, namespace: str) -> Iterator[tuple[str, list[Mapping[str, Any]] | None]]:
-    """Yield the name and rules of each role of a user in a namespace; a missing role's rules are None."""
+    """
+    Yield the name and rules of each role of a user in a namespace. The rules of a missing role are None.
+    """
     bindings = [(binding, "") for binding in state.list(CLUSTER_ROLE_BINDINGS)]
     if namespace:
         bindings += [(binding, namespace) for binding in state.list(ROLE_BINDINGS, namespace)]
@@ -144,7 +146,7 @@ def grants(state: State, user: User, namespace: str) -> Iterator[tuple[str, list
 
 
 def role_rules(state: State, reference: Mapping[str, str], namespace: str) -> list[Mapping[str, Any]] | None:
-    """Return the rules of the role that a binding in a namespace names; None when that role is missing."""
+    """Return the rules of the role that a binding in a namespace names, or None if that role is missing."""
     clustered = reference["kind"] == "ClusterRole"
     role = state.get(CLUSTER_ROLES if clustered else ROLES, "" if clustered else namespace, reference["name"])
     return None if role is None else role.get("rules") or []

@@ -30,7 +30,7 @@ SCHEME: Final = 'in scheme "pkg/runtime/scheme.go:111"'
 
 
 class Decoded(NamedTuple):
-    """An object in canonical form, and the complaints of strict decoding."""
+    """An object in canonical form, and the complaints from strict decoding."""
 
     object: Object
     strict: list[str]
@@ -41,7 +41,7 @@ class UnrecognizedError(ValueError):
 
 
 class MisfitError(ValueError):
-    """A body does not fit the kind that it names; the message is Go's."""
+    """A body does not match the kind that it names; the message is Go's."""
 
     def __init__(self, message: str, *, kind: str, version: str) -> None:
         super().__init__(message)
@@ -50,7 +50,7 @@ class MisfitError(ValueError):
 
 
 def media_type(header: str) -> str:
-    """Return the media type in a Content-Type header; JSON if the header is empty."""
+    """Return the media type in a Content-Type header, or JSON if the header is empty."""
     return header.partition(";")[0].strip().lower() or JSON
 
 
@@ -82,7 +82,7 @@ def decode_value(
     value: Any, strict: list[str], resource: ServedResource, catalog: Catalog, *, text: bytes = b""
 ) -> Decoded:
     """
-    Return an object from parsed JSON; strict has the parser's complaints.
+    Return an object from parsed JSON; strict holds the parser's complaints.
 
     Raises: UnrecognizedError, MisfitError.
     """
@@ -100,7 +100,7 @@ def decode_value(
 
 def read_options(body: bytes, content_type: str) -> Mapping[str, Any] | None:
     """
-    Return the DeleteOptions in a body; None for an empty body.
+    Return the DeleteOptions in a body, or None if the body is empty.
 
     Raises: StatusError 400 or 415.
     """
@@ -131,7 +131,10 @@ def read_options(body: bytes, content_type: str) -> Mapping[str, Any] | None:
 
 
 def pseudo_resource(group: str, version: str, kind: str, schema: str) -> ServedResource:
-    """Return a resource for decoding a kind that is only sent (Scale, Binding); schema is a schema's name."""
+    """
+    Return a resource for decoding a kind that is sent but not stored (Scale, Binding); schema is a schema's
+    name.
+    """
     return ServedResource(
         group=group,
         version=version,
@@ -147,13 +150,13 @@ def pseudo_resource(group: str, version: str, kind: str, schema: str) -> ServedR
 
 
 def wrong_version(given: str, expected: str) -> StatusError:
-    """Return the refusal (400) of an object whose version is not the path's."""
+    """Return the refusal (400) of an object whose version is not the one in the path."""
     text = f"the API version in the data ({given}) does not match the expected API version ({expected})"
     return bad_request(text)
 
 
 _UNSERVED: Final = frozenset({("apiextensions.k8s.io/v1beta1", "CustomResourceDefinition")})
-"""Kinds that can be decoded but are no longer served: the refusal names the version, not the kind."""
+"""Kinds that can be decoded but are no longer served. The refusal names the version instead of the kind."""
 
 
 def no_kind(kind: str, api_version: str) -> str:
@@ -162,7 +165,7 @@ def no_kind(kind: str, api_version: str) -> str:
 
 
 def _parse(body: bytes, kind: str) -> tuple[Any, list[str]]:
-    """Return the value, and the complaints of strict decoding about duplicate members."""
+    """Return the value, and the complaints from strict decoding about duplicate members."""
     try:
         text = body.decode()
     except UnicodeDecodeError as error:

@@ -1,4 +1,4 @@
-"""One request on a resource, while it is carried out."""
+"""One request for a resource, while it is being carried out."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _INCLUDES = ("", "Metadata", "Object", "None")
 @dataclass(slots=True)
 class Call:
     """
-    Everything that a verb needs. The verb adds to warnings and changes.
+    Everything that a verb needs. The verb extends warnings and changes.
 
-    trusted is true for the writes of simulated controllers, which need no resource version.
+    trusted is true for the writes of simulated controllers, which do not need a resource version.
     """
 
     request: Request
@@ -46,12 +46,12 @@ class Call:
 
     @property
     def collection(self) -> GroupResource:
-        """The collection that stores the resource's objects."""
+        """The collection in which the resource's objects are stored."""
         return collection_of(self.resource)
 
     @property
     def namespace(self) -> str:
-        """The namespace in the path; "" = all namespaces, or a cluster-scoped kind."""
+        """The namespace in the path, or "" for all namespaces and for a cluster-scoped kind."""
         return self.path.namespace
 
     @property
@@ -60,11 +60,13 @@ class Call:
         return self.path.name
 
     def stored(self) -> Stored | None:
-        """Return the stored object of the path."""
+        """Return the stored object at the path."""
         return self.state.stored(self.collection, self.namespace, self.name)
 
     def read(self) -> Stored | None:
-        """stored() read from etcd: a webhook converts it again. Lists, watches and writes use a cache."""
+        """
+        Like stored(), but read from etcd: a webhook converts it again. Lists, watches and writes use a cache.
+        """
         stored = self.stored()
         return (
             stored if stored is None or self.resource.conversion is None else Stored(stored.object, stored.rv)
@@ -79,26 +81,28 @@ class Call:
         self.changes += transaction.changes
 
     def manager(self, options: WriteOptions) -> str:
-        """Return the field manager: the one in the options, else the user agent's."""
+        """Return the field manager: the one in the options, else one derived from the user agent."""
         if options.field_manager:
             return options.field_manager
         agent = self.request.headers.get("user-agent", "").partition("/")[0]
         return "".join(char for char in agent if char.isprintable())[:_MAX_MANAGER] or "unknown"
 
     def warn(self, text: str) -> None:
-        """Send the client a text in a Warning header; the same text is sent only once."""
+        """Send the client a text in a Warning header. The same text is sent only once."""
         if text not in self.warnings:
             self.warnings.append(text)
 
     def refused(self, obj: Object, text: str) -> StatusError:
-        """Return a 403 by admission; an object that has no name yet is called by its generateName."""
+        """Return a 403 from admission. An object without a name is identified by its generateName."""
         name, prefix = (obj["metadata"].get(member) or "" for member in ("name", "generateName"))
         return forbidden(
             self.resource, prefix if prefix and (self.makes_name or self.trusted) else name, text
         )
 
     def presentation(self, shown: ServedResource | None = None) -> Presentation:
-        """Return the form of this request's answers; shown is the resource to show if not the path's."""
+        """
+        Return the form of this request's answers. shown is the resource to show, if it is not the path's.
+        """
         include = self.request.query.get("includeObject") or ""
         if self.form.shape == "Table" and include not in _INCLUDES:
             text = "must be 'Metadata', 'Object', 'None', or empty"
@@ -122,7 +126,7 @@ class Call:
 
 
 def warning_headers(warnings: list[str]) -> Headers:
-    """One Warning header for each text."""
+    """Return a Warning header for each text."""
     return tuple(("Warning", f'299 - "{_escaped(text)}"') for text in dict.fromkeys(warnings))
 
 

@@ -2,9 +2,9 @@
 Kinds whose stored form differs from the served one.
 
 Events of both groups are stored as core/v1, autoscalers as v2, custom resources in the storage version of
-their definition (versions.py). Lists that Go never omits are stored as null when empty, since protobuf has no
-empty lists. Other kinds are stored as served, except for their apiVersion. Definitions of custom resources
-are stored as JSON and keep their empty lists.
+their definition (versions.py). If lists that Go never omits are empty, they are stored as null, because
+protobuf has no empty lists. Other kinds are stored as they are served, except for their apiVersion.
+Definitions of custom resources are stored as JSON and keep their empty lists.
 Follows: kubernetes pkg/apis/events/v1 conversion.go, k8s.io/api generated.proto.
 """
 
@@ -23,7 +23,7 @@ from handloop_sandbox.wire.resource import GroupResource, Schema, ServedResource
 
 _EVENTS_GROUP: Final = "events.k8s.io"
 
-# This maps events.k8s.io/v1 fields to core/v1 fields. All other fields have the same name in both.
+# This maps events.k8s.io/v1 fields to core/v1 fields. All other fields have the same name in both groups.
 _CORE_NAMES: Final = {
     "regarding": "involvedObject",
     "note": "message",
@@ -37,12 +37,15 @@ _EVENTS_NAMES: Final = {core: name for name, core in _CORE_NAMES.items()}
 
 
 def collection_of(resource: ServedResource) -> GroupResource:
-    """Return the collection that a resource's objects are stored in."""
+    """Return the collection in which a resource's objects are stored."""
     return EVENTS if _is_event(resource) else resource.group_resource
 
 
 def converter(resource: ServedResource) -> Callable[[Object], Object] | None:
-    """Return a function from stored objects to the served version; None when only the apiVersion differs."""
+    """
+    Return a function that converts stored objects to the served version, or None if only the apiVersion
+    differs.
+    """
     if _is_event(resource):
         return _to_events_v1
     if resource.custom:
@@ -51,7 +54,7 @@ def converter(resource: ServedResource) -> Callable[[Object], Object] | None:
 
 
 def to_storage(resource: ServedResource, obj: Object) -> Object:
-    """Return the stored form of an object of the served version."""
+    """Return the stored form of an object in the served version."""
     if _is_event(resource):
         return {**_renamed(obj, _CORE_NAMES), "apiVersion": "v1"}
     if _is_v1_autoscaler(resource):
@@ -65,12 +68,14 @@ def to_storage(resource: ServedResource, obj: Object) -> Object:
 
 
 def with_unseen(resource: ServedResource, new: Object, old: Object) -> Object:
-    """Return a new object of the served version plus the old object's parts that the version lacks."""
+    """
+    Return a new object in the served version plus those parts of the old object that this version lacks.
+    """
     return autoscaler_versions.with_status_of(new, old) if _is_v1_autoscaler(resource) else new
 
 
 def stored_field(resource: ServedResource, field: str) -> str:
-    """Return the stored object's name for a selectable field of the served version."""
+    """Return the name that a selectable field of the served version has in stored objects."""
     if not _is_event(resource):
         return field
     first, dot, rest = field.partition(".")
@@ -99,7 +104,9 @@ _DEEPEST: Final = 4
 
 
 def as_stored(resource: ServedResource, obj: dict[str, Any]) -> dict[str, Any]:
-    """Return an object with null in place of empty lists that Go never omits, except those inside lists."""
+    """
+    Return an object with null in place of the empty lists that Go never omits, except inside other lists.
+    """
     for path in _paths(resource):
         if _at(obj, path) == []:
             obj = _with_null(obj, path)

@@ -1,5 +1,5 @@
 """
-The user of a bearer token: a user that the sandbox was configured with, or a service account.
+The user that a bearer token authenticates: one from the sandbox's configuration, or a service account.
 
 Follows: kubernetes pkg/serviceaccount/{claims,legacy}.go, apiserver pkg/authentication.
 """
@@ -25,18 +25,18 @@ _ACCOUNTS: Final = GroupResource("", "serviceaccounts")
 
 
 class InvalidTokenError(Exception):
-    """A token authenticates nobody; the error's text has details, if there are any."""
+    """A token authenticates nobody. The error's text contains details, if there are any."""
 
 
 class Identity(NamedTuple):
-    """A user, and those of the requested audiences that the token is valid for."""
+    """A user, and the requested audiences for which the token is valid."""
 
     user: User
     audiences: tuple[str, ...]
 
 
 class Credentials(NamedTuple):
-    """The tokens of users, and the key that signs the tokens of service accounts."""
+    """The tokens of users, and the key that signs service account tokens."""
 
     signing_key: bytes = b""
     users: Mapping[str, User] | None = None
@@ -90,7 +90,7 @@ def _check_secret(secret: Object | None, token: str) -> None:
 
 
 def _extra(state: State, namespace: str, claims: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
-    """Return the user's extra fields from a short-lived token: its id, and its pod and node."""
+    """Return the user's extra fields from a short-lived token: its id, pod and node."""
     extra: dict[str, tuple[str, ...]] = {f"{_ABOUT}credential-id": (f"JTI={claims['jti']}",)}
     for kind, reference in tokens.bound_to(claims).items():
         found = state.get(_COLLECTIONS[kind], "" if kind == "node" else namespace, reference.name)

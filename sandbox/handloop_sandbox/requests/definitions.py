@@ -1,7 +1,7 @@
 """
 Custom resource definitions: the resources that they serve, and how they are established and removed.
 
-`catalog` makes the served resources from the definitions. `DefinitionController` accepts names, establishes
+`catalog` derives the served resources from the definitions. `DefinitionController` accepts names, establishes
 definitions and removes the objects of deleted ones; `begin_removal` is the first step of a DELETE.
 Follows: apiextensions pkg/apihelpers, pkg/controller/{status,establish,finalizer},
 pkg/apiserver/customresource_handler.go, pkg/registry/customresourcedefinition/etcd.go (Delete).
@@ -33,7 +33,7 @@ _PENDING: Final = "CustomResourceDefinition marked for deletion; CustomResource 
 
 
 def condition_status(crd: Object, kind: str) -> str:
-    """`True`, `False`, or "" when the definition has no such condition."""
+    """Return `True`, `False`, or "" if the definition has no such condition."""
     conditions = (crd.get("status") or {}).get("conditions") or ()
     return next((entry["status"] for entry in conditions if entry["type"] == kind), "")
 
@@ -44,7 +44,7 @@ def definition_of(state: State, resource: ServedResource) -> Object | None:
 
 
 def begin_removal(call: Call, transaction: Transaction, obj: Object) -> Stored:
-    """Return the first step of a DELETE: the definition stays until its resources are gone."""
+    """Return the definition after the first step of a DELETE. It stays until its resources are gone."""
     if obj["metadata"].get("deletionTimestamp"):
         stored = call.stored()
         assert stored is not None
@@ -83,23 +83,25 @@ _STABILITY: Final = {"alpha": 0, "beta": 1, None: 2}
 
 def catalog(state: State, *, revision: int, known: Known | None = None) -> Catalog:
     """
-    Everything served: the built-in kinds, and those of established definitions.
+    Return everything that is served: the built-in kinds, and those of established definitions.
 
-    Args: known has the conversion results available so far.
+    Args: known holds the conversion results that are available so far.
     """
     served = served_by(state.list(DEFINITIONS), known)
     return Catalog((*builtin_resources(), *served), revision=revision)
 
 
 def served_by(definitions: Iterable[Object], known: Known | None = None) -> Iterator[ServedResource]:
-    """Yield the resources of established definitions: group by group, the preferred version of each first."""
+    """
+    Yield the resources of established definitions, group by group, each with its preferred version first.
+    """
     established = [crd for crd in definitions if condition_status(crd, "Established") == "True"]
     found = [resource for crd in established for resource in _resources(crd, known or Known())]
     yield from sorted(found, key=lambda resource: (resource.group, _version_rank(resource.version)))
 
 
 def redefined(before: Catalog, after: Catalog) -> list[GroupResource]:
-    """Return the collections of custom resources whose definition was removed or changed."""
+    """Return the collections of custom resources whose definitions were removed or changed."""
     found = {
         resource.group_resource: None
         for resource in before.resources
@@ -126,7 +128,7 @@ def _resources(crd: Object, known: Known) -> Iterator[ServedResource]:
 
 
 def _conversion(crd: Object, known: Known) -> WebhookConversion | None:
-    """Return the webhook conversion of a definition; None without one."""
+    """Return the webhook conversion of a definition, or None if there is none."""
     conversion, metadata = crd["spec"].get("conversion") or {}, crd["metadata"]
     if conversion.get("strategy") != "Webhook":
         return None
@@ -183,7 +185,7 @@ def _scale_paths(scale: dict[str, str]) -> ScalePaths:
 
 
 def _deprecation(spec: Object, kind: str, version: Object) -> str:
-    """Return the warning for users of a deprecated version; "" for other versions."""
+    """Return the warning for users of a deprecated version, or "" for other versions."""
     if not version.get("deprecated"):
         return ""
     group, rank = spec["group"], _version_rank(version["name"])
@@ -209,8 +211,8 @@ class DefinitionController:
     """
     Accepts names, establishes definitions, and deletes the resources of definitions that are being deleted.
 
-    State: _failures has why a definition's resources could not be deleted, _again_at when the deletion is
-    retried. Every step looks at the definitions as they are.
+    State: _failures holds the reasons why a definition's resources could not be deleted, and _again_at the
+    time of the next attempt. Every step looks at the definitions as they are at that time.
     """
 
     name = "kube-apiserver"
@@ -221,7 +223,9 @@ class DefinitionController:
         self._again_at: float | None = None
 
     def step(self, view: View, changes: Sequence[Change], now: float) -> Step:
-        """Look at every definition that changed, or whose resources changed or could not be deleted."""
+        """
+        Look at every definition that has changed, or whose resources have changed or could not be deleted.
+        """
         is_due = self._again_at is not None and now >= self._again_at
         touched = self._touched(view.state, changes, self._failures if is_due else ())
         self._again_at = None if is_due else self._again_at
@@ -232,7 +236,7 @@ class DefinitionController:
         return Step(writes, self._again_at)
 
     def refused(self, write: Write, status: Status, now: float) -> None:
-        """Retry a deletion. If a definition has changed meanwhile, that change triggers the next attempt."""
+        """Retry a deletion. If a definition has changed in the meantime, that triggers the next attempt."""
         if write.verb == "delete" and status["code"] == _FAILED:
             self._failures[str(write.group_resource)] = status["message"]
             self._again_at = now + _RETRY_SECONDS
@@ -244,7 +248,7 @@ class DefinitionController:
                 names[change.name] = None
                 if change.type is ChangeType.DELETED:
                     self._failures.pop(change.name, None)
-                    # Names that the deleted definition had taken may be free again.
+                    # Names that the deleted definition used may be available again.
                     names.update(dict.fromkeys(crd["metadata"]["name"] for crd in state.list(DEFINITIONS)))
             elif change.type is ChangeType.DELETED:
                 names[str(change.group_resource)] = None
@@ -265,7 +269,7 @@ def _writes(state: State, crd: Object, now: str, failure: str) -> Iterator[Write
 
 
 def _with_approval(crd: Object, now: str) -> Object:
-    """Return a definition with the condition that says whether its protected group was approved."""
+    """Return a definition with the condition that tells whether its protected group was approved."""
     approved = (crd["metadata"].get("annotations") or {}).get(APPROVAL)
     if not approved or not is_protected(crd["spec"]["group"]):
         return crd
@@ -278,7 +282,9 @@ def _with_approval(crd: Object, now: str) -> Object:
 
 
 def _with_names(state: State, crd: Object, now: str) -> Object:
-    """Return a definition with its accepted names: those that no other definition of its group has taken."""
+    """
+    Return a definition with its accepted names, which are those that no other definition of its group uses.
+    """
     wanted = crd["spec"]["names"]
     conflict = _conflict(state, crd)
     if conflict is None:

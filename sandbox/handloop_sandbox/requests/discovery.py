@@ -1,5 +1,5 @@
 """
-The discovery documents: the served resources aggregated in one answer, or group by group.
+The discovery documents, which list the served resources in one aggregated answer or group by group.
 
 Follows: apiserver pkg/endpoints/discovery (aggregated, legacy.go, storageversionhash.go), and
 apiextensions-apiserver pkg/apiserver/customresource_discovery_controller.go for the order of custom
@@ -23,7 +23,7 @@ _HEALTH = ("/healthz", "/livez", "/readyz")
 
 
 def version_info() -> Document:
-    """`/version`: the Kubernetes version whose behaviour the sandbox follows, marked as a sandbox."""
+    """`/version`: the Kubernetes version whose behaviour the sandbox reproduces, marked as a sandbox."""
     return {
         "major": MAJOR,
         "minor": MINOR,
@@ -57,7 +57,7 @@ def api_group_list(catalog: Catalog) -> Document:
 
 
 def api_group(catalog: Catalog, group: str) -> Document | None:
-    """`/apis/<group>`; None for a group that is not served."""
+    """`/apis/<group>`, or None if the group is not served."""
     if group not in catalog.groups():
         return None
     return {"kind": "APIGroup", "apiVersion": "v1", **_group(catalog, group)}
@@ -71,7 +71,7 @@ def _group(catalog: Catalog, group: str) -> Document:
 
 
 def api_resource_list(catalog: Catalog, group: str, version: str) -> Document | None:
-    """`/api/v1` or `/apis/<group>/<version>`; None for a version that is not served."""
+    """`/api/v1` or `/apis/<group>/<version>`, or None if the version is not served."""
     resources = catalog.in_group_version(group, version)
     if not resources:
         return None
@@ -166,7 +166,7 @@ def _aggregated_resource(resource: ServedResource) -> Document:
 
 
 def _response_kind(resource: ServedResource, sub: Subresource | None) -> Document:
-    """Return an answer's kind. Built-in kinds omit the parent's group and version; custom ones do not."""
+    """Return the responseKind. Built-in kinds omit the parent's group and version; custom kinds do not."""
     kind = resource.kind if sub is None else sub.kind
     if sub is not None and sub.version:
         return {"group": sub.group, "version": sub.version, "kind": kind}
@@ -176,7 +176,7 @@ def _response_kind(resource: ServedResource, sub: Subresource | None) -> Documen
 
 
 def root_paths(catalog: Catalog) -> Document:
-    """`/`: every path worth looking at."""
+    """`/`: the paths that are worth looking at."""
     paths = ["/api", "/apis", "/apis/", *_HEALTH, "/openapi/v2", "/openapi/v3", "/openapi/v3/", "/version"]
     paths += [f"/api/{version}" for version in catalog.versions("")]
     for group in catalog.groups():

@@ -1,5 +1,5 @@
 """
-Paths that are not a resource: discovery, OpenAPI, version, health, metrics.
+Paths that are not resources: discovery, OpenAPI, version, health, metrics.
 
 Follows: apiserver pkg/server/{routes,healthz}, pkg/endpoints/discovery.
 """
@@ -36,7 +36,7 @@ _DISCOVERY_DEPTH: Final = 3
 
 
 class Site(NamedTuple):
-    """The data that documents are made from."""
+    """The data from which documents are built."""
 
     state: State
     catalog: Catalog
@@ -69,7 +69,7 @@ def document(site: Site, request: Request, parts: Sequence[str]) -> Response:
 
 
 def _has_head(catalog: Catalog, parts: tuple[str, ...]) -> bool:
-    """Return whether a path answers HEAD: the routers of built-in groups know only GET."""
+    """Return whether a path answers HEAD. The routers of built-in groups know only GET."""
     match parts:
         case ("version",) | ("api", *_):
             return False
@@ -114,7 +114,9 @@ def _openapi(site: Site, request: Request, version: str, path: str) -> Response:
 def _published(
     request: Request, found: bytes, caching: tuple[str, str], as_protobuf: Callable[[bytes], bytes]
 ) -> Response:
-    """Return an OpenAPI document in the requested media type, or 406 without a body if it is not served."""
+    """
+    Return an OpenAPI document in the requested media type, or 406 without a body if that type is not served.
+    """
     protobuf = openapi_protobuf.V2 if as_protobuf is openapi_protobuf.version_2 else openapi_protobuf.V3
     available = (JSON, protobuf, protobuf.replace(".v1.0", "@v1.0"))
     chosen = choose(request.headers.get("accept", ""), available)

@@ -1,9 +1,9 @@
 """
 Impersonation: the user that the Impersonate headers name, and the check that the sender may act as that user.
 
-Each part of the other user needs the verb `impersonate`: on users or serviceaccounts, groups, uids, and
-userextras/NAME. Differs: the rights of constrained impersonation (`impersonate-on:...`) have no effect, but
-a refusal of the user names them, as a real server's first refusal does.
+Each part of the other user requires the verb `impersonate` on users or serviceaccounts, groups, uids, or
+userextras/NAME. Differs: the permissions of constrained impersonation (`impersonate-on:...`) have no effect,
+but a refusal of the user mentions them, as a real server's first refusal does.
 Follows: kubernetes apiserver pkg/endpoints/filters/impersonation.
 """
 
@@ -38,9 +38,9 @@ def acting_user(
     state: State, user: User, headers: Mapping[str, str], wanted: Attributes | PathAttributes
 ) -> User:
     """
-    Return the user as whom a request is carried out; a service account gets its usual groups.
+    Return the user on whose behalf a request is carried out. A service account gets its usual groups.
 
-    Args: wanted is the action that the request asks for.
+    Args: wanted is the requested action.
     Raises: StatusError 400 if no user is named, 403 if user may not act as the other one.
     """
     asked = _asked(headers)
@@ -58,7 +58,7 @@ def acting_user(
 
 
 def _asked(headers: Mapping[str, str]) -> User:
-    """Return the user that the headers name; one with the name "" if they name none."""
+    """Return the user that the headers name, or a user named "" if there is none."""
     groups = tuple(filter(None, headers.get("impersonate-group", "").split("\n")))
     extra = {
         unquote(name.removeprefix(_EXTRA)): tuple(value.split("\n"))
@@ -83,7 +83,9 @@ def _rights(asked: User) -> Iterator[Attributes]:
 
 
 def _refusal(user: User, right: Attributes, wanted: Attributes | PathAttributes) -> StatusError:
-    """Return the refusal to act as the user. It names the request, with constrained impersonation's verb."""
+    """
+    Return the refusal to act as the user. It describes the request with constrained impersonation's verb.
+    """
     verb = f"impersonate-on:{'serviceaccount' if right.namespace else 'user-info'}:{wanted.verb}"
     if isinstance(wanted, PathAttributes):
         return forbidden_path(user.name, verb, wanted.path)

@@ -1,10 +1,10 @@
 """
-`/openapi/v3`: the schemas and patch parameters that kubectl apply, create, diff, edit and explain ask for.
+`/openapi/v3`: the schemas and patch parameters that kubectl apply, create, diff, edit and explain request.
 
 Schemas of built-in kinds describe only apiVersion, kind and metadata; schemas of custom resources have the
-descriptions of their definition. An operation has the parts that kubectl reads: its kind, and the query
-parameters of a write. An operation on a collection also has shardSelector: a real server lists that parameter
-even where it ignores it.
+descriptions of their definition. An operation has the parts that kubectl reads: its kind, and a write's query
+parameters. An operation on a collection also has shardSelector, because a real server lists that parameter
+even if it ignores it.
 Follows: apiserver's published documents, kube-openapi pkg/handler3, apiextensions
 pkg/controller/openapi/builder.
 """
@@ -69,7 +69,9 @@ def _table_digest() -> bytes:
 
 @lru_cache(maxsize=64)
 def document(catalog: Catalog, group_version_path: str) -> bytes | None:
-    """Paths such as `GET /openapi/v3/apis/apps/v1`; None for a path that is not in the index."""
+    """
+    Return the document of a path such as `GET /openapi/v3/apis/apps/v1`, or None if it is not in the index.
+    """
     for group, version in _group_versions(catalog):
         if _path_of(group, version) == group_version_path:
             return msgspec.json.encode(_document(catalog.in_group_version(group, version)))
@@ -142,7 +144,7 @@ def _add_builtin(schemas: Document, name: str) -> None:
 
 
 def _published(schema: Schema, pending: list[str]) -> Document:
-    """Return a schema in OpenAPI 3.0: without the sandbox's own keys, and without siblings of a reference."""
+    """Return a schema in OpenAPI 3.0, without the sandbox's own keys and without siblings of a reference."""
     done: Document = {}
     for key, value in schema.items():
         if key in _OURS:
@@ -162,7 +164,9 @@ def _published(schema: Schema, pending: list[str]) -> Document:
 
 
 def _held(schema: Document) -> Document:
-    """Return a reference wrapped in allOf, as a server does to add a description or a default to it."""
+    """
+    Return a reference wrapped in allOf, as a server does when a description or a default is added to it.
+    """
     rest = {key: value for key, value in schema.items() if key != "$ref"}
     return {**rest, "allOf": [{"$ref": schema["$ref"]}]} if "$ref" in schema else schema
 

@@ -1,5 +1,5 @@
 """
-The common part of objects' OpenAPI schemas: apiVersion, kind, metadata, also in embedded objects and lists.
+The common part of object schemas in OpenAPI: apiVersion, kind, metadata, also in embedded objects and lists.
 
 Follows: apiextensions pkg/controller/openapi/builder/builder.go (buildKubeNative, addEmbeddedProperties,
 buildListSchema).
@@ -20,7 +20,7 @@ _CONVENTIONS: Final = "https://git.k8s.io/community/contributors/devel/sig-archi
 
 
 def _described(words: str, anchor: str, reference: str = "") -> Document:
-    """Return the schema of a described string, or of a described reference."""
+    """Return the schema of a string, or of a reference, with a description."""
     said = {"description": f"{words} More info: {_CONVENTIONS}#{anchor}"}
     if reference:
         return {**said, "allOf": [{"$ref": f"{COMPONENTS}io.k8s.{reference}"}]}
@@ -68,7 +68,7 @@ def custom(resource: ServedResource) -> Document:
 
 
 def listing(resource: ServedResource, name: str) -> Document:
-    """Return the schema of a kind's list; name is that of the kind's schema."""
+    """Return the schema of a kind's list; name is the name of the kind's schema."""
     reference = {"$ref": f"{COMPONENTS}{name}"}
     items: Document = {"type": "array", "items": reference if resource.custom else {"allOf": [reference]}}
     found: Document = {"type": "object", "required": ["items"]}

@@ -1,9 +1,9 @@
 """
 OpenAPI documents as protobuf: gnostic's openapi.v2.Document and openapi.v3.Document.
 
-Go's clients ask for them (kubectl for an unknown kind, discovery's OpenAPISchema). A table has the field
-number and the writer of each member that occurs in the sandbox's documents. In these messages, extensions and
-values of any type are YAML, of which JSON is a subset.
+Go clients request them (kubectl for an unknown kind, and the discovery client's OpenAPISchema). A table holds
+the field number and writer of each member that occurs in the sandbox's documents. In these messages,
+extensions and values of any type are written in YAML, of which JSON is a subset.
 Follows: gnostic-models openapiv2/OpenAPIv2.proto and openapiv3/OpenAPIv3.proto.
 """
 
@@ -37,7 +37,9 @@ def version_3(document: bytes) -> bytes:
 
 
 def _members(value: Mapping[str, Any], fields: _Fields) -> bytes:
-    """Return a message's fields in bytes. The row "x-" is for extensions; other members need a row."""
+    """
+    Return a message's fields as bytes. The row "x-" is for extensions; every other member needs its own row.
+    """
     written = []
     for key, member in value.items():
         if key in fields:
@@ -54,7 +56,7 @@ def _message(fields: _Fields) -> _Writer:
 
 
 def _inside(write: _Writer, at: int = 1) -> _Writer:
-    """Return a writer of the value as the only field of a message: gnostic's form of a oneof."""
+    """Return a writer of the value as the only field of a message, which is gnostic's form of a oneof."""
     return lambda number, value: content(number, write(at, value))
 
 
@@ -63,7 +65,7 @@ def _each(write: _Writer) -> _Writer:
 
 
 def _named(write: _Writer, at: int = 1) -> _Writer:
-    """Return a writer of a map: a message of entries with name and value."""
+    """Return a writer of a map, which is a message of entries with name and value."""
 
     def entries(number: int, values: Mapping[str, Any]) -> bytes:
         return content(number, b"".join(content(at, text(1, key) + write(2, values[key])) for key in values))
@@ -76,7 +78,7 @@ def _any(number: int, value: Any) -> bytes:
 
 
 def _default(number: int, value: Any) -> bytes:
-    """Return a default in version 3, which has no form for objects and lists: those are omitted."""
+    """Return a default in version 3, which cannot express objects and lists, so these are omitted."""
     match value:
         case bool():
             return content(number, whole(2, value))

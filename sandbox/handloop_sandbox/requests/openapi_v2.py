@@ -1,8 +1,8 @@
 """
-`/openapi/v2`: all documents of version 3 in one document of the older form, as JSON.
+`/openapi/v2`: all version 3 documents merged into one document in the older format, as JSON.
 
-References point into `definitions`. Whatever version 2 or kubectl's reader of it does not know is left out:
-defaults, alternatives, and the types of values that may be null or anything.
+References point into `definitions`. Anything that version 2, or kubectl's reader of it, does not know is left
+out: defaults, alternatives, and the types of values that may be null or anything.
 Follows: kube-openapi pkg/openapiconv and apiextensions pkg/controller/openapi/v2/conversion.go.
 """
 
@@ -68,7 +68,10 @@ def _parameter(parameter: Document) -> Document:
 
 
 def _definition(schema: Document) -> Document:
-    """Return a kind's schema, without properties if it keeps unknown fields; number-or-string is string."""
+    """
+    Return a kind's schema, without properties if it keeps unknown fields. A number-or-string becomes a
+    string.
+    """
     if schema.get(_PRESERVE):
         return {key: value for key, value in schema.items() if key == "type" or key in _OF_OBJECTS}
     if "oneOf" in schema and "type" not in schema:

@@ -1,7 +1,8 @@
 """
 The form in which stored objects are sent: whole, as rows of a table, or as metadata only.
 
-In the plain form, lists and watch events are joined from bytes that were encoded when each object was stored.
+In the plain form, lists and watch events are assembled from bytes that were encoded when each object was
+stored.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ Parts = tuple[bytes, ...]
 
 
 class Presentation(Protocol):
-    """One form of answers about one resource; now, in unix seconds, is for the ages in tables."""
+    """One form of the answers about one resource. Ages in tables are relative to now, in unix seconds."""
 
     def one(self, stored: Stored, now: float) -> Parts:
         """Return the JSON of an object."""
@@ -33,11 +34,11 @@ class Presentation(Protocol):
         """Return the JSON of a list with its ListMeta."""
 
     def watched(self, stored: Stored, now: float, *, first: bool) -> bytes:
-        """Return the JSON of a watch event's object; first is true for the first one of a stream."""
+        """Return the JSON of a watch event's object; first is true for the first event of a stream."""
 
 
 def presentation(form: Form, resource: ServedResource, *, include: str = "Metadata") -> Presentation:
-    """Return the presentation of a resource in a form; include is Table's includeObject."""
+    """Return the presentation for a resource and a form; include is the includeObject of a Table."""
     match form.shape:
         case AnswerShape.TABLE:
             return _Tables(form, resource, include)
@@ -47,14 +48,14 @@ def presentation(form: Form, resource: ServedResource, *, include: str = "Metada
 
 
 class _Plain:
-    """The plain form: kind and apiVersion of the served version (head), then the stored bytes (tail)."""
+    """The plain form: the served version's kind and apiVersion (head), then the stored bytes (tail)."""
 
     def __init__(self, form: Form, resource: ServedResource) -> None:
         self._form = form
         self._resource = resource
         self._is_stored_so = converter(resource) is None
         self._head = resource_head(resource)
-        # Items of built-in lists come without kind and apiVersion, but those of custom resources have them.
+        # Items in built-in lists have no kind and apiVersion, but items in lists of custom resources do.
         self._item_head = self._head if resource.custom else b"{"
 
     def tail(self, stored: Stored) -> bytes:
@@ -158,7 +159,7 @@ def served_object(resource: ServedResource, stored: Stored) -> Object:
 
 
 def served(resource: ServedResource, stored: Stored) -> Stored:
-    """Return a stored object in the served version; the result is kept for later readers."""
+    """Return a stored object in the served version. The result is cached for later readers."""
     if resource.conversion is not None:
         return _converted(resource, resource.conversion, [stored])[0]
     if stored.served is not None and stored.served[0] is resource:
@@ -175,7 +176,7 @@ def served(resource: ServedResource, stored: Stored) -> Stored:
 
 def all_served(resource: ServedResource, items: Sequence[Stored]) -> Sequence[Stored]:
     """
-    Stored objects for selectors to evaluate: converted in one call if a webhook converts them.
+    Return stored objects for selectors to evaluate, converted in one call if a webhook converts them.
 
     Raises: ConversionNeededError, ConversionFailedError.
     """

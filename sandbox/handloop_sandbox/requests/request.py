@@ -1,4 +1,4 @@
-"""A request, its answer, and the facts and settings that the core needs from outside."""
+"""A request, its answer, and the data and settings that the core receives from outside."""
 
 from __future__ import annotations
 
@@ -21,9 +21,8 @@ _NO_FIELDS: Final[Mapping[str, str]] = MappingProxyType({})
 
 class Request(NamedTuple):
     """
-    One HTTP request. path has no query and is still percent-encoded; header names are lower-case.
-
-    A repeated header of which several values count has them on one line each.
+    One HTTP request. path has no query and is still percent-encoded; header names are lower-case. If several
+    values of a repeated header are used, each has its own line.
     """
 
     method: str
@@ -34,7 +33,9 @@ class Request(NamedTuple):
 
 
 class Response(NamedTuple):
-    """An answer. Only the writer joins the parts of the body, so that long lists are not copied before."""
+    """
+    An answer. The parts of the body are joined only when written, so that long lists are not copied earlier.
+    """
 
     status: int
     headers: Headers
@@ -50,7 +51,7 @@ class Response(NamedTuple):
         return b"".join(self.body)
 
     def in_gzip(self) -> Response:
-        """Return the same answer compressed by gzip; a small one stays uncompressed."""
+        """Return the same answer compressed with gzip, or uncompressed if it is small."""
         if self.size <= _PLAIN_BYTES:
             return self
         headers = (*self.headers, ("Content-Encoding", "gzip"), ("Vary", "Accept-Encoding"))
@@ -72,14 +73,14 @@ class Response(NamedTuple):
 
 
 class WatchResponse(NamedTuple):
-    """A stream of watch events: 200, these headers, then the lines of the subscription."""
+    """A stream of watch events: 200, these headers, and then the lines of the subscription."""
 
     headers: Headers
     subscription: Subscription
 
 
 class User(NamedTuple):
-    """The sender of a request. extra has further attributes for webhooks and rules, by name."""
+    """The sender of a request. extra holds further attributes for webhooks and rules, by name."""
 
     name: str
     groups: tuple[str, ...] = ()
@@ -95,11 +96,11 @@ class User(NamedTuple):
 
 class Context(NamedTuple):
     """
-    What the core cannot know by itself: time, randomness, keys, and settings.
+    What the core must be told: time, randomness, keys, and settings.
 
-    now is unix seconds. random and new_uid are the only random sources, so a run is a function of their
-    seed. signing_key signs tokens, sharded_list_and_watch is a feature gate, users are keyed by their tokens.
-    With account_admission, pods run as service accounts, which must exist.
+    now is unix seconds. random and new_uid are the only sources of randomness, so a run is a function of
+    their seed. signing_key signs tokens, sharded_list_and_watch is a feature gate, users are keyed by their
+    tokens. With account_admission, pods run as service accounts, which must exist.
     """
 
     now: float
@@ -113,7 +114,7 @@ class Context(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """The answer to a request and what it changes; the store commits the changes."""
+    """The answer to a request and its changes, which the store commits."""
 
     response: Response | WatchResponse
     changes: tuple[Change, ...] = ()

@@ -1,5 +1,5 @@
 """
-Routes: a path names a document of the server, or a resource with its namespace, object and subresource.
+Routes: a path names one of the server's documents, or a resource with its namespace, object and subresource.
 
 Follows: apiserver pkg/endpoints/request/requestinfo.go.
 """
@@ -27,7 +27,7 @@ _OBJECT_VERBS: Final = {
 
 
 class ResourcePath(NamedTuple):
-    """The parts of a resource's path; watching is true for the deprecated `/watch/` paths."""
+    """The parts of a resource path; watching is true for the deprecated `/watch/` paths."""
 
     group: str
     version: str
@@ -45,7 +45,7 @@ class ResourcePath(NamedTuple):
         return "watch" if self.watching and verb in ("list", "get") else verb
 
 
-@lru_cache(maxsize=1024)  # clients ask for the same few again and again
+@lru_cache(maxsize=1024)  # clients request the same few paths repeatedly
 def split(path: str) -> tuple[str, ...]:
     """Return the decoded segments of a path."""
     return tuple(unquote(part) for part in path.strip("/").split("/") if part)
@@ -53,7 +53,7 @@ def split(path: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1024)
 def resource_path(parts: tuple[str, ...]) -> ResourcePath | None:
-    """Return the path as a resource's; None when it is a document's (`/api/v1`, `/version`, ...)."""
+    """Return the path as that of a resource, or None if it is a document's (`/api/v1`, `/version`, ...)."""
     match parts:
         case ("api", version, *rest) if rest:
             return _words("", version, tuple(rest))
@@ -66,7 +66,8 @@ def find(catalog: Catalog, path: ResourcePath, method: str) -> ServedResource:
     """
     Return the resource at a path.
 
-    Raises: StatusError 404 or 405, PageNotFoundError. Built-in groups refuse in JSON, others in plain text.
+    Raises: StatusError 404 or 405, PageNotFoundError. Built-in groups send refusals as JSON, others as plain
+    text.
     """
     resource = catalog.find(path.group, path.version, path.plural)
     if resource is None:

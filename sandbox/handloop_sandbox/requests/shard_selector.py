@@ -1,7 +1,8 @@
 """
-The parameter `shardSelector`: objects whose UID or namespace hashes into a range.
+The parameter `shardSelector`, which selects objects whose UID or namespace hashes into a range.
 
-It takes effect only behind the feature gate ShardedListAndWatch; without the gate, even nonsense is ignored.
+It has an effect only if the feature gate ShardedListAndWatch is on; otherwise even invalid values are
+ignored.
 Follows: apiserver 0.36.3 pkg/sharding/parser.go, apimachinery pkg/sharding/selector.go,
 pkg/storage/selection_predicate.go (SetShardInfoOnList).
 """
@@ -44,7 +45,7 @@ _TYPES: Final = {bool: "bool", int: "int64", float: "float64", type(None): "stru
 
 @dataclass(frozen=True, slots=True)
 class ShardSelector:
-    """The requested hash ranges of one field, as written: overlaps and repetitions stay."""
+    """The requested hash ranges of one field as they were written, with overlaps and repetitions."""
 
     field: ShardField
     ranges: tuple[ShardRange, ...]
@@ -60,9 +61,11 @@ class ShardSelector:
 
 def shard_selector(call: RequestCall) -> ShardSelector | None:
     """
-    Return the shardSelector of a request for several objects; None = everything, or without the gate.
+    Return the shardSelector of a request for several objects, or None if it selects everything or the gate is
+    off.
 
-    Raises: StatusError 500 in the server's words; not 400, since the server does not classify the error.
+    Raises: StatusError 500 with a real server's text. It is not 400, because a server does not classify the
+    error.
     """
     text = call.request.query.get("shardSelector")
     if not text or not call.context.sharded_list_and_watch:
@@ -76,7 +79,9 @@ def shard_selector(call: RequestCall) -> ShardSelector | None:
 
 
 def shard_info(call: RequestCall) -> dict[str, Any]:
-    """Return the member shardInfo of a ListMeta: only lists of whole objects of a built-in kind have it."""
+    """
+    Return the member shardInfo of a ListMeta. Only lists of complete objects of a built-in kind have it.
+    """
     selector = None if call.resource.custom or call.form.shape else shard_selector(call)
     return {} if selector is None else {"shardInfo": {"selector": str(selector)}}
 
@@ -136,7 +141,7 @@ def _path(node: Node) -> str:
 
 
 def _hash(node: Node, name: str) -> str:
-    """Return the text of a hash in its only valid spelling: 0x and 16 digits in lower case, or 2**64."""
+    """Return the text of a hash in its only valid form: 0x and 16 lower-case digits, or 2**64."""
     if not isinstance(node, Literal):
         kind = _KINDS[type(node)]
         raise SelectorError(f"{name} must be a string literal (e.g. '0xff'), got expression kind {kind}")

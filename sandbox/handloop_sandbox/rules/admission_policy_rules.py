@@ -2,7 +2,7 @@
 The rules of admission policies and their bindings.
 
 Follows: kubernetes pkg/apis/admissionregistration/validation/validation.go. Differs: the expressions of
-mutations must exist, but are not compiled, nor are the variables beside them.
+mutations must exist, but neither they nor the policy's variables are compiled.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def _policy(spec: Object, expressions: Expressions) -> list[Cause]:
 
 
 def _variable(path: str, given: Object, expressions: Expressions | None) -> list[Cause]:
-    """Args: expressions None = what it may construct is not known, so it is not compiled."""
+    """Args: expressions None = the objects that it may construct are unknown, so it is not compiled."""
     name, text = given.get("name", ""), given.get("expression", "")
     causes: list[Cause] = []
     if not name.strip():

@@ -41,7 +41,7 @@ _NEEDED_KEYS: Final = {
 
 
 def config_map(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """Return the complaints about a ConfigMap: its keys, its size, and changes if it is immutable."""
+    """Return the complaints about a ConfigMap: keys, size, and changes to an immutable one."""
     del subresource
     causes = _frozen(new, old, "data", "binaryData")
     plain, binary = part(new, "data"), part(new, "binaryData")
@@ -67,7 +67,7 @@ def _frozen(new: Object, old: Object | None, *members: str) -> list[Cause]:
 
 
 def secret(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """Return the complaints about a Secret: its keys, and missing ones that its type needs."""
+    """Return the complaints about a Secret: invalid keys, and missing keys that its type requires."""
     del subresource
     causes = immutable("type", new.get("type"), old.get("type")) if old is not None else []
     causes += _frozen(new, old, "data")

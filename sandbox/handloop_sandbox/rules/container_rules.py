@@ -49,7 +49,9 @@ _CONTAINER_POLICIES: Final = ("Always", "Never", "OnFailure")
 
 
 def containers(path: str, found: list[Object], volumes: Collection[str]) -> list[Cause]:
-    """Return the complaints about a pod's containers: at least one, each with a unique name."""
+    """
+    Return the complaints about a pod's containers: there must be at least one, and names must be unique.
+    """
     if not found:
         return [required(path)]
     causes: list[Cause] = []
@@ -67,7 +69,9 @@ def containers(path: str, found: list[Object], volumes: Collection[str]) -> list
 
 
 def init_containers(path: str, found: list[Object], volumes: Collection[str], taken: set[str]) -> list[Cause]:
-    """Return the complaints about init containers: unique names, probes only in restartable ones."""
+    """
+    Return the complaints about init containers: names must be unique, and only restartable ones have probes.
+    """
     causes: list[Cause] = []
     for index, container in enumerate(found):
         at = f"{path}[{index}]"

@@ -52,7 +52,7 @@ def environment_name(name: str) -> list[str]:
 
 
 def environment(path: str, found: Any) -> list[Cause]:
-    """Return the complaints about variables, each with a value or a source."""
+    """Return the complaints about variables, each of which has a value or a source."""
     causes: list[Cause] = []
     for index, variable in enumerate(found):
         at = f"{path}[{index}]"
@@ -83,7 +83,9 @@ def _value_from(path: str, variable: Object) -> list[Cause]:
 
 
 def field_causes(path: str, reference: Object, *, files: bool = False) -> list[Cause]:
-    """Return the complaints about a reference to a pod's field; files = for a file, not a variable."""
+    """
+    Return the complaints about a reference to a pod's field; files = it is for a file, not for a variable.
+    """
     allowed = _FILE_FIELD_PATHS if files else _ENV_FIELD_PATHS
     field = reference.get("fieldPath", "")
     if not field:
@@ -107,7 +109,7 @@ def field_causes(path: str, reference: Object, *, files: bool = False) -> list[C
 
 
 def resource_causes(path: str, reference: Object, *, files: bool = False) -> list[Cause]:
-    """Return the complaints about a reference to a container's resource; files = not for a variable."""
+    """Return the complaints about a reference to a container's resource; files = it is for a file."""
     resource = reference.get("resource", "")
     if files and not reference.get("containerName"):
         return [required(f"{path}.containerName")]
@@ -125,7 +127,7 @@ def _key_reference(path: str, reference: Object) -> list[Cause]:
 
 
 def config_key(key: str) -> list[str]:
-    """Return the complaints about a key of a ConfigMap or Secret, as texts."""
+    """Return the complaints about a key of a ConfigMap or Secret, as strings."""
     found = (
         [] if len(key) <= names.MAX_SUBDOMAIN else [f"must be no more than {names.MAX_SUBDOMAIN} characters"]
     )
@@ -147,7 +149,7 @@ def config_key_causes(path: str, key: str) -> list[Cause]:
 
 
 def environment_from(path: str, found: Any) -> list[Cause]:
-    """Return the complaints about envFrom: whole ConfigMaps and Secrets as variables."""
+    """Return the complaints about envFrom, which turns whole ConfigMaps and Secrets into variables."""
     causes: list[Cause] = []
     for index, source in enumerate(found):
         at = f"{path}[{index}]"

@@ -33,7 +33,7 @@ _CORE_NAMES: Final = {
     "deprecatedLastTimestamp": "lastTimestamp",
     "deprecatedCount": "count",
 }
-"""The names of an events.k8s.io Event's members in complaints."""
+"""The names that complaints use for an events.k8s.io Event's members."""
 _OLD_STYLE: Final = (
     ("firstTimestamp", "deprecatedFirstTimestamp"),
     ("lastTimestamp", "deprecatedLastTimestamp"),
@@ -56,7 +56,7 @@ _SETTLED: Final = (
     "reportingController",
     "reportingInstance",
 )
-"""The members that cannot change: all but the series, in upstream's order, which checks the reason twice."""
+"""The immutable members (all but the series), in the order of Kubernetes, which checks the reason twice."""
 
 
 def event(new: Object, old: Object | None, subresource: str) -> list[Cause]:
@@ -66,7 +66,7 @@ def event(new: Object, old: Object | None, subresource: str) -> list[Cause]:
 
 
 def new_event(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """Return complaints about an events.k8s.io Event: fields of the old style, changes beyond the series."""
+    """Return complaints about an events.k8s.io Event: old-style fields, and changes outside the series."""
     del subresource
     causes = _common(new, controller="reportingController")
     if old is None:
@@ -79,7 +79,9 @@ def new_event(new: Object, old: Object | None, subresource: str) -> list[Cause]:
 
 
 def _common(new: Object, *, controller: str) -> list[Cause]:
-    """Return the complaints about an Event of either group; controller is that field's name in the group."""
+    """
+    Return the complaints about an Event of either group; controller is the name of that field in the group.
+    """
     about = part(new, "involvedObject") or part(new, "regarding")
     namespace, where = part(new, "metadata").get("namespace", ""), about.get("namespace", "")
     mismatch = invalid_value("involvedObject.namespace", where, "does not match event.namespace")
@@ -118,7 +120,7 @@ def _unset(new: Object) -> list[Cause]:
 
 
 def _shown(name: str, event: Object) -> Any:
-    """Return a member as Go compares and prints it: with all fields, absent members as zero values."""
+    """Return a member as Go compares and prints it, with all fields, and zero values for absent members."""
     value = event.get(name)
     if name in {"regarding", "related", "deprecatedSource"}:
         members = _SOURCE if name == "deprecatedSource" else _REFERENCE

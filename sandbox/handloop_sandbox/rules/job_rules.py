@@ -63,7 +63,7 @@ def _selecting_spec(spec: Object) -> list[Cause]:
 
 
 def _generated(job: Object) -> list[Cause]:
-    """Return the complaints about the generated labels of a Job that does not set a selector of its own."""
+    """Return the complaints about the generated labels of a Job that does not set its own selector."""
     spec, metadata = part(job, "spec"), part(job, "metadata")
     uid, name = metadata.get("uid", ""), metadata.get("name", "")
     if spec.get("manualSelector") or spec.get("selector") is None or not uid:
@@ -97,7 +97,9 @@ def _job_update(spec: Object, before: Object) -> list[Cause]:
 
 
 def _completions(spec: Object, before: Object) -> list[Cause]:
-    """Return the complaints about changed completions: only Indexed Jobs may, together with parallelism."""
+    """
+    Return the complaints about changed completions. Only an Indexed Job may change them, with parallelism.
+    """
     found, path = spec.get("completions"), "spec.completions"
     if spec.get("completionMode") != "Indexed":
         return immutable(path, found, before.get("completions"))

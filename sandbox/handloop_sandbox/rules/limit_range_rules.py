@@ -1,5 +1,5 @@
 """
-The rules of LimitRanges: their types, the names of resources, and amounts that contradict each other.
+The rules of LimitRanges: their types, the resource names, and amounts that contradict each other.
 
 Follows: kubernetes pkg/apis/core/validation/validation.go (ValidateLimitRange).
 """
@@ -24,7 +24,7 @@ _NOT_OF_PODS: Final = ("default", "defaultRequest")
 
 
 class _Comparison(NamedTuple):
-    """A check that `less` is at most `more`, and the field and value that its complaint names."""
+    """A check that `less` does not exceed `more`, and the field and value that its complaint names."""
 
     less: str
     more: str

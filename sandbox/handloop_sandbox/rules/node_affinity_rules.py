@@ -1,5 +1,5 @@
 """
-The rules of node affinities, by which pods and volumes choose nodes.
+The rules of node affinities, which pods and volumes use to choose nodes.
 
 Follows: kubernetes pkg/apis/core/validation/validation.go (validateNodeAffinity, ValidateNodeSelector).
 """
@@ -32,7 +32,7 @@ def node_affinity(path: str, found: Object) -> list[Cause]:
 
 
 def node_selector(path: str, selector: Object) -> list[Cause]:
-    """Return the complaints about a node selector, a list of terms of which one must match."""
+    """Return the complaints about a node selector, which is a list of terms; at least one must match."""
     terms = entries(selector, "nodeSelectorTerms")
     if not terms:
         return [required(f"{path}.nodeSelectorTerms", "must have at least one node selector term")]

@@ -241,7 +241,9 @@ def _status(new: Object, old: Object | None) -> list[Cause]:
 
 
 def _ephemeral(new: Object, old: Object) -> list[Cause]:
-    """Return the complaints about ephemeral containers: unique names, old ones unchanged and kept."""
+    """
+    Return the complaints about ephemeral containers: names must be unique, and old ones must stay unchanged.
+    """
     path, causes = "spec.ephemeralContainers", []
     taken = {entry["name"] for kind in ("containers", "initContainers") for entry in entries(new, kind)}
     after = {entry.get("name", ""): entry for entry in entries(new, "ephemeralContainers")}
@@ -271,7 +273,7 @@ def _update(new: Object, old: Object) -> list[Cause]:
 
 
 def _images(spec: Object) -> list[Cause]:
-    """Return the complaints about images that an update removes."""
+    """Return the complaints about images that an update has removed."""
     return [
         required(f"spec.{kind}[{index}].image")
         for kind in ("containers", "initContainers")

@@ -1,8 +1,8 @@
 """
 The Pod Security Standards `baseline` and `restricted`, in version latest.
 
-Every check returns what is wrong with a pod's spec; "" = nothing.
-Follows: kubernetes k8s.io/pod-security-admission policy. Differs: other versions are checked as the latest;
+Every check returns what is wrong with a pod's spec, or "".
+Follows: kubernetes k8s.io/pod-security-admission policy. Differs: other versions are treated as the latest;
 AppArmor annotations are ignored.
 """
 
@@ -43,14 +43,14 @@ _HOOKS: Final = ("postStart", "preStop")
 
 
 class _Check(NamedTuple):
-    """The title of a violation, and the function that finds its details."""
+    """The title of a violation, and the function that determines its details."""
 
     title: str
     find: _Find
 
 
 def violations(spec: Object, level: str) -> list[tuple[str, str]]:
-    """Return the title and the details of each violation of a level in a pod's spec."""
+    """Return the title and details of each violation of a level by a pod's spec."""
     checks = {"baseline": _BASELINE, "restricted": _RESTRICTED}.get(level, ())
     found = ((check.title, check.find(spec)) for check in checks)
     return [(title, detail) for title, detail in found if detail]
@@ -79,14 +79,14 @@ def _counted(noun: str, values: Sequence[str]) -> str:
 
 
 def _who(spec: Object, is_wrong: Callable[[Object], Any]) -> str:
-    """Return the words that name the pod and containers whose security contexts are wrong; "" = none."""
+    """Return a phrase that names the pod and containers whose security contexts are wrong, or ""."""
     names = _names(spec, lambda entry: is_wrong(_security(entry)))
     parts = ["pod"] if is_wrong(_security(spec)) else []
     return " and ".join([*parts, *([_counted("container", names)] if names else [])])
 
 
 def _value(security: Object, member: str) -> Any:
-    """Return a member of a security context by its path: `seccompProfile.type`."""
+    """Return a member of a security context by its path, such as `seccompProfile.type`."""
     *path, last = member.split(".")
     return part(security, *path).get(last)
 
@@ -104,7 +104,7 @@ def _never(_spec: Object) -> bool:
 
 
 def _must_not(member: str, wrong: Any, told: str, unless: _Exempt = _never) -> _Find:
-    """Return a check of one member of the security contexts of the pod and its containers."""
+    """Return a check of one member of a pod's security context and those of its containers."""
 
     def find(spec: Object) -> str:
         who = "" if unless(spec) else _who(spec, lambda security: _value(security, member) == wrong)
@@ -124,7 +124,9 @@ def _each_must(member: str, wrong: Sequence[Any], told: str, unless: _Exempt = _
 
 
 def _one_must_set(wrong: _Find, member: str, right: Sequence[Any], told: str, unless: _Exempt) -> _Find:
-    """Return a check that no context has a wrong value, and that the pod has a right one if needed."""
+    """
+    Return a check that no context has a forbidden value, and that the pod has an allowed one if required.
+    """
 
     def find(spec: Object) -> str:
         silent = _names(spec, lambda entry: _value(_security(entry), member) is None)

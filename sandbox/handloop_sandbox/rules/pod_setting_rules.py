@@ -1,5 +1,5 @@
 """
-The rules of a pod's other settings: name resolution, gates, operating system, overhead.
+The rules of other pod settings: name resolution, gates, operating system, overhead.
 
 Follows: kubernetes pkg/apis/core/validation/validation.go (ValidatePodSpec).
 """
@@ -95,7 +95,7 @@ def _system(path: str, name: str) -> list[Cause]:
 
 
 def sharing(path: str, spec: Object) -> list[Cause]:
-    """Return the complaints about what a pod shares with its node, which depends on hostUsers."""
+    """Return the complaints about what a pod shares with its node; hostUsers limits that."""
     is_apart = spec.get("hostUsers") is False
     causes = [
         forbidden_field(f"{path}.{name}", "when `hostUsers` is false")

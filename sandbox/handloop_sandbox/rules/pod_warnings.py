@@ -180,7 +180,9 @@ def _about_volumes(spec: Object, path: str) -> Iterator[str]:
 
 
 def _overlaps(volume: Object) -> Iterator[str]:
-    """Yield the warnings about two files of a volume at the same path, or one below the other."""
+    """
+    Yield the warnings about files of a volume that have the same path, or of which one is below the other.
+    """
     for name, what in (("configMap", "ConfigMap"), ("secret", "Secret"), ("downwardAPI", "DownwardAPI")):
         source = volume.get(name) or {}
         of = source.get("secretName" if name == "secret" else "name")
@@ -200,7 +202,7 @@ def _overlaps(volume: Object) -> Iterator[str]:
 
 
 def _files(source: Object) -> Iterator[tuple[str, str]]:
-    """Yield the paths of a projected source, each with the name of the source."""
+    """Yield the paths of a projected source, each with the source's name."""
     for name, what in (("configMap", "ConfigMap"), ("secret", "Secret"), ("downwardAPI", "DownwardAPI")):
         part = source.get(name) or {}
         told = what if name == "downwardAPI" else f'{what} "{part.get("name", "")}"'

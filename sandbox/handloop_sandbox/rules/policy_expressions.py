@@ -1,5 +1,6 @@
 """
-The expressions of admission policies and of match conditions: what they may name, and what they result in.
+The expressions of admission policies and match conditions: what they may name and which types they may
+return.
 
 Follows: apiserver pkg/admission/plugin/cel/compile.go (BuildRequestType, BuildNamespaceType), composition.go,
 pkg/cel/library/authz.go. Differs: nothing is evaluated, and the expressions of mutations are not compiled.
@@ -70,7 +71,7 @@ class Expressions:
     """
     The expressions of one policy or configuration.
 
-    State: _own has the types of the policy's variables so far, None before the first one.
+    State: _own holds the types of the policy's variables so far, None before the first one.
     """
 
     def __init__(self, *, has_params: bool = False) -> None:
@@ -87,7 +88,7 @@ class Expressions:
         return causes
 
     def causes(self, path: str, text: str, wanted: Sequence[str]) -> list[Cause]:
-        """The complaints about an expression that must result in one of these types."""
+        """Return the complaints about an expression that must return one of these types."""
         return self._checked(path, text, wanted)[0]
 
     def _checked(self, path: str, text: str, wanted: Sequence[str]) -> tuple[list[Cause], CelType]:

@@ -32,7 +32,7 @@ _COMPUTED: Final = tuple(
     for name in ("cpu", "memory", "ephemeral-storage")
 )
 STANDARD: Final = frozenset({*_COUNTED, *_COMPUTED, "requests.storage", "storage"})
-"""The resource names that need no domain."""
+"""The resource names that do not need a domain."""
 _HUGE: Final = ("hugepages-", "requests.hugepages-")
 _OF_PODS: Final = frozenset({"pods", *(name for name in _COMPUTED if "ephemeral" not in name)})
 _SCOPES: Final[Mapping[str, frozenset[str]]] = {
@@ -72,7 +72,7 @@ def quota(new: Object, old: Object | None, subresource: str) -> list[Cause]:
 
 
 def resource_name(path: str, name: str) -> list[Cause]:
-    """Return the complaints about a resource's name, which is a known one or has a domain."""
+    """Return the complaints about a resource name, which must be a known one or have a domain."""
     causes = all_invalid(path, name, names.qualified_name(name))
     if causes or "/" in name or name in STANDARD or name.startswith(_HUGE):
         return causes

@@ -18,13 +18,15 @@ _SUBJECT_KINDS: Final = ("ServiceAccount", "User", "Group")
 
 
 def role(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """Return the complaints about a Role, which has rules for resources."""
+    """Return the complaints about a Role, whose rules must be for resources."""
     del old, subresource
     return [cause for path, rule in _rules(new) for cause in _rule(path, rule, namespaced=True)]
 
 
 def cluster_role(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """Return complaints about a ClusterRole, which has rules for resources or paths, or selects roles."""
+    """
+    Return complaints about a ClusterRole, whose rules are for resources or paths, or which selects roles.
+    """
     del old, subresource
     causes = [cause for path, rule in _rules(new) for cause in _rule(path, rule, namespaced=False)]
     if new.get("aggregationRule") is None:
@@ -65,13 +67,13 @@ def _rule(path: str, rule: Object, *, namespaced: bool) -> list[Cause]:
 
 
 def role_binding(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """Return the complaints about a RoleBinding, which has a role of either kind, and subjects."""
+    """Return the complaints about a RoleBinding, which has subjects and a role of either kind."""
     del subresource
     return _binding(new, old, ("Role", "ClusterRole"))
 
 
 def cluster_role_binding(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """Return complaints about a ClusterRoleBinding, which has a ClusterRole, and subjects with namespaces."""
+    """Return complaints about a ClusterRoleBinding, which has a ClusterRole and subjects with namespaces."""
     del subresource
     return _binding(new, old, ("ClusterRole",))
 

@@ -43,11 +43,11 @@ _MEMBERS: Final[Mapping[str, tuple[str, ...]]] = {
     "seccompProfile": ("type", "localhostProfile"),
     "appArmorProfile": ("type", "localhostProfile"),
 }
-"""The members of a container's context and of what it contains, as Go has them."""
+"""The members of a container's context and of its nested types, as in Go."""
 
 
 def security_context(path: str, context: Object) -> list[Cause]:
-    """Return the complaints about the part that contexts of pods and containers share."""
+    """Return the complaints about the part that pod contexts and container contexts have in common."""
     causes = [
         invalid_value(f"{path}.{name}", context[name], _RANGE)
         for name in ("fsGroup", "runAsUser", "runAsGroup")
@@ -143,14 +143,14 @@ def _type(path: str, kind: str, name: str) -> list[Cause]:
 
 
 def descending(path: str, where: str) -> list[Cause]:
-    """Return the complaints about a path that must be relative and without `..`."""
+    """Return the complaints about a path that must be relative and must not contain `..`."""
     if where.startswith("/"):
         return [invalid_value(path, where, "must be a relative path")]
     return not_up(path, where)
 
 
 def not_up(path: str, where: str) -> list[Cause]:
-    """Return the complaints about a path that must be without `..`."""
+    """Return the complaints about a path that must not contain `..`."""
     return [invalid_value(path, where, "must not contain '..'")] if ".." in where.split("/") else []
 
 

@@ -48,7 +48,7 @@ def address_causes(spec: Object, before: Object | None = None) -> list[Cause]:
 
 
 def ip_address(path: str, address: str, *, text: str = _ADDRESS) -> list[Cause]:
-    """Return the complaints about a text that is not an IPv4 or IPv6 address."""
+    """Return the complaints about a string that is not an IPv4 or IPv6 address."""
     try:
         ipaddress.ip_address(address)
     except ValueError:
@@ -110,7 +110,9 @@ _SERVICE_TYPES: Final = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort"
 
 
 def service(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """Return the complaints about a Service; if its addresses are wrong, only those about them."""
+    """
+    Return the complaints about a Service. If its addresses are wrong, return only those about the addresses.
+    """
     if subresource == "status":
         return []
     spec, before = part(new, "spec"), part(old, "spec")
@@ -134,7 +136,7 @@ def service(new: Object, old: Object | None, subresource: str) -> list[Cause]:
 
 
 def _synced(spec: Object, before: Object) -> Object:
-    """Return the spec in which a change to one of the two address fields is copied to the other."""
+    """Return the spec after copying a change in one of the two address fields to the other."""
     address, found = spec.get("clusterIP", ""), list(entries(spec, "clusterIPs"))
     if address != before.get("clusterIP", "") and found == list(entries(before, "clusterIPs")):
         found = [address] if address else []
@@ -142,7 +144,7 @@ def _synced(spec: Object, before: Object) -> Object:
 
 
 def _type(spec: Object, kind: str) -> list[Cause]:
-    """Return the complaints about fields that this type of Service may not have."""
+    """Return the complaints about fields that this Service type may not have."""
     if kind in ("LoadBalancer", "NodePort") and spec.get("clusterIP") == "None":
         return [invalid_value("spec.clusterIPs[0]", "None", f"may not be set to 'None' for {kind} services")]
     if kind != "ExternalName":

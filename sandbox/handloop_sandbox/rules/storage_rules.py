@@ -97,7 +97,7 @@ def _data_source(path: str, source: Object) -> list[Cause]:
 
 
 def _claim_update(new: Object, old: Object, status: Object) -> list[Cause]:
-    """Return the complaints about changes to a claim: it may only be bound once, and then grow."""
+    """Return the complaints about changes to a claim, which may only be bound once, and then grow."""
     free = {"volumeName"} if not old.get("volumeName") else set()
     free |= {"storageClassName"} if old.get("storageClassName") is None else set()
     is_bound = status.get("phase") == "Bound"
@@ -130,7 +130,7 @@ def volume(new: Object, old: Object | None, subresource: str) -> list[Cause]:
         return []
     spec = part(new, "spec")
     causes = _volume(spec)
-    # upstream validates a changed volume twice
+    # Kubernetes validates a changed volume twice
     return causes if old is None else causes + causes + _volume_update(spec, part(old, "spec"))
 
 

@@ -1,8 +1,9 @@
 """
-The rules of built-in kinds except for those of metadata, and the rules of their names.
+The rules of built-in kinds and of their names, but not those of other metadata.
 
-Rules exist for the kinds that the sandbox runs or that operators create most. Other kinds are not checked.
-Follows: kubernetes pkg/registry strategies (which validation runs on create, update and status).
+There are rules for the kinds that the sandbox simulates and for those that operators create most often. Other
+kinds are not checked.
+Follows: kubernetes pkg/registry strategies (they choose the validation for create, update and status).
 """
 
 from __future__ import annotations
@@ -120,5 +121,5 @@ _SUBDOMAIN: Final = _rule(names.dns_1123_subdomain)
 
 
 def name_rule(resource: ServedResource) -> NameRule:
-    """Return the kind's rule for names; called with True, it checks a generateName prefix."""
+    """Return the kind's rule for names. If called with True, the rule checks a generateName prefix."""
     return _NAME_RULES.get((resource.group, resource.plural), _SUBDOMAIN)

@@ -46,7 +46,7 @@ NEEDED: Final = {
     "vsphereVolume": ("volumePath",),
 }
 _TOLD: Final = {"gcePersistentDisk": "persistentDisk"}
-"""Sources that have another name in complaints."""
+"""Sources that have a different name in complaints."""
 _HOST_TYPES: Final = (
     "",
     "BlockDevice",
@@ -68,7 +68,9 @@ _LONGEST_TOKEN: Final = 2**32
 
 
 def volumes(path: str, found: Sequence[Object]) -> tuple[set[str], list[Cause]]:
-    """Return the names of the valid volumes, which can be mounted, and the complaints about the others."""
+    """
+    Return the names of the valid volumes (only these can be mounted), and the complaints about the others.
+    """
     causes: list[Cause] = []
     seen: set[str] = set()
     for index, volume in enumerate(found):
@@ -114,7 +116,7 @@ def _content(kind: str, path: str, source: Object) -> list[Cause]:
 
 
 def _elsewhere(kind: str, path: str, source: Object) -> list[Cause]:
-    """Return the complaints about a source outside the API server."""
+    """Return the complaints about a source that is not an API object."""
     where, causes = source.get("path", ""), []
     match kind:
         case "hostPath":

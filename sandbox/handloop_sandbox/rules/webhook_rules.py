@@ -1,5 +1,5 @@
 """
-The rules of webhook configurations: what a webhook is called for, and how it is reached.
+The rules of webhook configurations: when a webhook is called, and how it is reached.
 
 Follows: kubernetes pkg/apis/admissionregistration/validation/validation.go.
 """
@@ -70,7 +70,7 @@ def chosen(path: str, obj: Object, name: str, supported: Sequence[str]) -> list[
 
 
 def conditions(path: str, given: Sequence[Any], expressions: Expressions) -> list[Cause]:
-    """Return complaints about match conditions, each with a unique name and an expression for a bool."""
+    """Return complaints about match conditions, which need a unique name and an expression of type bool."""
     causes = [too_many(path, len(given), _MOST_CONDITIONS)] if len(given) > _MOST_CONDITIONS else []
     seen: set[str] = set()
     for index, condition in enumerate(given):

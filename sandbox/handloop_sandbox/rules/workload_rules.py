@@ -94,7 +94,10 @@ def _invalid_selector(selector: Object, detail: str) -> Cause:
 
 
 def _template_of(spec: Object, owner: str) -> list[Cause]:
-    """Return complaints about a pod template that its owner does not select, or whose pods end themselves."""
+    """
+    Return complaints about a pod template that its owner does not select, or whose pods would end on their
+    own.
+    """
     found, path = part(spec, "template"), "spec.template"
     causes = []
     found_labels = part(found, "metadata", "labels")
@@ -145,7 +148,7 @@ def _rolling_update(path: str, rolling: Object) -> list[Cause]:
 
 
 def _replica_status(new: Object, *members: str, over: str) -> list[Cause]:
-    """Return complaints about a status's counts: negative ones, and those above the number of replicas."""
+    """Return complaints about status counters that are negative or above the number of replicas."""
     status = part(new, "status")
     causes = nonnegative("status", status, "observedGeneration", "replicas", *members, "unavailableReplicas")
     replicas = status.get("replicas", 0)
@@ -267,7 +270,7 @@ def _frozen(spec: Object) -> dict[str, Any]:
 
 
 def _with_claims(spec: Object) -> Object:
-    """Return the spec with a volume for each claim template, as its pods get them."""
+    """Return the spec with a volume for each claim template, as in the pods."""
     claims = [part(claim, "metadata").get("name", "") for claim in entries(spec, "volumeClaimTemplates")]
     if not claims:
         return spec

@@ -1,4 +1,4 @@
-"""The served resources: an immutable snapshot, replaced whenever a definition changes them."""
+"""The served resources: an immutable snapshot that is replaced whenever a definition changes them."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from handloop_sandbox.wire.resource import GroupResource, ServedResource
 
 class Catalog:
     """
-    Every served resource, by path, by kind and by collection.
-
-    revision rises with each snapshot, so that a document made from a snapshot can be cached until then.
+    Every served resource, by path, by kind and by collection. revision rises with each snapshot, so that a
+    document made from a snapshot can be cached until the next one.
     """
 
     __slots__ = ("_by_kind", "_by_path", "_by_storage", "_by_version", "_versions", "resources", "revision")

@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from handloop_sandbox.storage.stored import Change, ChangeType, Stored
 
 MAX_BYTES = 16 * 1024 * 1024
-"""The most JSON that a history holds; it takes several times that in memory."""
+"""The most JSON that a history holds; in memory, it takes several times as much."""
 
 
 class History:
     """
-    The last `size` changes of a collection, oldest first; fewer if they are large.
+    The last `size` changes of a collection (fewer if they are large), oldest first.
 
-    A position counts every change ever appended, so a reader's position stays right when old changes are
+    A position counts every change ever appended, so a reader's position stays valid when old changes are
     dropped.
     Invariant: floor is the resource version of the newest change that was dropped (at first, the version at
     which the collection began). A reader that has seen floor has missed nothing.
@@ -47,7 +47,7 @@ class History:
         return self._dropped + bisect_right(self._entries, rv, key=lambda change: change.rv)
 
     def read(self, position: int, *, limit: int | None = None) -> list[Change] | None:
-        """Return the changes from position on, at most limit; None when some of them have been dropped."""
+        """Return up to limit changes from position on, or None if some of them have been dropped."""
         index = position - self._dropped
         return None if index < 0 else self._entries[index : None if limit is None else index + limit]
 
@@ -59,7 +59,7 @@ class History:
             yield change
 
     def until(self, rv: int) -> History:
-        """Return a copy that ends with rv; its positions are the same as here."""
+        """Return a copy that ends with rv, with the same positions."""
         copy = History(size=self._size, floor=self.floor)
         copy._dropped = self._dropped
         copy._entries = self._entries[: self.position_after(rv) - self._dropped]
@@ -67,7 +67,7 @@ class History:
         return copy
 
     def forget(self, rv: int) -> None:
-        """Drop the changes up to rv: a reader that has not seen them cannot continue."""
+        """Drop the changes up to rv, so that a reader that has not seen them cannot continue."""
         self._drop(self.position_after(rv) - self._dropped)
 
     def _drop(self, count: int) -> None:
@@ -83,7 +83,7 @@ class Collection:
     """
     One kind's objects by key, sorted.
 
-    history is replaced when the kind is redefined or removed. Watches then read the rest of the old history
+    history is replaced when the kind is redefined or removed. Watches then read the rest of the old history,
     and end.
     """
 
@@ -96,7 +96,7 @@ class Collection:
         self.history = History(size=history_size, floor=floor)
 
     def apply(self, change: Change) -> None:
-        """Carry out a change and add it to the history."""
+        """Apply a change, and add it to the history."""
         key = change.key
         if change.type is ChangeType.DELETED:
             del self.objects[key]
@@ -116,7 +116,7 @@ class Collection:
         return copy
 
     def begin_again(self, rv: int) -> None:
-        """Start a new history: no reader can continue from before rv."""
+        """Start a new history, so that no reader can continue from before rv."""
         self.history = History(size=self._history_size, floor=rv)
 
     def become(self, other: Collection) -> None:
@@ -124,7 +124,7 @@ class Collection:
         self.objects, self.keys, self.history = other.objects, other.keys, other.history
 
     def select(self, namespace: str) -> list[str]:
-        """Return the keys of a namespace, "" = all, in order."""
+        """Return the keys of a namespace ("" = all), in order."""
         return _in_namespace(self.keys, namespace)
 
     def as_of(self, rv: int, namespace: str) -> tuple[list[str], dict[str, Stored]]:

@@ -37,7 +37,7 @@ def controller_reference(owner: Object) -> dict[str, Any]:
 
 
 def with_references(obj: Object, owners: list[dict[str, Any]]) -> Object:
-    """Return a copy of obj with these references; if there are none, the field is left out."""
+    """Return a copy of obj with these references. If there are none, the field is omitted."""
     metadata = {key: value for key, value in obj["metadata"].items() if key != "ownerReferences"}
     if owners:
         metadata["ownerReferences"] = owners

@@ -1,4 +1,4 @@
-"""The state that the API reads: the current one between two commits, or that of an older version."""
+"""The state that the API reads: the current state between two commits, or the state at an older version."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class State(Protocol):
         """The oldest version that is still readable, as after an etcd compaction."""
 
     def get(self, group_resource: GroupResource, namespace: str, name: str) -> Object | None:
-        """Return the object of that name; None if there is none."""
+        """Return the object of that name, or None if there is none."""
         stored = self.stored(group_resource, namespace, name)
         return None if stored is None else stored.object
 
@@ -48,12 +48,12 @@ class State(Protocol):
         """One object with its bytes."""
 
     def collection(self, group_resource: GroupResource) -> Collection:
-        """Return a collection with its history; an empty one where nothing was ever stored."""
+        """Return a collection with its history, or an empty one if nothing was ever stored."""
 
 
 class PastState(State):
     """
-    The state at an older version, as a server sees it that lags behind.
+    The state at an older version, as a server that lags behind sees it.
 
     A collection whose history does not reach back that far is shown at the oldest version that it remembers.
     """

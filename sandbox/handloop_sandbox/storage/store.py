@@ -27,9 +27,10 @@ class Store(State):
     """
     The present state, which commits change.
 
-    history_size is the number of changes kept per collection; a watch or list from before them is Expired.
-    State: _floor is the version at which a new collection's history begins: changes of removed kinds up to it
-    are forgotten.
+    history_size is the number of changes kept per collection. A watch or list that starts before them is
+    Expired.
+    State: _floor is the version at which a new collection's history begins, because changes of removed kinds
+    up to it are forgotten.
     """
 
     def __init__(self, *, history_size: int = DEFAULT_HISTORY_SIZE) -> None:
@@ -93,11 +94,13 @@ class Store(State):
             self._index(change)
 
     def compact(self, rv: int) -> None:
-        """Forget versions before rv as etcd's compaction does: lists and continue tokens of them expire."""
+        """
+        Forget the versions before rv, as etcd's compaction does. Their lists and continue tokens expire.
+        """
         self._compacted = max(self._compacted, min(rv, self._resource_version))
 
     def expire(self, group_resource: GroupResource | None = None) -> None:
-        """Empty the history of one collection, or of all: watches that start before now are Expired."""
+        """Empty the history of one collection or of all, so that watches from before now are Expired."""
         chosen = self._collections.values() if group_resource is None else [self.collection(group_resource)]
         for collection in chosen:
             collection.history.forget(self._resource_version)
@@ -110,7 +113,7 @@ class Store(State):
             collection.history.forget(rv)
 
     def redefine(self, group_resource: GroupResource) -> None:
-        """End the watches of a kind that was changed or removed; they cannot be continued."""
+        """End the watches of a kind that was changed or removed. They cannot be continued."""
         collection = self.collection(group_resource)
         collection.begin_again(self._resource_version)
         if not collection.objects:
@@ -122,7 +125,7 @@ class Store(State):
         return {name: dict(collection.objects) for name, collection in self._collections.items()}
 
     def changes_to(self, start: Snapshot) -> builtins.list[Change]:
-        """Return the changes to commit so that each object is as in a snapshot, except for its version."""
+        """Return the changes to commit so that every object is as in a snapshot, except for its version."""
         transaction = Transaction(self)
         for group_resource, collection in self._collections.items():
             for stored in collection.objects.values():
@@ -141,7 +144,7 @@ class Store(State):
         Go back to a version, as if a backup were restored. Every watch ends; later versions are used a second
         time.
 
-        Returns: the changes that lead there, for the components that follow the state; no history has them.
+        Returns: the changes to get there, for the components that follow the state; no history contains them.
         Raises: ValueError if a collection's history does not reach back that far.
         """
         if not FIRST_RESOURCE_VERSION <= rv <= self._resource_version:

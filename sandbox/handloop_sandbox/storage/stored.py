@@ -27,10 +27,10 @@ class Stored:
     """
     A stored object; never changed in place.
 
-    object carries the apiVersion of the storage version. tail is its JSON after `kind` and `apiVersion`
-    (`"metadata":{...},...}`). Answers in any served version, list items and watch events are joined from
-    these bytes, not encoded again. served caches the last requested form, None if that is this object itself.
-    converted has the webhook's results by version, and by the revision of the definition.
+    object has the apiVersion of the storage version. tail is its JSON after `kind` and `apiVersion`
+    (`"metadata":{...},...}`). Answers in any served version, list items and watch events are assembled from
+    these bytes instead of being encoded again. served caches the last requested form, None if that is this
+    very object. converted holds the webhook's results by version, and by the revision of the definition.
     """
 
     __slots__ = ("converted", "object", "rv", "served", "tail")
@@ -63,8 +63,8 @@ class Change:
     """
     One step of a collection's history.
 
-    new is the object after the change; for DELETED, its last state at the deletion's resource version. old is
-    the object before, None for ADDED. Consecutive changes have consecutive resource versions.
+    new is the object after the change or, for DELETED, its last state at the deletion's resource version. old
+    is the object before the change, None for ADDED. Consecutive changes have consecutive resource versions.
     """
 
     __slots__ = ("group_resource", "name", "namespace", "new", "old", "rv", "type")
@@ -91,5 +91,5 @@ class Change:
 
 
 def object_key(namespace: str, name: str) -> str:
-    """`namespace/name`, or the name alone: the order of keys is the order of lists."""
+    """`namespace/name`, or only the name. The order of keys is the order of lists."""
     return f"{namespace}/{name}" if namespace else name

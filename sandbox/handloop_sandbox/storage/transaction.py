@@ -1,4 +1,4 @@
-"""The changes that one request would make: its reads see its own writes; the state does not change."""
+"""The changes that one request would make. Its reads see its own writes, and the state does not change."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class Transaction:
     """
     The changes of one request, in order, with the resource versions under which the store will commit them.
 
-    A dry run records no change and leaves the object's version as it is.
+    A dry run records no changes, and leaves the object's version as it is.
     """
 
     def __init__(self, state: State, *, dry_run: bool = False) -> None:
@@ -21,14 +21,14 @@ class Transaction:
         self._written: dict[tuple[GroupResource, str], Stored | None] = {}
 
     def stored(self, group_resource: GroupResource, namespace: str, name: str) -> Stored | None:
-        """Return the object after the changes so far."""
+        """Return the object after the changes made so far."""
         place = (group_resource, object_key(namespace, name))
         if place in self._written:
             return self._written[place]
         return self.state.stored(group_resource, namespace, name)
 
     def get(self, group_resource: GroupResource, namespace: str, name: str) -> Object | None:
-        """Return the same without the bytes."""
+        """Return the same object without the bytes."""
         stored = self.stored(group_resource, namespace, name)
         return None if stored is None else stored.object
 

@@ -1,9 +1,9 @@
 """
 Watches: streams of the changes that clients subscribe to.
 
-A Subscription is a client's request; a Watcher is one stream's place in the history. Nothing wakes a
-watcher: the driver of the sandbox asks each one for the lines that it has not sent yet. So a burst of changes
-is one pass, not one wake-up per change and watcher.
+A Subscription is a client's request; a Watcher is one stream's position in the history. Nothing wakes a
+watcher. Instead, the sandbox's driver asks each one for the lines that it has not sent yet, so that a burst
+of changes causes one pass, and not one wake-up per change and watcher.
 Follows: apiserver pkg/storage/cacher (synthetic ADDED watch events, transitions of selectors, bookmarks),
 pkg/endpoints/handlers/watch.go.
 """
@@ -25,21 +25,22 @@ from handloop_sandbox.wire.status import Status, failure
 
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 _BEFORE_TIMEOUT_SECONDS: Final = 2.0
-# After this time a bookmark is sent even if nothing has changed. An API server sends one only for a version
-# after the watch's start, and it soon has one, because leases are renewed. Here nothing changes by itself.
+# After this time, a bookmark is sent even if nothing has changed. A real API server sends one only for a
+# version newer than the watch's start, but it soon has one, because leases are renewed. Here, nothing changes
+# on its own.
 _REPEAT_SECONDS: Final = 60.0
 _RETRY_SECONDS: Final = 1.0
 _END: Final = b"}\n"
 
 BATCH: Final = 128
 """
-The most objects or changes that a watch takes at a time, so that many watches that begin together do not fill
-the memory.
+The most objects or changes that a watch takes at a time, so that many watches that start at the same time do
+not fill the memory.
 """
 
 
 class WatchedObject(Protocol):
-    """Writes the object of a watch event; first is true for the first one of a stream."""
+    """Writes the object of a watch event; first is true for the first event of a stream."""
 
     def watched(self, stored: Stored, now: float, *, first: bool) -> bytes:
         """Return the object's JSON."""
@@ -50,10 +51,10 @@ class Subscription:
     """
     A client's request to watch.
 
-    position is the start in the history. initial are objects to send as ADDED before; after_initial marks
-    their end with a bookmark. convert turns objects into the watched version by a webhook, None = no need
-    for that. refusal ends the stream at once with an ERROR watch event. silent_until holds everything back up
-    to a resource version. deadline is unix time.
+    position is where it starts in the history. initial holds objects to send as ADDED first; after_initial
+    marks their end with a bookmark. convert uses a webhook to turn objects into the watched version, None =
+    not needed. refusal ends the stream immediately with an ERROR watch event. silent_until holds back
+    everything up to a resource version. deadline is a unix time.
     """
 
     group_resource: GroupResource
@@ -78,8 +79,8 @@ class Watcher:
 
     State: _opened is the number of initial objects sent, _started whether all were. _position is the next
     change to look at, _seen_rv the newest version looked at, _known_rv the newest one sent to the client,
-    _told_at the time when a line was last sent. _again_at is set when a conversion has failed, to the time of
-    the next attempt; the watch is silent until one succeeds.
+    _told_at the time when a line was last sent. After a failed conversion, _again_at is the time of the next
+    attempt; the watch is silent until one succeeds.
     Threads: the engine's lock is held throughout.
     """
 
@@ -103,10 +104,10 @@ class Watcher:
 
     def take(self, now: float, *, up_to: int | None = None) -> list[bytes]:
         """
-        Return the next lines that are due, oldest first; `ended` is set with the last ones.
+        Return the next lines that are due, oldest first; `ended` is set when these are the last ones.
 
         Fewer than BATCH lines mean that no more are due. Args: up_to is the newest version to send, None =
-        all. Raises: ConversionNeededError; call prepare() once the conversion has its answer.
+        all. Raises: ConversionNeededError; call prepare() once the conversion has been answered.
         """
         if self.ended:
             return []
@@ -129,7 +130,7 @@ class Watcher:
                 self._again_at = now + _RETRY_SECONDS
 
     def is_due(self, now: float, *, up_to: int | None = None) -> bool:
-        """Return whether take() has something to do."""
+        """Return whether take() has anything to do."""
         if self.ended:
             return False
         if self._again_at is not None:
@@ -137,7 +138,7 @@ class Watcher:
         return not self._has_told_all(up_to) or self._is_replaced() or now >= self.next_wake()
 
     def next_wake(self) -> float:
-        """Return the unix time at which a line or the end is due even without changes."""
+        """Return the unix time at which a line or the end is due even if nothing changes."""
         wake = self.subscription.deadline
         if self._next_bookmark is not None:
             wake = min(wake, self._next_bookmark)
@@ -190,7 +191,7 @@ class Watcher:
         return lines
 
     def _converted_first(self, changes: Sequence[Change]) -> list[Change]:
-        """Return the first changes, up to the first one that is not converted yet."""
+        """Return the changes before the first one that is not converted yet."""
         found: list[Change] = []
         with contextlib.suppress(ConversionNeededError, ConversionFailedError):
             for change in changes:
@@ -211,7 +212,7 @@ class Watcher:
         ]
 
     def _seen(self, change: Change, now: float) -> bytes | None:
-        """Return the line for a change; None if the change is invisible to this client."""
+        """Return the line for a change, or None if this client does not see the change."""
         subscription = self.subscription
         if subscription.namespace and change.namespace != subscription.namespace:
             return None
@@ -230,7 +231,7 @@ class Watcher:
             return self._line(kind, change.new, now)
         if not was or change.old is None:
             return None
-        # The object leaves the selection, so send its last selected state, at the version of the change.
+        # The object leaves the selection, so send its last selected state with the version of the change.
         last = change.new if change.type is ChangeType.DELETED else _at_version(change.old, change.rv)
         return self._line(ChangeType.DELETED, last, now)
 
@@ -282,7 +283,7 @@ def error_line(status: Status) -> bytes:
 
 
 def too_old(rv: int, oldest: int) -> Status:
-    """Return the Status of a watch that starts before the history."""
+    """Return the Status for a watch that starts before the beginning of the history."""
     return failure(410, "Expired", f"too old resource version: {rv} ({oldest})")
 
 

@@ -1,1 +1,1 @@
-"""Objects as rows of a Table: what kubectl get prints."""
+"""Objects as rows of a Table, which kubectl get prints."""

@@ -50,7 +50,7 @@ def selector_cell(selector: Object | None) -> str:
 
 
 def shortened(entries: Sequence[str], total: int, *, limit: int = 3, empty: str = "") -> str:
-    """Return the first entries, and the number of further ones."""
+    """Return the first entries, and the number of the remaining ones."""
     text = ",".join(entries[:limit])
     if len(entries) > limit:
         return f"{text} + {total - limit} more..."
@@ -58,7 +58,7 @@ def shortened(entries: Sequence[str], total: int, *, limit: int = 3, empty: str 
 
 
 def unique(values: Iterable[str]) -> list[str]:
-    """Return the values, sorted, without duplicates and empty ones."""
+    """Return the sorted values without duplicates and empty ones."""
     return sorted({value for value in values if value})
 
 

@@ -1,5 +1,5 @@
 """
-Rows of kinds that run no pods: configuration, networking, access, nodes, claims, quotas and Events.
+Rows of kinds that do not run pods: configuration, networking, access, nodes, claims, quotas and Events.
 
 Follows: kubernetes pkg/printers/internalversion/printers.go, pkg/apis/core/helper/helpers.go.
 """
@@ -41,7 +41,7 @@ def named_cells(obj: Object, now: float) -> list[Any]:
 
 
 def created_cells(obj: Object, now: float) -> list[Any]:
-    """Name, created at: kinds without columns of their own."""
+    """Name, created at, for kinds without their own columns."""
     del now
     return [name_of(obj), part(obj, "metadata").get("creationTimestamp")]
 

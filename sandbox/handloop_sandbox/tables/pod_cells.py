@@ -1,5 +1,5 @@
 """
-The row of a Pod, with the state of its containers in one word.
+The row of a Pod, which shows the state of its containers in one word.
 
 Follows: kubernetes pkg/printers/internalversion/printers.go (printPod).
 """
@@ -37,7 +37,7 @@ class _Restarts(NamedTuple):
 
 
 class _Progress(NamedTuple):
-    """What is found about a pod so far: its reason, ready containers and restarts."""
+    """The findings about a pod so far: its reason, ready containers and restarts."""
 
     reason: str
     ready: int
@@ -45,7 +45,7 @@ class _Progress(NamedTuple):
 
 
 def pod_conditions(pod: Object) -> list[dict[str, str]] | None:
-    """Return the row's conditions, for a finished pod only."""
+    """Return the row's conditions, which only a finished pod has."""
     phase = part(pod, "status").get("phase", "")
     if phase not in _TERMINAL:
         return None
@@ -164,7 +164,7 @@ def _running(status: Object, before: _Progress) -> _Progress:
 
 
 def _completed(status: Object, *, running: bool, error: str) -> str:
-    """Return the status of a pod with a completed container, which depends on the others."""
+    """Return the status of a pod with a completed container, which depends on the other containers."""
     if running and holds(status.get("conditions"), "Ready"):
         return "Running"
     return error or ("NotReady" if running else "Completed")

@@ -1,5 +1,5 @@
 """
-Objects as rows of a `meta.k8s.io/v1 Table`, which kubectl get prints; and PartialObjectMetadata.
+Objects as rows of a `meta.k8s.io/v1 Table`, which kubectl get prints, and PartialObjectMetadata.
 
 Custom resources have the columns of their definition (additionalPrinterColumns). Kinds without an entry in
 CELLS show name and creation time.
@@ -35,7 +35,7 @@ _AGE = {
 
 
 def custom_columns(resource: ServedResource) -> list[Column]:
-    """Name, then the columns of the definition; only Age when it has none."""
+    """Name, then the columns of the definition, or only Age if it has none."""
     return [_name_column(), *(_column(declared) for declared in _declared(resource))]
 
 
@@ -62,7 +62,7 @@ def _column(declared: Object) -> Column:
 
 
 def custom_cells(resource: ServedResource, obj: Object, now: float) -> list[Any]:
-    """Return the name, and the value at each column's path; null if it is missing or has another type."""
+    """Return the name, and the value at each column's path, or null if it is missing or has another type."""
     return [name_of(obj), *(_cell(declared, obj, now) for declared in _declared(resource))]
 
 
@@ -204,7 +204,8 @@ def render(
     version: str = "v1",
 ) -> dict[str, Any]:
     """
-    Return a complete Table. metadata is its ListMeta; include is the part of the object that each row has.
+    Return a complete Table. metadata is its ListMeta; include is the part of the object that each row
+    contains.
 
     Raises: StatusError 400 for an unknown include.
     """

@@ -1,5 +1,5 @@
 """
-What a request does: create, update, patch, delete, read, watch, and the subresources.
+What the requests do: create, update, patch, delete, read, watch, and the subresources.
 
-A verb gets a Call and returns a Response; its changes wait in the Call.
+A verb receives a Call and returns a Response; its changes are kept in the Call until they are committed.
 """

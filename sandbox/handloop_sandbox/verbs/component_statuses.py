@@ -1,5 +1,5 @@
 """
-ComponentStatuses: the health of the control plane's parts. They are not stored, and always healthy here.
+ComponentStatuses: the health of the control plane's parts. They are not stored, and are always healthy here.
 
 Follows: kubernetes pkg/registry/core/componentstatus/rest.go.
 """
@@ -37,7 +37,7 @@ def get_status(call: Call) -> Response:
 
 
 def list_statuses(call: Call) -> Response:
-    """Return all components that the selectors choose."""
+    """Return all components that match the selectors."""
     matches = predicate(call, list_options(call.request.query, watch=False))
     items = [Stored(obj, 0) for obj in _all(call) if matches is None or matches(obj)]
     return Response(200, call.headers(), call.presentation().many(items, {}, call.context.now))

@@ -2,7 +2,7 @@
 POST: a new object.
 
 `create` decodes the body. `store_new` completes, validates and stores the object; a PUT, an apply and a
-controller use it, too.
+controller use it as well.
 Follows: apiserver pkg/endpoints/handlers/create.go, pkg/registry/generic/registry/store.go (Create),
 plugin/pkg/admission/namespace/lifecycle.
 """
@@ -34,7 +34,7 @@ from handloop_sandbox.wire.status import (
 )
 
 _LARGEST = 1_572_864 - 512
-"""The largest value that etcd accepts, less the object's key and the head of its JSON."""
+"""The largest value that etcd accepts, minus the object's key and the start of its JSON."""
 _NAMESPACES = GroupResource("", "namespaces")
 
 
@@ -82,13 +82,13 @@ def store_new(call: Call, obj: Object, options: WriteOptions, *, applied: bool =
 
 
 def check_size(call: Call, stored: Stored, options: WriteOptions) -> None:
-    """Refuse (500) a custom resource too large for etcd; other kinds are stored smaller than their JSON."""
+    """Refuse (500) a custom resource too large for etcd; other kinds take less space than their JSON."""
     if call.resource.custom and not options.dry_run and len(stored.tail) > _LARGEST:
         raise internal_error("etcdserver: request is too large")
 
 
 def report_strict(call: Call, strict: list[str], options: WriteOptions) -> None:
-    """Refuse the request for the complaints of strict decoding, warn about them, or ignore them."""
+    """Refuse the request because of strict decoding errors, warn about them, or ignore them."""
     if not strict or options.field_validation == "Ignore":
         return
     if options.field_validation == "Strict":
@@ -101,14 +101,14 @@ def report_strict(call: Call, strict: list[str], options: WriteOptions) -> None:
 
 
 def check_version(call: Call, obj: Object) -> None:
-    """Refuse (400) a custom resource whose version is not the path's."""
+    """Refuse (400) a custom resource whose version is not the one in the path."""
     expected, given = call.resource.api_version, obj.get("apiVersion") or ""
     if given != expected:
         raise bodies.wrong_version(given, expected)
 
 
 def in_request_namespace(call: Call, obj: Object) -> Object:
-    """Return the object in the namespace of the path. Another namespace in the body is refused (400)."""
+    """Return the object in the path's namespace. A different namespace in the body is refused (400)."""
     given = obj["metadata"].get("namespace", "")
     if not call.resource.namespaced:
         kept = {key: value for key, value in obj["metadata"].items() if key != "namespace"}
@@ -134,7 +134,7 @@ def check_namespace(call: Call, name: str) -> None:
 
 
 def named(call: Call, obj: Object) -> Object:
-    """Return the object with a name; one without a name gets it from its generateName."""
+    """Return the object with a name, which is generated from its generateName if it has none."""
     given = obj["metadata"]
     if given.get("name") or not given.get("generateName"):
         return obj

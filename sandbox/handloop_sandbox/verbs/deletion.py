@@ -29,7 +29,7 @@ from handloop_sandbox.wire.status import StatusError, failure, forbidden, not_fo
 _ORPHAN: Final = "orphan"
 _FOREGROUND: Final = "foregroundDeletion"
 _PROTECTED_NAMESPACES: Final = ("default", "kube-system", "kube-public")
-# A DELETE of these kinds answers with the object (ReturnDeletedObject).
+# A DELETE of these kinds returns the object (ReturnDeletedObject).
 _RETURNED: Final = frozenset(
     {
         "persistentvolumeclaims",
@@ -47,7 +47,9 @@ _ORPHANING: Final = (GroupResource("batch", "jobs"), GroupResource("", "replicat
 
 
 def delete(call: Call) -> Response:
-    """Answer 200: with a Status if the object is gone, with the object if it still waits to be deleted."""
+    """
+    Answer 200: with a Status if the object is gone, or with the object if it is still waiting for deletion.
+    """
     body = bodies.read_options(call.request.body, call.request.headers.get("content-type", ""))
     options = delete_options(call.request.query, body)
     before = call.read()
@@ -79,7 +81,7 @@ def delete_collection(call: Call) -> Response:
 
 
 def remove(call: Call, transaction: Transaction, before: Stored, options: DeleteOptions) -> Stored | None:
-    """Delete an object, or mark it as being deleted. Returns: the marked object, None if it is gone."""
+    """Delete an object, or mark it as being deleted. Returns: the marked object, or None if it is gone."""
     obj = served_object(call.resource, before)
     _check_preconditions(call, obj, options)
     if call.resource.kind == "Namespace" and not call.resource.custom:
@@ -111,7 +113,7 @@ def _gone(call: Call, transaction: Transaction, metadata: Object) -> Stored:
 
 
 def _marked(call: Call, obj: Object, grace: int) -> Object:
-    """Return the object with its deletion time; a first mark raises the generation."""
+    """Return the object with its deletion time; the first mark increments the generation."""
     metadata = obj["metadata"]
     first = not metadata.get("deletionTimestamp")
     generation = metadata.get("generation", 0)
@@ -130,7 +132,7 @@ def _began(metadata: Object) -> float:
 
 
 def _keeps(metadata: Object, finalizers: list[str], grace: int) -> bool:
-    """Return whether a further DELETE changes nothing in an object: grace periods only get shorter."""
+    """Return whether another DELETE would change nothing. Grace periods only get shorter."""
     same = finalizers == (metadata.get("finalizers") or [])
     return same and grace >= (metadata.get("deletionGracePeriodSeconds") or 0)
 
@@ -151,7 +153,7 @@ def _finalizers(call: Call, obj: Object, options: DeleteOptions) -> list[str]:
 
 
 def _grace_seconds(call: Call, obj: Object, options: DeleteOptions) -> int:
-    """Return the grace period. Only pods have one, and only on a node."""
+    """Return the grace period. Only pods that are bound to a node have one."""
     if call.resource.group_resource != PODS:
         return 0
     metadata, spec, status = obj["metadata"], obj.get("spec") or {}, obj.get("status") or {}

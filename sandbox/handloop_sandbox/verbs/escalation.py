@@ -1,7 +1,7 @@
 """
 Privilege escalation: a role or binding may not grant permissions that its author lacks.
 
-The writer of a role needs every permission in it, or the verb `escalate`. The writer of a binding needs every
+The author of a role needs every permission in it, or the verb `escalate`. The author of a binding needs every
 permission of its role, or the verb `bind`. Only a user with all rights may write an aggregationRule.
 Follows: kubernetes pkg/registry/rbac/{escalation_check,role/policybased,rolebinding/policybased}.go,
 pkg/registry/rbac/validation/{rule,policy_compact}.go.
@@ -80,7 +80,7 @@ def _check_binding(call: Call, obj: Object) -> None:
         return
     rules = role_rules(call.state, reference, call.namespace)
     if rules is None:
-        raise not_found(call.resource, name)  # by the resource of the request, as from a real server
+        raise not_found(call.resource, name)  # named after the request's resource, as in a real server
     _check_rules(call, obj, rules)
 
 
@@ -96,7 +96,7 @@ def _check_rules(call: Call, obj: Object, rules: Sequence[Rule]) -> None:
 
 
 def _unresolved(call: Call) -> str:
-    """Return the part of a refusal's message about the user's bindings to missing roles."""
+    """Return the part of a refusal's message that is about the user's bindings to missing roles."""
     found = grants(call.state, call.context.user, call.namespace)
     texts = [f"{call.resource.qualified} {quoted(name)} not found" for name, rules in found if rules is None]
     told = f"[{', '.join(texts)}]" if len(texts) > 1 else "".join(texts)
@@ -112,7 +112,7 @@ _Permission = Attributes | PathAttributes
 
 
 def _uncovered(held: Sequence[Rule], rules: Iterable[Rule]) -> list[_Permission]:
-    """Return the single permissions in rules that no held rule grants."""
+    """Return the individual permissions in rules that no held rule grants."""
     return [one for rule in rules for one in _single(rule) if not any(_gives(own, one) for own in held)]
 
 
@@ -136,7 +136,7 @@ def _gives(rule: Rule, wanted: _Permission) -> bool:
 
 
 def _compact(permissions: Iterable[_Permission]) -> Iterator[str]:
-    """Permissions as Go prints them, as rules: one for each path, and one for all verbs on a resource."""
+    """Return permissions as Go prints them: a rule for each path, and a rule for all verbs on a resource."""
     verbs: dict[str, list[str]] = {}
     for one in permissions:
         if isinstance(one, PathAttributes):

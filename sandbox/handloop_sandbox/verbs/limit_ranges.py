@@ -1,5 +1,5 @@
 """
-LimitRanges: the defaults for containers of a new pod, and the bounds of containers, pods and claims.
+LimitRanges: the defaults for a new pod's containers, and the bounds for containers, pods and claims.
 
 Follows: kubernetes plugin/pkg/admission/limitranger.
 """

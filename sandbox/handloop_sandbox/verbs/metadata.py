@@ -1,5 +1,5 @@
 """
-Object metadata: the fields that the server sets, those that it keeps, and those that it refuses.
+Object metadata: the fields that the server sets, the ones it preserves, and the ones it refuses.
 
 Follows: apiserver pkg/registry/rest (BeforeCreate, BeforeUpdate), apimachinery pkg/api/validation
 (objectmeta.go).
@@ -39,12 +39,12 @@ _SYSTEM_FIELDS: Final = (
 
 
 def subdomain_rule(name: str, prefix: bool) -> list[str]:  # noqa: FBT001 - the shape of NameRule
-    """Return the rule of most kinds: an RFC 1123 subdomain; a prefix may end in a dash."""
+    """Apply the rule of most kinds: an RFC 1123 subdomain; a prefix may end with a dash."""
     return names.dns_1123_subdomain(f"{name[:-1]}a" if prefix and name.endswith("-") else name)
 
 
 def without_system_fields(obj: Object) -> Object:
-    """Return a POST's object without the fields that only the server sets. A PUT that creates keeps them."""
+    """Return a POST's object without the fields that only the server sets. A PUT that creates keeps these."""
     return {
         **obj,
         "metadata": {key: obj["metadata"][key] for key in obj["metadata"] if key not in _SYSTEM_FIELDS},
@@ -62,7 +62,9 @@ def for_create(obj: Object, context: Context, *, with_generation: bool) -> Objec
 
 
 def for_update(obj: Object, old: Object) -> Object:
-    """Return a changed object. Metadata that the client may omit or not change comes from the old one."""
+    """
+    Return a changed object. Metadata that a client may omit or must not change comes from the old object.
+    """
     metadata, before = dict(obj["metadata"]), old["metadata"]
     for key in ("uid", "creationTimestamp", "generation"):
         if key in before and (key != "uid" or not metadata.get("uid")):
@@ -77,7 +79,7 @@ def for_update(obj: Object, old: Object) -> Object:
 
 
 def validate(metadata: Mapping[str, Any], rule: NameRule) -> list[Cause]:
-    """Everything wrong with the metadata of a new object."""
+    """Return everything that is wrong with the metadata of a new object."""
     causes = []
     prefix, name = metadata.get("generateName", ""), metadata.get("name", "")
     if prefix:
@@ -90,7 +92,7 @@ def validate(metadata: Mapping[str, Any], rule: NameRule) -> list[Cause]:
 
 
 def validate_embedded(metadata: Mapping[str, Any]) -> list[Cause]:
-    """Everything wrong with the metadata of an embedded resource, which needs no name."""
+    """Return everything that is wrong with the metadata of an embedded resource, which needs no name."""
 
     def rule(name: str, _: bool) -> list[str]:  # noqa: FBT001 - the shape of NameRule
         return names.path_segment(name)
@@ -102,7 +104,7 @@ def validate_embedded(metadata: Mapping[str, Any]) -> list[Cause]:
 
 
 def validate_update(new: Mapping[str, Any], old: Mapping[str, Any]) -> list[Cause]:
-    """Everything wrong with an update's metadata."""
+    """Return everything that is wrong with an update's metadata."""
     causes = _no_new_finalizers(new, old)
     causes += [
         invalid_value(f"metadata.{key}", new.get(key), "field is immutable")
@@ -152,7 +154,9 @@ def _finalizers(finalizers: list[str]) -> list[Cause]:
 
 
 def more_about_finalizers(metadata: Mapping[str, Any], *, is_update: bool) -> list[Cause]:
-    """Most built-in kinds' complaints about finalizers without a domain, and in an update all kinds'."""
+    """
+    Return the complaints about finalizers without a domain, which most built-in kinds and all updates have.
+    """
     finalizers = metadata.get("finalizers") or []
     text = "name is neither a standard finalizer name nor is it fully qualified"
     causes = _finalizers(finalizers) if is_update else []

@@ -37,7 +37,7 @@ _BLOCKING: Final = (
     "FieldValueTypeInvalid",
 )
 _ANY_FINALIZER: Final = ("customresourcedefinitions", "events", "leases", "poddisruptionbudgets")
-"""Built-in kinds whose finalizers need no domain."""
+"""Built-in kinds whose finalizers do not need a domain."""
 _HOOKS: Final = "admissionregistration.k8s.io"
 _NO_WEBHOOKS: Final = ("the sandbox does not call webhooks",)
 _NO_POLICIES: Final = ("the sandbox does not evaluate admission policies",)
@@ -62,11 +62,11 @@ _NOT_CHECKED: Final = (
 
 
 _METADATA_LAST = frozenset({("", "events"), ("events.k8s.io", "events"), ("policy", "poddisruptionbudgets")})
-"""The kinds whose metadata is checked only once their own rules hold."""
+"""The kinds whose metadata is checked only if their own rules are satisfied."""
 
 
 def defaulted(resource: ServedResource, obj: Object, *, keep_nulls: bool = False) -> Object:
-    """Return the object with the defaults of its kind; keep_nulls: see structural.default."""
+    """Return the object with the defaults of its kind. For keep_nulls, see structural.default."""
     if resource.custom:
         return structural.default(resource.schema, obj, keep_nulls=keep_nulls)
     if resource.kind == "Secret" and obj.get("stringData"):
@@ -75,7 +75,7 @@ def defaulted(resource: ServedResource, obj: Object, *, keep_nulls: bool = False
 
 
 def _with_string_data(secret: Object) -> Object:
-    """Return a Secret whose stringData has become data."""
+    """Return a Secret with its stringData moved into data."""
     added = {key: base64.b64encode(text.encode()).decode() for key, text in secret["stringData"].items()}
     rest = {key: value for key, value in secret.items() if key != "stringData"}
     return {**rest, "data": {**(secret.get("data") or {}), **added}}
@@ -110,7 +110,7 @@ def validate_update(resource: ServedResource, obj: Object, old: Object, subresou
 
 
 def notices(resource: ServedResource, obj: Object, old: Object | None = None) -> list[str]:
-    """Return the kind's warnings, and those about ignored features; old None = the object is new."""
+    """Return the warnings of the kind, and those about ignored features; old None = the object is new."""
     if resource.group_resource in pod_warnings.KINDS:
         return list(pod_warnings.pod_notices(resource.group_resource, obj, old))
     about = _NOTICES.get(resource.group_resource)
@@ -166,7 +166,9 @@ def _embedded_causes(schema: Schema, obj: Object) -> list[Cause]:
 
 
 def list_causes(resource: ServedResource, obj: Object) -> list[Cause]:
-    """Return the complaints about duplicates in sets and maps, which are reported beside any others."""
+    """
+    Return the complaints about duplicates in sets and maps, which are reported in addition to any others.
+    """
     return [] if resource.schema is None else schema.validate_lists(resource.schema, obj)
 
 
@@ -184,7 +186,10 @@ def _status_causes(resource: ServedResource, obj: Object, old: Object) -> list[C
 
 
 def _with_rules(resource: ServedResource, obj: Object, old: Object | None, causes: list[Cause]) -> Verdict:
-    """Return the causes plus those of the schema's expressions, which need objects that are mostly right."""
+    """
+    Return the causes plus those of the schema's expressions, which are evaluated only on mostly valid
+    objects.
+    """
     if resource.schema is None or not has_rules(resource):
         return Verdict(causes, [])
     if any(cause.reason in _BLOCKING for cause in causes):
@@ -195,7 +200,7 @@ def _with_rules(resource: ServedResource, obj: Object, old: Object | None, cause
 
 @lru_cache(maxsize=256)
 def has_rules(resource: ServedResource) -> bool:
-    """Return whether a schema carries x-kubernetes-validations."""
+    """Return whether a schema contains x-kubernetes-validations."""
     return resource.schema is not None and _has_rules(resource.schema)
 
 
@@ -207,7 +212,7 @@ def _has_rules(node: Schema) -> bool:
 
 
 def scale_spec_causes(resource: ServedResource, obj: Object) -> list[Cause]:
-    """Return the complaints about the replicas that a write of a custom resource's /scale sets."""
+    """Return the complaints about the replicas that are set through a custom resource's /scale."""
     paths = resource.scale_paths
     return [] if paths is None else _replica_causes(obj, paths.spec_replicas)
 
@@ -240,7 +245,9 @@ def _replica_causes(obj: Object, path: str) -> list[Cause]:
 
 
 def nested(obj: Mapping[str, Any], path: str, expected: type, go_type: str) -> tuple[Any, str]:
-    """Return the value at a path (`.spec.replicas`), None if absent, and Go's complaint about its type."""
+    """
+    Return the value at a path such as `.spec.replicas` (None if absent), and Go's complaint about its type.
+    """
     parts = path.removeprefix(".").split(".")
     node: Any = obj
     for index, part in enumerate(parts):

@@ -1,8 +1,8 @@
 """
 PATCH: merge, JSON and strategic patches, and server-side apply.
 
-The result of a strategic patch is built from decoded values, that of the others is decoded from JSON, so
-their complaints have different words (`restoring`).
+The result of a strategic patch is built from decoded values, and the results of the others are decoded from
+JSON, so their error messages are worded differently (`restoring`).
 Follows: apiserver pkg/endpoints/handlers/patch.go, apimachinery pkg/runtime/converter.go (FromUnstructured).
 """
 
@@ -45,7 +45,7 @@ _CONVERTING: Final = "error converting YAML to JSON: "
 
 
 def patch(call: Call) -> Response:
-    """Answer 200 with the object as stored, 201 when apply created it."""
+    """Answer 200 with the object as stored, or 201 if apply created it."""
     kind = patch_type(call)
     options = write_options(call.request.query, "PatchOptions", apply=kind == APPLY)
     replaced = _apply(call, options) if kind == APPLY else _patch(call, kind, options)
@@ -67,7 +67,7 @@ def patched(current: Object, body: bytes, kind: str, schema: Any) -> Object:
     """
     Return an object with a patch applied, as plain JSON.
 
-    Raises: StatusError 400, 415, 422 or 500 with the real server's texts.
+    Raises: StatusError 400, 415, 422 or 500 with the texts of a real server.
     """
     value = _parsed(body, kind)
     if kind == JSON_PATCH:
@@ -195,7 +195,7 @@ def _decoded(call: Call, changed: Object, kind: str) -> Decoded:
 
 
 def _unconvertible(call: Call, merged: Object, error: Exception) -> StatusError:
-    """Return the refusal of an applied configuration that fits its schema but not its Go type."""
+    """Return the refusal of an applied configuration that matches its schema but not its Go type."""
     resource, about = call.resource, merged["metadata"]
     kind = f"{resource.api_version if resource.group else '/' + resource.version}, Kind={resource.kind}"
     named = f"/{about.get('name', '')}; {kind}"
@@ -229,7 +229,7 @@ def _check_type(call: Call, obj: Object) -> None:
 
 
 def invalid_patch(changed: Object, text: str, *, custom: bool = False) -> StatusError:
-    """Return the refusal of a patch whose result does not decode."""
+    """Return the refusal of a patch whose result cannot be decoded."""
     return _invalid_shown(json.dumps(_shown(changed, custom=custom).decode(), ensure_ascii=False), text)
 
 
@@ -239,7 +239,9 @@ def _invalid_shown(shown: str, text: str) -> StatusError:
 
 
 def _shown(changed: Object, *, custom: bool) -> bytes:
-    """Return the patched object as messages show it. A custom resource's members are sorted everywhere."""
+    """
+    Return the patched object as messages show it. In a custom resource, members are sorted at every level.
+    """
     shown = changed if custom else dict(sorted(changed.items()))
     return json.dumps(shown, separators=(",", ":"), sort_keys=custom, ensure_ascii=False).encode()
 
@@ -253,7 +255,7 @@ _NUMBERS: Final = ("int", "uint", "float")
 
 
 def restoring(complaint: str) -> str:
-    """Put a JSON error into the converter's words; other errors stay as they are."""
+    """Rephrase a JSON error in the converter's words; other errors stay as they are."""
     found = _JSON.fullmatch(complaint)
     if found is None:
         return f"error decoding from json: {complaint}" if "base64" in complaint else complaint
@@ -262,14 +264,14 @@ def restoring(complaint: str) -> str:
 
 
 def _unfit(kind: str, go_type: str) -> str:
-    """Return the complaint about a Go value that does not fit a type."""
+    """Return the complaint about a Go value that does not match a type."""
     if go_type.startswith("map["):
         return f"cannot restore map from {kind}"
     if go_type.startswith("[]"):
         return f"cannot restore slice from {kind}"
     if not _SCALARS.fullmatch(go_type):
         return f"cannot restore struct from: {kind}"
-    # Go could convert integers to strings and to each other, but refuses to.
+    # Go could convert integers to strings and between integer types, but the converter refuses to.
     if kind.startswith(_NUMBERS) and (go_type == "string" or go_type.startswith(_NUMBERS)):
         return f"cannot convert {kind} to {go_type}"
     return f"unrecognized type: {go_type}"

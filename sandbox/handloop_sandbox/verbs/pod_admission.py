@@ -1,9 +1,10 @@
 """
-What admission adds to a new pod, and which pods it refuses: service account, its token volume, priority,
-runtime class, tolerations, QoS class.
+What admission adds to a new pod (service account, its token volume, priority, runtime class, tolerations, QoS
+class), and which pods it refuses.
 
 Follows: kubernetes plugin/pkg/admission/{serviceaccount,defaulttolerationseconds,priority,runtimeclass},
-pkg/apis/core/helper/qos. Differs: the overhead and the scheduling of a RuntimeClass do not reach its pods.
+pkg/apis/core/helper/qos. Differs: the overhead and the scheduling of a RuntimeClass are not applied to its
+pods.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _GATED: Final = {
 
 def admitted(call: Call, pod: Object) -> Object:
     """
-    Return a new pod as admission leaves it, Pending.
+    Return a new pod after admission, in phase Pending.
 
     Raises: StatusError 403 if an object that it names does not exist.
     """
@@ -79,7 +80,7 @@ def _is_guaranteed(resources: dict[str, Any]) -> bool:
 def _with_service_account(call: Call, pod: Object, spec: Object) -> Object:
     name = spec.get("serviceAccountName") or _DEFAULT_ACCOUNT
     account = call.state.get(_ACCOUNTS, call.namespace, name) or {}
-    # A new namespace soon gets its default account. A real server waits for it.
+    # A new namespace gets its default account a moment later, and a real server waits for it.
     if not account and name != _DEFAULT_ACCOUNT:
         where = f"{call.namespace}/{name}"
         text = f'error looking up service account {where}: serviceaccount "{name}" not found'
@@ -120,7 +121,9 @@ def _token_volume(name: str) -> Object:
 
 
 def with_tolerations(spec: Object) -> Object:
-    """Return a spec that tolerates unready and unreachable nodes for a while, unless it says otherwise."""
+    """
+    Return a spec that tolerates unready and unreachable nodes for a while, unless it specifies otherwise.
+    """
     tolerations = list(spec.get("tolerations") or [])
     for key in ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"):
         if not any(_tolerates(entry, key) for entry in tolerations):

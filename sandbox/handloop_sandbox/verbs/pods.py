@@ -1,7 +1,7 @@
 """
-The subresources of pods: logs, binding, eviction, and the streams that a sandbox refuses.
+The subresources of pods: logs, binding, eviction, and the streams, which a sandbox refuses.
 
-An eviction deletes a pod if its disruption budget can spare it. Logs are invented.
+An eviction deletes a pod if its disruption budget allows it. Logs are invented.
 Follows: kubernetes pkg/registry/core/pod/{rest,storage} (binding, log, eviction).
 """
 
@@ -37,7 +37,7 @@ from handloop_sandbox.wire.status import (
 
 
 def _log_lines(pod: Object, container: str, *, now: float) -> list[str]:
-    """Return the log of a container by name; empty while it has never run."""
+    """Return the log of a container by name. It is empty if the container has never run."""
     statuses = (pod.get("status") or {}).get("containerStatuses") or ()
     status = next((entry for entry in statuses if entry["name"] == container), None)
     return [] if status is None else list(_story(pod, status, now))
@@ -85,7 +85,9 @@ def logs(call: Call) -> Response:
 
 
 def refuse_stream(call: Call) -> Response:
-    """Answer 501 with a hint that kubectl shows; 404 for a missing object, 400 for an ambiguous container."""
+    """
+    Answer 501 with a hint that kubectl shows, 404 for a missing object, or 400 for an ambiguous container.
+    """
     words = {"exec": "execute in", "attach": "attach to", "portforward": "forward to", "proxy": "reach"}
     subresource, parts = call.path.subresource, call.name.split(":")
     name = parts[len(parts) // 2] if subresource == "proxy" else call.name  # `NAME:PORT`, `https:NAME:PORT`
@@ -98,7 +100,7 @@ def refuse_stream(call: Call) -> Response:
 
 
 def bind(call: Call) -> Response:
-    """Put the pod on the node of a Binding."""
+    """Put the pod on the node that a Binding names."""
     options = write_options(call.request.query, "CreateOptions")
     binding = sent(call)
     target = binding.get("target") or {}
@@ -110,7 +112,7 @@ def bind(call: Call) -> Response:
 
 
 def bind_named(call: Call) -> Response:
-    """Put the pod that has the Binding's name on its node: the older form of bind()."""
+    """Put the pod that has the Binding's name on the Binding's node. This is the older form of bind()."""
     name = metadata_name(call)
     if not name:
         raise bad_request("Name parameter required.")
@@ -128,7 +130,7 @@ def metadata_name(call: Call) -> str:
 
 
 def bind_to(call: Call, node: str, options: WriteOptions) -> None:
-    """Put the pod of the path on a node. A pod that has a node is refused (409)."""
+    """Put the pod in the path on a node. Refuse (409) a pod that already has a node."""
     pod = existing(call).object
     assigned = (pod.get("spec") or {}).get("nodeName")
     if assigned:
@@ -148,11 +150,7 @@ def _target_problems(target: Object) -> list[str]:
 
 
 def existing(call: Call) -> Stored:
-    """
-    Return the pod of the path.
-
-    Raises: StatusError 404.
-    """
+    """Return the pod in the path. Raises: StatusError 404."""
     stored = call.stored()
     if stored is None:
         raise not_found(call.resource, call.name)
@@ -222,7 +220,7 @@ _RETRY_SECONDS: Final = 10
 
 
 def evict(call: Call) -> Response:
-    """Delete the pod if its disruption budget allows that, else answer 429."""
+    """Delete the pod if its disruption budget allows this, else answer 429."""
     eviction = sent(call)
     before = existing(call)
     options = delete_options(call.request.query, eviction.get("deleteOptions"))
@@ -236,7 +234,7 @@ def evict(call: Call) -> Response:
 
 
 def _budget(call: Call, pod: Object) -> Object | None:
-    """Return the budget that covers a pod; None for a pod that does not run yet or has finished."""
+    """Return the budget that covers a pod, or None if the pod does not run yet or has finished."""
     if pod["metadata"].get("deletionTimestamp") or (pod.get("status") or {}).get("phase") in _NOT_GUARDED:
         return None
     labels = pod["metadata"].get("labels") or {}
@@ -249,9 +247,9 @@ def _budget(call: Call, pod: Object) -> Object | None:
 
 def _spent(budget: Object | None, pod: Object) -> Object | None:
     """
-    Return the budget with one disruption less; None when this eviction does not need its permission.
+    Return the budget with one fewer disruption, or None if this eviction does not need its permission.
 
-    Raises: StatusError 429 if none is left, or the controller has not seen the budget since it changed.
+    Raises: StatusError 429 if none is left, or if the controller has not seen the latest budget.
     """
     if budget is None:
         return None

@@ -1,5 +1,5 @@
 """
-ResourceQuota admission: which objects a quota refuses.
+ResourceQuota admission: refuses objects that exceed a quota.
 
 Follows: apiserver pkg/admission/plugin/resourcequota/controller.go.
 """
@@ -20,7 +20,7 @@ _GROWING: Final = frozenset({SERVICES, CLAIMS})
 
 
 def check(call: Call, obj: Object, old: Object | None = None) -> None:
-    """Refuse (403) a new object that exceeds a quota of its namespace, or a change that uses more of one."""
+    """Refuse (403) a new object, or a change that uses more, if it exceeds a quota of its namespace."""
     if call.path.subresource or (old is not None and call.collection not in _GROWING):
         return
     namespace = obj["metadata"].get("namespace", "")

@@ -1,7 +1,7 @@
 """
 GET: one object, a list, or a watch.
 
-A watch starts at a position of the history; the engine then sends its lines.
+A watch starts at a position in the history; the engine then sends its lines.
 Follows: apiserver pkg/endpoints/handlers/get.go (ListResource, with watch), pkg/storage/etcd3/store.go
 (GetList), pkg/storage/cacher (Watch).
 """
@@ -58,7 +58,7 @@ Predicate = Callable[[Object], bool]
 
 
 class _Page(NamedTuple):
-    """The part of a list that one answer has."""
+    """The part of a list that one answer contains."""
 
     items: list[Stored]
     rv: int
@@ -78,14 +78,14 @@ def get(call: Call) -> Response:
 
 
 def list_objects(call: Call) -> Response:
-    """Answer 200 with a list, or with a page of it when the client sets a limit."""
+    """Answer 200 with a list, or with one page of it if the client sets a limit."""
     page = _page(call, _options(call, watch=False))
     parts = call.presentation().many(page.items, _metadata(call, page), call.context.now)
     return Response(200, call.headers(), parts)
 
 
 def selected(call: Call) -> list[Stored]:
-    """Return the objects that the selectors of the request choose."""
+    """Return the objects that match the request's selectors."""
     options = _options(call, watch=False)
     collection = call.state.collection(call.collection)
     keys = collection.select(call.namespace)
@@ -94,7 +94,7 @@ def selected(call: Call) -> list[Stored]:
 
 
 def predicate(call: Call, options: ListOptions) -> Predicate | None:
-    """Return a function that tells whether a stored object is selected; None when all are."""
+    """Return a function that tells whether a stored object is selected, or None if all are."""
     by_labels = label_selector.predicate(options.labels)
     fields = tuple(t._replace(field=stored_field(call.resource, t.field)) for t in options.fields)
     by_fields = matcher(fields, custom=call.resource.custom)
@@ -112,8 +112,8 @@ def predicate(call: Call, options: ListOptions) -> Predicate | None:
 
 
 def _of_version(resource: ServedResource, by_fields: Predicate, options: ListOptions) -> Predicate:
-    """Return a field test on stored objects in the served version, with its defaults."""
-    is_plain = not resource.custom or resource.conversion is not None  # a webhook's objects come converted
+    """Return a field test for stored objects that looks at their served version with its defaults."""
+    is_plain = not resource.custom or resource.conversion is not None  # webhooks have already converted
     if is_plain or all(term.field not in resource.selectable_fields for term in options.fields):
         return by_fields
     return lambda obj: by_fields(served_form(resource, obj))
@@ -159,7 +159,7 @@ def _oldest(call: Call) -> int:
 
 
 def _cut(call: Call, options: ListOptions, rv: int, *, start: str, limit: int | None = None) -> _Page:
-    """Return the page that begins at the key start, of the state at rv."""
+    """Return the page that begins at the key start, in the state at version rv."""
     limit = options.limit if limit is None else limit
     keys, objects = _at(call, rv, paged=limit > 0)
     if (name := exact(options.fields, NAME)) is not None:
@@ -172,7 +172,8 @@ def _cut(call: Call, options: ListOptions, rv: int, *, start: str, limit: int | 
     for index, stored in enumerate(_in_chunks(call, [objects[key] for key in keys[first:]], limit), first):
         if matches is None or matches(stored.object):
             items.append(stored)
-        # A full page has a continue token if any objects follow, selected or not. All count as remaining.
+        # A full page has a continue token if any objects follow, even unselected ones. All of them count as
+        # remaining.
         if len(items) == limit and index + 1 < len(keys):
             left = None if options.selective else len(keys) - first - limit
             return _Page(items, rv, Continue(rv, keys[index + 1]).encode(), left)
@@ -192,7 +193,9 @@ def _at(call: Call, rv: int, *, paged: bool) -> tuple[list[str], dict[str, Store
 
 
 def _in_chunks(call: Call, items: Sequence[Stored], size: int) -> Iterator[Stored]:
-    """Yield the items, converted in a real server's chunks: size items first, then twice as many."""
+    """
+    Yield the items, converted in the same chunks as in a real server: size items first, then twice as many.
+    """
     at = 0
     while at < len(items):
         yield from all_served(call.resource, items[at : at + size])
@@ -201,7 +204,7 @@ def _in_chunks(call: Call, items: Sequence[Stored], size: int) -> Iterator[Store
 
 def _cached(call: Call, items: Sequence[Stored]) -> Sequence[Stored]:
     """
-    Objects as the served version's cache has them.
+    Return the objects as they are in the served version's cache.
 
     Raises: StatusError 429 if that cache was never filled.
     """
@@ -253,7 +256,9 @@ def watch(call: Call) -> WatchResponse:
 
 
 def _options(call: Call, *, watch: bool) -> ListOptions:
-    """Return the request's options, checked in the server's order; versions and tokens are checked later."""
+    """
+    Return the request's options, checked in a real server's order; versions and tokens are checked later.
+    """
     options = list_options(call.request.query, watch=watch)
     if call.name:  # /watch/.../NAME
         term = FieldTerm(NAME, equal=True, value=call.name)
@@ -290,7 +295,7 @@ def _subscription(call: Call, options: ListOptions, rv: int | None) -> Subscript
             return replace(base, refusal=too_large_resource_version(current, current - 1).status)
     if rv and (refusal := _too_old(call, rv)):
         return replace(base, refusal=refusal)
-    # A watch from a future version is silent until the counter has passed that version.
+    # A watch that starts at a future version stays silent until the counter has passed that version.
     return replace(base, silent_until=rv) if rv and rv > current else base
 
 
@@ -315,7 +320,7 @@ def _deadline(call: Call, options: ListOptions) -> float:
 
 
 def _bookmark_object(call: Call) -> Object:
-    """Return the bookmark's object without its metadata: the members that the kind never omits."""
+    """Return a bookmark's object without metadata: only the members that the kind never omits."""
     head = {"kind": call.resource.kind, "apiVersion": call.resource.api_version}
     if call.resource.custom or call.resource.schema is None or call.collection == EVENTS:
         return head

@@ -1,5 +1,5 @@
 """
-Reviews: questions that a client asks by a create. They are answered, not stored.
+Reviews: questions that a client asks with a create. They are answered but not stored.
 
 Follows: kubernetes pkg/registry/{authorization,authentication}, pkg/apis/authorization/validation.
 """
@@ -39,7 +39,7 @@ def review(call: Call) -> Response:
     if call.resource.kind == "TokenReview":
         return _answer(call, obj, _token(call, obj))
     if causes := _causes(call, obj):
-        raise invalid_kind("authorization.k8s.io", "", "", causes)  # the real server leaves out the kind
+        raise invalid_kind("authorization.k8s.io", "", "", causes)  # a real server omits the kind
     user = call.context.user if call.resource.kind == "SelfSubjectAccessReview" else _subject(obj)
     return _answer(call, obj, _access(call, user, obj))
 

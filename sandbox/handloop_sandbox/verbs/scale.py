@@ -1,8 +1,8 @@
 """
 /scale: the replicas of an object as an autoscaling/v1 Scale, and the managers of that field.
 
-As in Kubernetes, a manager that took over the replicas through /scale has an entry without a timestamp. If
-one manager has two entries that differ only in their timestamps, the next write drops one of them.
+As in Kubernetes, the entry of a manager that took over the replicas through /scale has no timestamp. If a
+manager has two entries that differ only in their timestamps, the next write drops one of them.
 Follows: apiextensions pkg/registry/customresource/etcd.go (ScaleREST), kubernetes
 pkg/registry/apps/deployment/storage (ScaleREST), apimachinery pkg/util/managedfields/scalehandler.go.
 """
@@ -48,7 +48,7 @@ def get_scale(call: Call) -> Response:
 
 
 def update_scale(call: Call) -> Response:
-    """Set the replicas from a whole Scale."""
+    """Set the replicas to those of a complete Scale."""
     options = write_options(call.request.query, "UpdateOptions")
     decoded = _decoded(call)
     before = _existing(call)
@@ -69,7 +69,7 @@ def _decoded(call: Call) -> bodies.Decoded:
 
 
 def patch_scale(call: Call) -> Response:
-    """Set the replicas by a patch of the Scale."""
+    """Set the replicas with a patch of the Scale."""
     kind = patching.patch_type(call)
     options = write_options(call.request.query, "PatchOptions", apply=kind == APPLY)
     before = _existing(call)
@@ -91,7 +91,7 @@ def patch_scale(call: Call) -> Response:
 
 
 def _owned_scale(call: Call, stored: Stored) -> Object:
-    """Return the Scale of an object with the owners of its replicas, which no answer shows."""
+    """Return the Scale of an object with the field owners of its replicas, which no answer shows."""
     paths = call.resource.scale_paths
     scale = _scale_of(call, stored)
     assert paths is not None
@@ -100,7 +100,7 @@ def _owned_scale(call: Call, stored: Stored) -> Object:
 
 
 def _recorded(call: Call, before: Object, scale: Object, options: WriteOptions) -> Object:
-    """Return a changed Scale with its new owners."""
+    """Return a changed Scale with its new field owners."""
     owners = managed_fields.record_update(
         before,
         scale,
@@ -140,7 +140,7 @@ def _applied(call: Call, current: Object, applied: Object, options: WriteOptions
 
 
 def _unconvertible(problem: str, name: str) -> StatusError:
-    """Return the refusal of an apply to a custom resource's Scale, which a real server cannot carry out."""
+    """Return the refusal of an apply to a custom resource's Scale, which a real server cannot execute."""
     text = "request to convert CR to an invalid group/version: autoscaling/v1"
     return internal_error(f"{problem} object (/{name}; autoscaling/v1, Kind=Scale) to proper version: {text}")
 
@@ -211,7 +211,10 @@ _IN_SCALE: FieldSet = {"f:spec": {"f:replicas": {}}}
 
 
 def to_scale(entries: Any, path: str) -> Entries:
-    """Return a Scale's managedFields: the owner of the field at path (`.spec.replicas`) owns its replicas."""
+    """
+    Return a Scale's managedFields, in which the owner of the field at path (`.spec.replicas`) owns the
+    replicas.
+    """
     wanted = _field_set_of(path)
     owners = {
         manager: owned._replace(fields=_IN_SCALE, api_version=_SCALE_VERSION)
@@ -222,7 +225,7 @@ def to_scale(entries: Any, path: str) -> Entries:
 
 
 def to_parent(entries: Any, scale_entries: Any, path: str, api_version: str) -> Entries:
-    """Return an object's managedFields after a write of its Scale; scale_entries are the Scale's own."""
+    """Return an object's managedFields after a write to its Scale. scale_entries are those of the Scale."""
     wanted, parent, scale = _field_set_of(path), _owners(entries), _owners(scale_entries)
     after: Managed = {}
     for manager, owned in parent.items():

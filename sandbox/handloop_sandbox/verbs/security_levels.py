@@ -1,8 +1,8 @@
 """
 PodSecurity admission: the labels of a namespace choose the level that its pods must meet.
 
-`enforce` refuses pods. `warn` (if not set: `enforce`) warns about pods and about workloads whose template
-breaks the level. `audit` has no effect.
+`enforce` refuses pods. `warn` (`enforce` if it is not set) warns about pods and about workloads whose
+template violates the level. `audit` has no effect.
 Follows: kubernetes k8s.io/pod-security-admission admission/admission.go.
 """
 
@@ -39,9 +39,9 @@ _TEMPLATES: Final[dict[GroupResource, tuple[str, ...]]] = {
         )
     },
 }
-"""The workloads, and the path of each one's pod template."""
+"""The workloads, each with the path of its pod template."""
 _FREE: Final = ("activeDeadlineSeconds", "tolerations")
-"""The fields of a pod's spec whose change needs no new check."""
+"""The fields of a pod's spec whose changes do not need a new check."""
 _SUBRESOURCES: Final = ("", "ephemeralcontainers", "resize")
 
 
@@ -56,7 +56,7 @@ class _Level(NamedTuple):
 
 
 def check(call: Call, obj: Object, old: Object | None = None) -> None:
-    """Refuse a pod (403) or a namespace's labels (422), or warn about pods, labels and workloads."""
+    """Refuse pods (403) or a namespace's labels (422), or warn about pods, labels and workloads."""
     if call.collection == _PODS and call.path.subresource in _SUBRESOURCES:
         if old is None or _essence(obj) != _essence(old):
             _check_pod(call, obj)
@@ -129,7 +129,7 @@ def _label_causes(labels: dict[str, str]) -> list[Cause]:
 
 
 def _warn_of_pods(call: Call, level: _Level) -> None:
-    """Warn about the pods that break a new level; pods with the same complaint share a warning."""
+    """Warn about the pods that violate a new level; pods with the same violations share a warning."""
     alike: dict[str, list[str]] = {}
     for pod in call.state.list(_PODS, call.name):
         if found := violations(pod["spec"], level.name):

@@ -27,13 +27,13 @@ _PREFIX: Final = "10.96"
 _RANGE: Final = ipaddress.ip_network(f"{_PREFIX}.0.0/16")
 _NODE_PORTS: Final = (30_000, 32_767)
 _CHOSEN_PORTS: Final = range(30_000, 30_086)
-"""Ports that are left to clients that ask for a number, as long as others are free."""
+"""Ports that are reserved for clients that request a number, as long as others are free."""
 _ONE_FAMILY: Final = "this cluster is not configured for dual-stack services"
 
 
 def allocated(call: Call, service: Object) -> Object:
     """
-    Return a new Service with the cluster IPs, families and node ports that its type has.
+    Return a new Service with the cluster IPs, families and node ports of its type.
 
     Raises: StatusError 422 for an address or port that is not available.
     """
@@ -45,7 +45,7 @@ def allocated(call: Call, service: Object) -> Object:
 
 def changed(call: Call, service: Object, old: Object) -> Object:
     """
-    Return a changed Service with its old addresses and ports, and the ones that it needs now.
+    Return a changed Service with its old addresses and ports, and any others that it needs now.
 
     Raises: StatusError 422.
     """
@@ -87,7 +87,9 @@ def _supplied(call: Call, service: Object, spec: Object, before: Object) -> Obje
 
 
 def _is_open(spec: Object) -> bool:
-    """Return whether the Service is headless without a selector, so that its endpoints have any family."""
+    """
+    Return whether the Service is headless and has no selector, so that its endpoints may have any family.
+    """
     return spec.get("clusterIP") == "None" and not spec.get("selector")
 
 
@@ -181,7 +183,10 @@ def _free_address(call: Call, taken: _Taken) -> str:
 
 
 def _with_node_ports(call: Call, spec: Object, taken: _Taken, *, is_new: bool) -> list[dict[str, Any]]:
-    """Return the ports with node ports. A new Service's protocols of one port number share a node port."""
+    """
+    Return the ports with their node ports. In a new Service, the protocols of a port number share a node
+    port.
+    """
     ports: list[dict[str, Any]] = spec.get("ports") or []
     if spec.get("type") == "LoadBalancer" and spec.get("allocateLoadBalancerNodePorts") is False:
         return ports
@@ -198,7 +203,7 @@ def _with_node_ports(call: Call, spec: Object, taken: _Taken, *, is_new: bool) -
 
 
 def _asked(ports: list[dict[str, Any]]) -> dict[int, int]:
-    """Return the first requested node port, by port number. All protocols of that number get it."""
+    """Return the first requested node port by port number. All protocols of that number get it."""
     return {port.get("port", 0): port["nodePort"] for port in reversed(ports) if port.get("nodePort")}
 
 
@@ -224,7 +229,7 @@ def has_node_ports(spec: _Spec) -> bool:
 
 
 def has_health_port(spec: _Spec) -> bool:
-    """Return whether a load balancer checks its health on a port of its own."""
+    """Return whether a load balancer checks its health on a separate port."""
     return spec.get("type") == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local"
 
 
@@ -234,7 +239,7 @@ def is_external(spec: _Spec) -> bool:
 
 
 def kept(spec: _Spec, before: _Spec) -> _Spec:
-    """Return a changed spec with the old addresses and ports where it sets none."""
+    """Return a changed spec with the old addresses and ports filled in if it sets none."""
     filled = {**spec, **_kept_addresses(spec, before)}
     if has_node_ports(before) and has_node_ports(spec):
         filled["ports"] = _kept_ports(spec.get("ports") or [], before.get("ports") or [])
@@ -262,7 +267,9 @@ def _kept_addresses(spec: _Spec, before: _Spec) -> _Spec:
 
 
 def _kept_ports(ports: list[_Spec], before: list[_Spec]) -> list[_Spec]:
-    """Ports that set no node port keep that of the old port of that name, unless another port asks for it."""
+    """
+    Give ports without a node port that of the old port of the same name, unless another port requests it.
+    """
     used = _numbers(before) & _numbers(ports)
     known = {port.get("name", ""): port.get("nodePort") for port in before}
     result = []
@@ -311,5 +318,5 @@ _TYPE_DEPENDENT: Final[tuple[tuple[tuple[str, ...], Callable[[_Spec], bool]], ..
 """
 The fields that only some Services have, and the condition for each.
 
-An address is also lost when only one of its two fields changes.
+An address is also lost if only one of its two fields changes.
 """

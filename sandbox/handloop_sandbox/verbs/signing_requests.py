@@ -23,13 +23,16 @@ _ASKING: Final = ("username", "uid", "groups", "extra")
 
 
 def asked_by(call: Call, request: Object) -> Object:
-    """Return a new request with its real author, whatever author it names."""
+    """Return a new request with its real author, regardless of the author that it names."""
     spec = {key: value for key, value in (request.get("spec") or {}).items() if key not in _ASKING}
     return {**request, "spec": {**spec, **call.context.user.info()}}
 
 
 def changed(call: Call, new: Object, old: Object) -> Object:
-    """Return a request with only the changes that the endpoint allows; conditions get their missing times."""
+    """
+    Return a request with only the changes that the endpoint allows. Missing times of conditions are filled
+    in.
+    """
     new = {**new, "spec": old.get("spec")}
     before, sent = old.get("status") or {}, new.get("status") or {}
     conditions = sent.get("conditions") or []
@@ -57,13 +60,13 @@ def check_signer(call: Call, new: Object, old: Object) -> None:
 
 
 def _with_conditions(request: Object, status: Object, conditions: list[Object]) -> Object:
-    """Return the request with that status and these conditions; if there are none, the field is left out."""
+    """Return the request with that status and these conditions. If there are none, the field is omitted."""
     rest = {key: value for key, value in status.items() if key != "conditions"}
     return {**request, "status": {**rest, "conditions": conditions} if conditions else rest}
 
 
 def _with_approvals(conditions: list[Object], before: Object) -> list[Object]:
-    """Return the new conditions, except for those about approval, which stay as they were."""
+    """Return the new conditions, except for approval conditions, which stay as they were."""
     kept = {entry["type"]: entry for entry in before.get("conditions") or () if entry["type"] in _APPROVALS}
     return [kept.get(entry.get("type", ""), entry) for entry in conditions]
 

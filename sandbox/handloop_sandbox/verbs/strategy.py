@@ -1,8 +1,8 @@
 """
-What the server changes in an object before validation, kind by kind.
+What the server changes in an object before it is validated, kind by kind.
 
-`prepare_create` removes the client's status and adds what admission and the kind's strategy add; for a pod
-see pod_admission. `prepare_update` lets through only the changes that the endpoint allows, and raises the
+`prepare_create` removes the client's status and adds what admission and the kind's strategy add; for pods,
+see pod_admission. `prepare_update` lets through only the changes that the endpoint allows, and increments the
 generation.
 Follows: kubernetes pkg/registry/*/strategy.go (PrepareForCreate, PrepareForUpdate),
 plugin/pkg/admission/storageobjectinuseprotection, apiextensions
@@ -31,14 +31,16 @@ _CONTROLLER_UID: Final = "batch.kubernetes.io/controller-uid"
 
 _STORAGE_CLASSES: Final = GroupResource("storage.k8s.io", "storageclasses")
 _SOURCES: Final = (("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io", "VolumeSnapshot"))
-"""The group and kind of the objects that dataSource may name; anything else is dropped."""
+"""The groups and kinds of the objects that dataSource may name; anything else is dropped."""
 _CLAIMED_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
 
 Prepare = Callable[[Call, Object], Object]
 
 
 def prepare_create(call: Call, obj: Object) -> Object:
-    """Return a new object for validation: without the client's status, with the additions of its kind."""
+    """
+    Return a new object as it is validated: without the client's status, but with the additions of its kind.
+    """
     resource = call.resource
     if resource.subresource("status") and resource.group_resource not in _KEEPS_STATUS:
         obj = without_status(resource, obj)
@@ -101,10 +103,12 @@ def _claim(call: Call, obj: Object) -> Object:
 
 
 def with_data_source(spec: Object, *, old: Object | None = None) -> Object:
-    """Return a claim's spec whose dataSource and dataSourceRef agree; what the old spec has is kept."""
+    """
+    Return a claim's spec with matching dataSource and dataSourceRef; an old spec's source is not dropped.
+    """
     source, wider = spec.get("dataSource"), spec.get("dataSourceRef")
     if wider is not None and wider.get("namespace"):
-        # A reference with a namespace needs the feature CrossNamespaceVolumeDataSource.
+        # A reference with a namespace needs the feature gate CrossNamespaceVolumeDataSource.
         spec = {name: value for name, value in spec.items() if name != "dataSourceRef"}
         wider = None
     if wider is not None:
@@ -165,7 +169,7 @@ def _job(call: Call, obj: Object) -> Object:
     selector = spec.get("selector") or {}
     found = {_CONTROLLER_UID: uid, **(selector.get("matchLabels") or {})}
     spec = {**spec, "selector": {**selector, "matchLabels": found}, "template": template}
-    # As in Go, the labels of the Job and of its template are one map, unless the Job has labels of its own.
+    # As in Go, the Job and its template share one map of labels, unless the Job has its own labels.
     own = obj["metadata"].get("labels")
     obj = {**obj, "spec": spec}
     return (
@@ -192,7 +196,7 @@ def _definition(call: Call, obj: Object) -> Object:
 
 
 def _api_service(call: Call, obj: Object) -> Object:
-    """Return an APIService. Without a service, it gets the status of one that the API server serves."""
+    """Return an APIService. If it names no service, it gets the status of one that the API server serves."""
     if (obj.get("spec") or {}).get("service"):
         return obj
     told = {"reason": "Local", "message": "Local APIServices are always available"}
@@ -221,7 +225,7 @@ _BY_KIND: Final[dict[GroupResource, Prepare]] = {
 
 
 _META_COUNTS: Final = {"Deployment": "annotations", "EndpointSlice": "labels"}
-"""The part of the metadata whose change also raises the generation."""
+"""The part of the metadata whose changes also increment the generation."""
 _LABELS_STAY: Final = ("apps",)
 
 
@@ -255,7 +259,7 @@ def _main(resource: ServedResource, new: Object, old: Object) -> Object:
 
 
 def _with_template_generation(new: Object, old: Object) -> Object:
-    """Return a DaemonSet with the annotation that counts its template's changes, never the client's value."""
+    """Return a DaemonSet with the annotation that counts template changes. A client's value is ignored."""
     number = int((old["metadata"].get("annotations") or {}).get(TEMPLATE_GENERATION, "0"))
     number += new["spec"].get("template") != old["spec"].get("template")
     annotations = {**(new["metadata"].get("annotations") or {}), TEMPLATE_GENERATION: str(number)}
@@ -263,7 +267,7 @@ def _with_template_generation(new: Object, old: Object) -> Object:
 
 
 def _with_stored_version(definition: Object) -> Object:
-    """Return a definition whose status names the version that objects are stored in."""
+    """Return a definition whose status lists the version in which objects are stored."""
     versions, status = definition["spec"].get("versions") or (), definition.get("status") or {}
     stored = list(status.get("storedVersions") or ())
     first = next((entry["name"] for entry in versions if entry.get("storage")), None)
@@ -272,7 +276,7 @@ def _with_stored_version(definition: Object) -> Object:
 
 
 def _counts(resource: ServedResource, new: Object, old: Object) -> bool:
-    """Return whether an update raises the generation."""
+    """Return whether an update increments the generation."""
     if resource.group_resource == PRIORITY_CLASSES:
         return False
     counted = None if resource.custom else _META_COUNTS.get(resource.kind)
@@ -299,6 +303,6 @@ def _built_in_status(resource: ServedResource, new: Object, old: Object) -> Obje
 
 
 def _with(obj: Object, name: str, source: Object) -> Object:
-    """Return a copy of obj with the member name as in source."""
+    """Return a copy of obj in which the member called name is the one of source."""
     rest = {key: value for key, value in obj.items() if key != name}
     return {**rest, name: source[name]} if name in source else rest

@@ -1,5 +1,5 @@
 """
-Token requests: a create that answers with a new token for a service account, and stores nothing.
+Token requests: a create that returns a new token for a service account, and stores nothing.
 
 Follows: kubernetes pkg/registry/core/serviceaccount/storage/token.go, pkg/apis/authentication/validation.
 """
@@ -33,7 +33,7 @@ _BOUND: Final = {"Node": "nodes", "Pod": "pods", "Secret": "secrets"}
 
 
 def request_token(call: Call) -> Response:
-    """Answer 201 with a token for the service account of the path."""
+    """Answer 201 with a token for the service account in the path."""
     options = write_options(call.request.query, "CreateOptions")
     request = _decoded(call, options)
     _check_names(call, request)
@@ -86,7 +86,7 @@ def _duration_causes(seconds: int) -> list[Cause]:
 
 def _bound(call: Call, reference: Any) -> dict[str, Reference]:
     """
-    Return the objects whose deletion ends a token: the referenced one and, for a pod, its node.
+    Return the objects whose deletion invalidates a token: the referenced object and, for a pod, its node.
 
     Raises: StatusError unless the reference names an existing pod, node or secret.
     """

@@ -66,7 +66,7 @@ class Replaced(NamedTuple):
 
 
 def update(call: Call) -> Response:
-    """Answer 200 with the object as stored, 201 when it was created, which only some kinds allow."""
+    """Answer 200 with the object as stored, or 201 if it was created, which only some kinds allow."""
     options = write_options(call.request.query, "UpdateOptions")
     content_type = call.request.headers.get("content-type", "")
     decoded = bodies.decode(call.request.body, content_type, call.resource, call.catalog)
@@ -81,7 +81,7 @@ def update(call: Call) -> Response:
 
 def replace(call: Call, obj: Object, options: WriteOptions, *, applied: bool = False) -> Replaced:
     """
-    Store obj, which already has its defaults, in place of the object of the path.
+    Store obj, which already has its defaults, in place of the object at the path.
 
     Args: applied = its managedFields are already final (server-side apply).
     """
@@ -129,7 +129,7 @@ def _prepared(call: Call, new: Object, old: Object) -> Object:
 
 
 def check_name(call: Call, obj: Object) -> None:
-    """Refuse (400) an object whose name is not the path's."""
+    """Refuse (400) an object whose name is not the one in the path."""
     name = obj["metadata"].get("name", "")
     if not name:
         text = f"the name of the object ({call.name} based on URL) was undeterminable: name must be provided"
@@ -139,7 +139,9 @@ def check_name(call: Call, obj: Object) -> None:
 
 
 def check_uid(call: Call, obj: Object, options: WriteOptions) -> None:
-    """Refuse (409) a PUT whose uid is not the object's; an object that the PUT would create has no uid."""
+    """
+    Refuse (409) a PUT whose uid is not the stored object's; an object that a PUT would create has no uid.
+    """
     before, given = call.stored(), obj["metadata"].get("uid")
     if not given or (before is None and not call.resource.create_on_update):
         return
@@ -156,7 +158,7 @@ def check_uid(call: Call, obj: Object, options: WriteOptions) -> None:
 
 
 def _key(call: Call, options: WriteOptions) -> str:
-    """Return a real server's etcd prefix for the resource, for messages. A dry run's lacks /registry."""
+    """Return a real server's etcd prefix of the resource, for messages. In a dry run, it lacks /registry."""
     plural = call.resource.plural
     place = f"{call.resource.group}/{plural}" if call.resource.custom else _KEPT_AS.get(plural, plural)
     return f"/{place}" if options.dry_run else f"/registry/{place}"
@@ -180,7 +182,7 @@ def _check_resource_version(call: Call, given: str, before: Stored) -> None:
     if given in ("", "0"):
         if call.resource.unconditional_update:
             return
-        # The real server names the resource instead of the kind.
+        # A real server names the resource instead of the kind.
         cause = invalid_value("metadata.resourceVersion", 0, "must be specified for an update")
         raise invalid_kind(call.resource.group, call.resource.plural, call.name, [cause])
     if int(given) != before.rv:
@@ -214,7 +216,7 @@ def _store(call: Call, new: Object, before: Stored, options: WriteOptions) -> St
 
 
 def _same(new: Object, old: Object) -> bool:
-    """Return whether the objects differ at most in the times in managedFields."""
+    """Return whether the objects are equal, apart from the times in managedFields."""
     if new.keys() != old.keys() or any(new[key] != old[key] for key in new if key != "metadata"):
         return False
     return _without_times(new) == _without_times(old)

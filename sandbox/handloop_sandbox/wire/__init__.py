@@ -1,4 +1,4 @@
 """
-The vocabulary of the API: resources, names, queries, selectors, refusals, and Go's spelling of JSON, YAML and
-times. Pure functions and values, without state.
+The vocabulary of the API: resources, names, queries, selectors, refusals, and JSON, YAML and times as Go
+writes them. It consists of pure functions and values, without state.
 """

@@ -1,5 +1,5 @@
 """
-Field errors in the words of Go's `field.Invalid` and the like.
+Field errors in the words of Go's `field.Invalid` and similar functions.
 
 Follows: apimachinery pkg/util/validation/field/errors.go.
 """
@@ -19,7 +19,7 @@ _BASIC_END: Final = 0xFFFF
 
 
 def shown(value: Any) -> str:
-    """A value as Go's `%q`, `%v` or JSON shows it in a message."""
+    """Return a value as Go's `%q`, `%v` or JSON shows it in a message."""
     if value is None:
         return "null"
     if isinstance(value, str):
@@ -30,7 +30,7 @@ def shown(value: Any) -> str:
 
 
 def quoted(text: str) -> str:
-    """A string as Go's `%q` shows it."""
+    """Return a string as Go's `%q` shows it."""
     return f'"{text.translate(_ESCAPES) if text.isprintable() else "".join(map(_shown_character, text))}"'
 
 
@@ -59,7 +59,7 @@ def required(field: str, detail: str = "") -> Cause:
 
 
 def not_supported(field: str, value: Any, supported: Iterable[str]) -> Cause:
-    """The value is not one of the supported ones."""
+    """The value is not one of the supported values."""
     values = ", ".join(quoted(entry) for entry in supported)
     return Cause(
         "FieldValueNotSupported", f"Unsupported value: {shown(value)}: supported values: {values}", field

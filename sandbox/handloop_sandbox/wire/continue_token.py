@@ -1,7 +1,7 @@
 """
 Continue tokens: where a paged list resumes, and at which resource version.
 
-rv -1 means the newest version: an inconsistent continuation.
+rv -1 means the newest version, which makes the continuation inconsistent.
 Follows: apiserver pkg/storage/continue.go.
 """
 

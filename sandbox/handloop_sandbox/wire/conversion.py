@@ -1,9 +1,9 @@
 """
 The conversion of custom objects outside the server: by a webhook or by a test's function.
 
-The state is read under a lock, during which nothing outside is called. Work that needs a conversion whose
-result is not known raises ConversionNeededError; the engine releases the lock, calls the converter, and
-repeats the work from its start with the answer known.
+The state is read under a lock, and nothing outside is called while the lock is held. Work that needs a
+conversion whose result is not known raises ConversionNeededError; the engine releases the lock, calls the
+converter, and repeats the work from its start with the answer known.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class ConversionNeededError(Exception):
-    """Control flow, not a failure: these objects have to be converted first."""
+    """Not a failure but control flow: these objects have to be converted first."""
 
     def __init__(self, conversion: WebhookConversion, objects: Sequence[Object], api_version: str) -> None:
         super().__init__(f"{len(objects)} objects of {conversion.name} are needed as {api_version}")
@@ -46,7 +46,7 @@ class Known:
     """
     The answers that the current work may use. Locks: the engine's is held.
 
-    filled has, for each definition in its newest revision, the versions to which objects were converted.
+    filled holds, for the newest revision of each definition, the versions to which objects were converted.
     """
 
     answers: Answers = field(default_factory=dict)
@@ -73,7 +73,7 @@ class WebhookConversion:
 
     def convert(self, objects: Sequence[Object], api_version: str) -> list[Object]:
         """
-        Objects in another version, with their own metadata except for labels and annotations.
+        Return objects in another version, which keep their metadata except for labels and annotations.
 
         Raises: ConversionNeededError with all objects whose result is not known, ConversionFailedError.
         """
@@ -87,7 +87,9 @@ class WebhookConversion:
 
 
 def question(name: str, obj: Object, api_version: str) -> bytes:
-    """Return the key of an answer: definition, object and wanted version, for any resourceVersion."""
+    """
+    Return the key of an answer: definition, object (regardless of its resourceVersion) and wanted version.
+    """
     return _encode((name, api_version, unversioned(obj)))
 
 

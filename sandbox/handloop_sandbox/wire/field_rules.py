@@ -1,7 +1,7 @@
 """
 Checks of single fields that many kinds share, in Kubernetes' words.
 
-The rules return the complaints about one value; path is the field's name in them.
+The rules return the complaints about one value, in which path is the field's name.
 Follows: apimachinery pkg/util/validation, pkg/apis/meta/v1/validation and kubernetes
 pkg/apis/core/validation.
 """
@@ -32,7 +32,7 @@ _PERCENT: Final = re.compile(r"[0-9]+%")
 
 
 def part(obj: Object | None, *path: str) -> Mapping[str, Any]:
-    """Return the object at a path; {} if there is none."""
+    """Return the object at a path, or {} if there is none."""
     found: Any = obj
     for name in path:
         found = (found or {}).get(name)
@@ -40,23 +40,23 @@ def part(obj: Object | None, *path: str) -> Mapping[str, Any]:
 
 
 def entries(obj: Object, name: str) -> Sequence[Any]:
-    """Return a list member; () when absent."""
+    """Return a list member, or () if absent."""
     found = obj.get(name)
     return found if isinstance(found, list) else ()
 
 
 def sorted_map(found: Object) -> Object | None:
-    """Return a map as Go writes it; None for an empty one."""
+    """Return a map as Go writes it, or None for an empty one."""
     return dict(sorted(found.items())) or None
 
 
 def not_found_value(path: str, value: Any) -> Cause:
-    """Return the complaint that the value names nothing that exists."""
+    """Return the complaint that what the value names does not exist."""
     return Cause("FieldValueNotFound", f"Not found: {quoted(str(value))}", path)
 
 
 def all_invalid(path: str, value: Any, complaints: Iterable[str]) -> list[Cause]:
-    """One cause for each complaint about a value."""
+    """Return a cause for each complaint about a value."""
     return [invalid_value(path, value, complaint) for complaint in complaints]
 
 
@@ -70,7 +70,7 @@ def nonnegative(path: str, obj: Object, *members: str) -> list[Cause]:
 
 
 def one_of(path: str, value: Any, supported: Sequence[str]) -> list[Cause]:
-    """Return the complaint about a value that is not a supported one. An empty value counts as missing."""
+    """Return the complaint about an unsupported value. An empty value is treated as missing."""
     if not value:
         return [required(path)]
     return [] if value in supported else [not_supported(path, value, supported)]
@@ -129,13 +129,13 @@ def int_or_percent(path: str, value: Any) -> list[Cause]:
 
 
 def at_most_100_percent(path: str, value: Any) -> list[Cause]:
-    """Return the complaint about a percentage above 100; numbers are not limited."""
+    """Return the complaint about a percentage above 100. Numbers are not limited."""
     percent = int(value[:-1]) if isinstance(value, str) and _PERCENT.fullmatch(value) else 0
     return [invalid_value(path, value, "must not be greater than 100%")] if percent > _WHOLE else []
 
 
 def amount(value: Any) -> int:
-    """Return the number in an int-or-percent; 0 for anything else."""
+    """Return the number in an int-or-percent, or 0 for anything else."""
     if isinstance(value, int):
         return value
     return int(value[:-1]) if isinstance(value, str) and _PERCENT.fullmatch(value) else 0
@@ -187,5 +187,5 @@ def difference(old: Object, new: Object) -> str:
 
 
 def is_valid_selector(selector: Object | None) -> bool:
-    """Return whether a selector's expressions can be evaluated at all."""
+    """Return whether a selector's expressions can be evaluated."""
     return not label_selector("", selector)

@@ -21,7 +21,7 @@ def parse(text: str) -> tuple[fields.FieldTerm, ...]:
 
 
 def check_supported(terms: tuple[fields.FieldTerm, ...], resource: ServedResource) -> None:
-    """Refuse (400) fields by which the kind cannot be selected."""
+    """Refuse (400) fields that cannot be used to select this kind."""
     own, scope = resource.selectable_fields, resource.namespaced
     try:
         fields.check_offered(terms, own, kind=resource.kind, namespaced=scope, custom=resource.custom)

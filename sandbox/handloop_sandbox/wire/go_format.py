@@ -32,7 +32,8 @@ def go_float(value: float) -> str:
     return f"{'-' if sign else ''}{mantissa}e{'-' if scientific < 0 else '+'}{abs(scientific):02d}"
 
 
-# This is strconv.FormatFloat(x, 'g', -1): exponents outside these are written in scientific notation.
+# This is strconv.FormatFloat(x, 'g', -1): numbers with exponents outside these are written in scientific
+# notation.
 _LEAST_PLAIN, _MOST_PLAIN = -4, 5
 
 
@@ -53,5 +54,5 @@ _HTML = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
 
 
 def escaped(json_text: str) -> str:
-    """JSON as Go's encoder writes it: safe inside HTML."""
+    """Return JSON as Go's encoder writes it, which is safe inside HTML."""
     return json_text.translate(_HTML)

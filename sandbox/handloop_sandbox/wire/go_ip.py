@@ -1,7 +1,8 @@
 """
 Go's error messages for strings that are not IP addresses.
 
-Follows: Go net/netip (ParseAddr). Python's ipaddress decides; this finds the message.
+Follows: Go net/netip (ParseAddr). Python's ipaddress decides whether a string is valid; this module finds the
+message.
 """
 
 from __future__ import annotations
@@ -20,14 +21,16 @@ _LONGEST_OCTET: Final = 3
 
 
 class _NoAddressError(ValueError):
-    """The message, and the rest of the string from the error on, if known."""
+    """A message and, if known, the rest of the string from the error on."""
 
     def __init__(self, why: str, at: str = "") -> None:
         super().__init__(f"{why} (at {quoted(at)})" if at else why)
 
 
 def address_problem(text: str) -> str:
-    """What is wrong with a string that ipaddress refuses, as `ParseAddr("x"): unable to parse IP`."""
+    """
+    Return what is wrong with a string that ipaddress refuses, such as `ParseAddr("x"): unable to parse IP`.
+    """
     try:
         _parse(text)
     except _NoAddressError as error:

@@ -1,5 +1,5 @@
 """
-JSON as Go treats it: messages for syntax errors, duplicate members, unpaired surrogates.
+JSON as Go handles it: messages for syntax errors, duplicate members, unpaired surrogates.
 
 Follows: encoding/json scanner.go (error texts), decode.go (unquote), sigs.k8s.io/json (duplicate fields).
 """
@@ -38,13 +38,13 @@ class RangeError(ValueError):
 
 
 class Overflown(float):
-    """A number beyond every float64. A type that parses the digits itself may still accept it."""
+    """A number outside float64's range. A type that parses the digits itself may still accept it."""
 
     text: str = ""
 
 
 class _Duplicated(dict[str, Any]):
-    """An object in which the named members occur more than once; the last one counts."""
+    """An object in which the named members occur more than once; the last occurrence is used."""
 
     names: tuple[str, ...] = ()
 
@@ -93,7 +93,7 @@ def parse_noting_duplicates(text: str) -> tuple[Any, list[str]]:
 
 
 def syntax_error(text: str) -> str:
-    """Go's error message for a string that is not JSON."""
+    """Return Go's error message for a string that is not JSON."""
     try:
         scanner = _Scanner(text)
         scanner.value(0)
@@ -105,7 +105,7 @@ def syntax_error(text: str) -> str:
 
 def unstructured(value: Any) -> Any:
     """
-    Return a value as Go keeps it in an interface{}: a number that is not an int64 is a float64.
+    Return a value as Go keeps it in an interface{}: a number that is not an int64 becomes a float64.
 
     Raises: RangeError.
     """
@@ -121,7 +121,7 @@ def unstructured(value: Any) -> Any:
 
 
 def has_odd_numbers(text: bytes) -> bool:
-    """Return whether a text may have numbers that unstructured() changes or refuses."""
+    """Return whether a text may contain numbers that unstructured() changes or refuses."""
     return _ODD_NUMBER.search(text) is not None
 
 
@@ -133,7 +133,7 @@ def _as_float(value: int) -> float:
 
 
 def _number(text: str) -> float:
-    """Return the value of a number with a fraction or exponent; Go writes whole ones back without a point."""
+    """Return the value of a number with a fraction or exponent. Go writes whole ones back without a point."""
     number = float(text)
     if math.isinf(number):
         number = Overflown(number)
@@ -143,7 +143,7 @@ def _number(text: str) -> float:
 
 
 def _shortest(number: float) -> float:
-    """Return a whole float64 as an int: the fewest digits that identify it, then zeros."""
+    """Return a whole float64 as an int: the fewest digits that identify it, followed by zeros."""
     if not number.is_integer() or abs(number) >= _WHOLE_LIMIT:
         return number
     return int(number) if abs(number) < _INT64 else int(Decimal(repr(number)))

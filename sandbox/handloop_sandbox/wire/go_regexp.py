@@ -1,5 +1,5 @@
 """
-Go's regular expressions, by RE2: both have the same syntax and take linear time.
+Go's regular expressions, implemented with RE2, which has the same syntax and also takes linear time.
 
 Patterns that Go refuses are refused with Go's message.
 Follows: regexp/syntax (parse.go), Regexp.FindAllString.
@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 _LONGEST: Final = 10_000
-"""RE2's time and memory for longer patterns can grow faster than the pattern."""
+"""For longer patterns, RE2's time and memory can grow faster than the pattern."""
 
 _WORDS: Final = {
     "missing ]": "missing closing ]",
@@ -25,7 +25,7 @@ _WORDS: Final = {
     "invalid named capture group": "invalid named capture",
     "pattern too large - compile failed": "expression too large",
 }
-"""RE2's complaints, and Go's different words for them."""
+"""RE2's complaints for which Go has different words, and these words."""
 
 
 class PatternError(ValueError):
@@ -34,8 +34,10 @@ class PatternError(ValueError):
 
 @lru_cache(maxsize=256)
 def _compiled(pattern: str) -> Any:
-    """Return a compiled pattern without captures, which nobody reads and which can take quadratic time."""
-    import re2  # noqa: PLC0415 - free-threaded Python has no wheel, most kinds no pattern
+    """
+    Return a compiled pattern without captures, because nobody reads them and they can take quadratic time.
+    """
+    import re2  # noqa: PLC0415 - no wheel for free-threaded Python; most kinds have no patterns
 
     if len(pattern) > _LONGEST:
         raise PatternError("error parsing regexp: expression too large: ``")
@@ -68,9 +70,9 @@ def find_all(pattern: str, text: str) -> Iterator[str]:
 
 
 def _told(complaint: str, pattern: str) -> str:
-    """RE2's complaint in Go's words, with the place in backquotes."""
+    """Return RE2's complaint in Go's words, with the place in backquotes."""
     words, _, place = complaint.partition(": ")
-    if place in ("(?<=", "(?<!"):  # to Go, the beginning of a group's name
+    if place in ("(?<=", "(?<!"):  # to Go, this starts a group name
         rest = pattern[pattern.index(place) :]
         return f"invalid named capture: `{rest[: rest.find('>') + 1] or rest}`"
     return f"{_WORDS.get(words, words)}: `{place}`"

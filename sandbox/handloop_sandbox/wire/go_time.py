@@ -72,7 +72,7 @@ def parse(text: str, layout: str = SECONDS) -> datetime:
 def canonical(text: str, *, micros: bool) -> str:
     """Return a time in the server's form. Raises: TimeError."""
     if _WRITTEN[micros].fullmatch(text) and _is_moment(text):
-        return text  # fast: each renewal of a Lease has two times that no cache has
+        return text  # fast, because each renewal of a Lease has two uncached times
     moment = parse(text, MICROS if micros else SECONDS)
     return written(moment, micros=micros)
 
@@ -86,14 +86,14 @@ def _is_moment(text: str) -> bool:
 
 
 def written(moment: datetime, *, micros: bool = False) -> str:
-    """Return the text of a time, in UTC with a Z."""
+    """Return a time as text, in UTC with a Z."""
     moment = moment.astimezone(UTC)
     text = f"{moment:%Y-%m-%dT%H:%M:%S}"
     return f"{text.rjust(19, '0')}.{moment.microsecond:06d}Z" if micros else f"{text.rjust(19, '0')}Z"
 
 
 def from_unix(seconds: float, *, micros: bool = False) -> str:
-    """Unix seconds as a time in the server's form."""
+    """Return unix seconds as a time in the server's form."""
     return written(datetime.fromtimestamp(seconds, UTC), micros=micros)
 
 

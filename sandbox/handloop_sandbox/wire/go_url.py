@@ -1,5 +1,5 @@
 """
-URLs of requests as Go reads them: absolute ones, and paths. A `#` begins no fragment.
+Request URLs as Go reads them: absolute ones, and paths. A `#` does not start a fragment.
 
 Follows: Go 1.26 net/url (ParseRequestURI).
 """
@@ -23,7 +23,9 @@ _ASCII_END: Final = 0x80
 
 
 class GoUrl(NamedTuple):
-    """The parts of a URL; host has the port but no user. For `scheme:text`, all but the scheme is empty."""
+    """
+    The parts of a URL. host includes the port but no user. For `scheme:text`, all but the scheme is empty.
+    """
 
     scheme: str
     host: str
@@ -32,7 +34,7 @@ class GoUrl(NamedTuple):
 
     @property
     def port(self) -> str:
-        """The port's digits, "" without a port."""
+        """The port's digits, or "" if there is no port."""
         return self.host.rpartition(":")[2] if re.search(r":[0-9]*$", self.host) else ""
 
     @property
@@ -80,7 +82,7 @@ def _checked_host(scheme: str, host: str) -> str:
         raise ValueError("invalid IP-literal")
     if host.startswith("["):
         return _checked_literal(host)
-    # Go accepts a list of hosts with ports, but not for http.
+    # Go accepts a list of hosts with ports, but not for http and https.
     first, last = host.find(":"), host.rfind(":")
     if first >= 0:
         _check_port(host[first if scheme in {"http", "https"} else last :])
@@ -119,7 +121,7 @@ def _check_host_characters(host: str) -> None:
 
 
 def _check_escapes(text: str) -> list[str]:
-    """Return the percent escapes in a text. Raises: ValueError for an invalid one."""
+    """Return the percent escapes in a text. Raises: ValueError if one is invalid."""
     found = list(_ESCAPE.finditer(text))
     for each in found:
         if each[1] is None:

@@ -1,10 +1,10 @@
 """
 YAML as Go reads it into JSON: the first document, with go-yaml's plain scalars and errors.
 
-Dates and `12:30` stay text, `y` and `n` are booleans, `1e3` and `0o10` are numbers. Unknown tags are ignored.
-`check_bounds` refuses a string before it is parsed: the parser recurses as deep as the text, on the C stack,
-and aliases repeat a value that is written only once. The limits are as go-yaml's, but much
-lower.
+Dates and `12:30` stay strings, `y` and `n` are booleans, and `1e3` and `0o10` are numbers. Unknown tags are
+ignored. `check_bounds` refuses a string before it is parsed, because the parser recurses on the C stack as
+deep as the text is nested, and aliases repeat a value that is written only once. The limits are like those of
+go-yaml, but much lower.
 Follows: sigs.k8s.io/yaml (goyaml.v2 resolve.go, decode.go).
 """
 
@@ -32,7 +32,7 @@ class TooMuchError(ValueError):
 
 def check_bounds(text: str) -> None:
     """
-    Refuse a string that would be too expensive to parse. Strings that cannot be are not examined.
+    Refuse a string that would be too expensive to parse. Strings that cannot be expensive are not examined.
 
     Raises: TooMuchError; yaml.YAMLError for other errors.
     """
@@ -82,14 +82,14 @@ class YAMLError(ValueError):
 
 
 class Parsed(NamedTuple):
-    """The JSON value, and a line for each duplicate key."""
+    """A JSON value, and a line for each duplicate key."""
 
     value: Any
     duplicates: tuple[str, ...]
 
     @property
     def problem(self) -> str:
-        """The message of strict decoding about duplicate keys; "" if there are none."""
+        """The message of strict decoding about duplicate keys, or "" if there are none."""
         return DUPLICATES + "\n".join(f"  {line}" for line in self.duplicates) if self.duplicates else ""
 
 
@@ -116,7 +116,7 @@ def parse(text: str) -> Parsed:
 
 
 def _told(error: yaml.YAMLError, text: str) -> str:
-    """Return the problem, with the line number as go-yaml counts it."""
+    """Return the problem with the line number as go-yaml counts lines."""
     if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
         return str(error)
     mark = error.problem_mark
@@ -136,7 +136,7 @@ class _Loader(_PARSER):  # type: ignore[misc]  # the C loader when there is one
     """The safe loader, with Go's scalars, and with strings as keys."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[str, Any]:  # noqa: FBT001, FBT002 - PyYAML's
-        """Return a mapping; `1` and `true` are different keys."""
+        """Return a mapping, in which `1` and `true` are different keys."""
         self.flatten_mapping(node)
         return {
             _key(self.construct_object(key, deep=True), value): self.construct_object(value, deep=deep)
@@ -167,7 +167,7 @@ def _float(loader: Any, node: Any) -> int | float | str:
 
 
 def _whole(value: float, text: str) -> int | float | str:
-    """Return the value as an int if it is whole; a number beyond float64 stays a string."""
+    """Return the value as an int if it is whole. A number outside float64's range stays a string."""
     if math.isinf(value):
         return text
     return int(value) if value.is_integer() and abs(value) < _MAX_WHOLE else value
@@ -211,7 +211,7 @@ def _key(key: Any, value: Any) -> str:
 
 
 def _duplicates(node: Any) -> Iterator[str]:
-    """Yield the lines about duplicate keys in the order of decoding: those inside a value come first."""
+    """Yield the lines about duplicate keys in decoding order, in which those inside a value come first."""
     if isinstance(node, yaml.SequenceNode):
         for entry in node.value:
             yield from _duplicates(entry)

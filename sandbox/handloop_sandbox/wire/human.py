@@ -1,5 +1,5 @@
 """
-Durations as kubectl prints them: two units at most, coarser as they grow.
+Durations as kubectl prints them, with up to two units, and coarser as they grow.
 
 Follows: apimachinery pkg/util/duration/duration.go (HumanDuration), cli-runtime and printers' age columns.
 """
@@ -46,7 +46,7 @@ def _days(whole: int) -> str:
 
 def _years(whole: int) -> str:
     years = whole // _YEAR
-    if years < 8:  # noqa: PLR2004  from there on, days are left out
+    if years < 8:  # noqa: PLR2004 from here on, days are omitted
         return _pair(years, "y", whole // _DAY % 365, "d")
     return f"{years}y"
 
@@ -56,7 +56,9 @@ def _pair(large: int, large_unit: str, small: int, small_unit: str) -> str:
 
 
 def age(timestamp: object, now: float) -> str:
-    """Return the age of an RFC 3339 time; `<unknown>` for none, `<invalid>` for one that does not parse."""
+    """
+    Return the age of an RFC 3339 time, `<unknown>` if there is none, `<invalid>` if it cannot be parsed.
+    """
     if not timestamp:
         return UNKNOWN
     try:

@@ -1,4 +1,4 @@
-"""Reads YAML as kubectl does: as JSON, which has no aliases, and in which keys are strings."""
+"""Reads YAML as kubectl does, which means as JSON, where there are no aliases and keys are strings."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _MAX_PARTS: Final = 1_000_000
 
 def json_documents(text: str) -> list[Any]:
     """
-    The documents of a text; None for an empty one.
+    Return the documents of a text, with None for an empty document.
 
-    Raises: ValueError for what is no YAML, has no JSON, or repeats its aliases without end.
+    Raises: ValueError for a text that is not YAML, cannot be expressed in JSON, or repeats aliases too much.
     """
     try:
         documents = from_yaml(text)
@@ -29,7 +29,9 @@ def json_documents(text: str) -> list[Any]:
 
 
 def _size(value: Any, known: dict[int, int]) -> int:
-    """How many parts a document has, its aliases written out. Raises: ValueError for one in itself."""
+    """
+    Return how many parts a document has if its aliases are expanded. Raises: ValueError for an endless one.
+    """
     if not isinstance(value, list | dict):
         return 1
     if id(value) not in known:

@@ -33,7 +33,7 @@ _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 
 
 class JSONPathError(ValueError):
-    """A text is not a path that this server supports."""
+    """The text is not a path that this server supports."""
 
 
 class Path(NamedTuple):
@@ -42,7 +42,7 @@ class Path(NamedTuple):
     steps: tuple[Step, ...]
 
     def find(self, value: Any) -> list[Any]:
-        """Return every value at the path; [] where members are missing."""
+        """Return every value at the path, or [] if members are missing."""
         found = [value]
         for step in self.steps:
             found = [child for parent in found for child in step(parent)]
@@ -137,7 +137,7 @@ def _entries(value: Any) -> Iterable[Any]:
 
 
 def _operand(text: str) -> Callable[[Any], list[Any]]:
-    """One side of a comparison, as a function of an entry: a list of at most one value."""
+    """One side of a comparison, as a function that turns an entry into a list of up to one value."""
     text = text.strip()
     if text.startswith(("@", "$")):
         path = parse(text)
@@ -167,7 +167,7 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
 
 
 def _holds(compare: Callable[[Any, Any], bool], left: list[Any], right: list[Any]) -> bool:
-    """Compare two sides. Only values of the same kind are comparable; a missing one never is."""
+    """Compare two sides. Only values of the same kind can be compared, and missing ones never can."""
     if not left or not right:
         return False
     numbers = all(

@@ -1,5 +1,5 @@
 """
-Label selectors: those of queries, and LabelSelectors in objects.
+Label selectors in queries, and LabelSelectors in objects.
 
 A query's selector has the grammar of `grammar.labels` and is refused in the server's words. A
 LabelSelector has matchLabels and matchExpressions.
@@ -30,7 +30,7 @@ def parse(text: str) -> tuple[Requirement, ...]:
 
 
 def predicate(requirements: tuple[Requirement, ...]) -> LabelPredicate | None:
-    """Return a function that tells whether labels are selected; None when all are."""
+    """Return a function that tells whether labels are selected, or None if all are."""
     if not requirements:
         return None
     if len(requirements) == 1:
@@ -39,7 +39,7 @@ def predicate(requirements: tuple[Requirement, ...]) -> LabelPredicate | None:
 
 
 def matches(selector: Mapping[str, Any] | None, labels: Mapping[str, str] | None) -> bool:
-    """Return whether labels satisfy a LabelSelector; None selects nothing, an empty one everything."""
+    """Return whether labels satisfy a LabelSelector. None selects nothing, and an empty one everything."""
     if selector is None:
         return False
     labels = labels or {}
@@ -50,12 +50,14 @@ def matches(selector: Mapping[str, Any] | None, labels: Mapping[str, str] | None
 
 
 def is_everything(selector: Mapping[str, Any] | None) -> bool:
-    """Return whether a LabelSelector has no requirement at all."""
+    """Return whether a LabelSelector has no requirements."""
     return selector is not None and not selector.get("matchLabels") and not selector.get("matchExpressions")
 
 
 def text(selector: Mapping[str, Any] | None) -> str:
-    """Return a LabelSelector, or the bare map of a ReplicationController, as a query; "" for none."""
+    """
+    Return a LabelSelector, or the plain map of a ReplicationController, as a query, or "" if there is none.
+    """
     selector = selector or {}
     if "matchLabels" not in selector and "matchExpressions" not in selector:
         selector = {"matchLabels": selector}

@@ -1,7 +1,7 @@
 """
 The rules of names, label keys and label values, with the server's complaints.
 
-Every function returns the list of complaints.
+Every function returns the list of its complaints about a text.
 Follows: apimachinery pkg/util/validation/validation.go.
 """
 
@@ -49,7 +49,7 @@ _QUALIFIED_EXAMPLES: Final = ("MyName", "my.name", "123-abc")
 
 
 def regex_error(text: str, pattern: str, *examples: str) -> str:
-    """Return the text with examples and the pattern, as validation.RegexError joins them."""
+    """Return the text with the examples and the pattern, as validation.RegexError combines them."""
     if not examples:
         return f"{text} (regex used for validation is '{pattern}')"
     shown = " or ".join(f"'{example}', " for example in examples)
@@ -57,7 +57,7 @@ def regex_error(text: str, pattern: str, *examples: str) -> str:
 
 
 def dns_1123_label(value: str) -> list[str]:
-    """Return a lower-case label of at most 63 characters."""
+    """Check a lower-case label of up to 63 characters."""
     problems = [] if len(value) <= MAX_LABEL else [f"must be no more than {MAX_LABEL} characters"]
     if not _LABEL.fullmatch(value) and _SUBDOMAIN.fullmatch(value):
         problems.append("must not contain dots")
@@ -67,7 +67,7 @@ def dns_1123_label(value: str) -> list[str]:
 
 
 def dns_1123_subdomain(value: str) -> list[str]:
-    """Dot-separated lower-case labels, at most 253 characters."""
+    """Check dot-separated lower-case labels of up to 253 characters."""
     problems = [] if len(value) <= MAX_SUBDOMAIN else [f"must be no more than {MAX_SUBDOMAIN} characters"]
     if not _SUBDOMAIN.fullmatch(value):
         problems.append(regex_error(_SUBDOMAIN_TEXT, _SUBDOMAIN_FORMAT, "example.com"))
@@ -75,7 +75,7 @@ def dns_1123_subdomain(value: str) -> list[str]:
 
 
 def dns_1035_label(value: str) -> list[str]:
-    """Return a lower-case label that starts with a letter."""
+    """Check a lower-case label that starts with a letter."""
     problems = [] if len(value) <= MAX_LABEL else [f"must be no more than {MAX_LABEL} characters"]
     if not _DNS_1035.fullmatch(value):
         problems.append(regex_error(_DNS_1035_TEXT, _DNS_1035_FORMAT, "my-name", "abc-123"))
@@ -83,14 +83,14 @@ def dns_1035_label(value: str) -> list[str]:
 
 
 def path_segment(value: str) -> list[str]:
-    """Anything that can be one segment of a path."""
+    """Check anything that can be one segment of a path."""
     if value in (".", ".."):
         return [f"may not be '{value}'"]
     return [f"may not contain '{part}'" for part in ("/", "%") if part in value]
 
 
 def label_value(value: str) -> list[str]:
-    """Return the value of a label."""
+    """Check the value of a label."""
     problems = [] if len(value) <= MAX_LABEL else [f"must be no more than {MAX_LABEL} bytes"]
     if not _LABEL_VALUE.fullmatch(value):
         problems.append(regex_error(_LABEL_VALUE_TEXT, _LABEL_VALUE_FORMAT, "MyValue", "my_value", "12345"))
@@ -98,7 +98,7 @@ def label_value(value: str) -> list[str]:
 
 
 def qualified_name(value: str) -> list[str]:
-    """Return the problems of a label's, annotation's or finalizer's key: a name, perhaps after `domain/`."""
+    """Check the key of a label, annotation or finalizer: a name, optionally after `domain/`."""
     parts = value.split("/")
     if len(parts) > 2:  # noqa: PLR2004 - prefix and name
         text = regex_error(f"a valid label key {_QUALIFIED_TEXT}", _QUALIFIED_FORMAT, *_QUALIFIED_EXAMPLES)

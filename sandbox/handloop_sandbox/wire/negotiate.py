@@ -1,5 +1,5 @@
 """
-Content negotiation: the form of an answer, from the Accept header and the media types that the server has.
+Content negotiation: the Accept header and the server's media types determine the form of an answer.
 
 Follows: apiserver pkg/endpoints/handlers/negotiation (media types, `as`, `g`, `v`), go-restful's own check
 for the routes of built-in kinds.
@@ -32,7 +32,7 @@ _SAFE_DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
 class AnswerShape(StrEnum):
-    """The part of an object that an answer shows."""
+    """The part of an object that an answer contains."""
 
     OBJECT = ""
     TABLE = "Table"
@@ -41,7 +41,7 @@ class AnswerShape(StrEnum):
 
 
 class Form(NamedTuple):
-    """The form of an answer: its shape with the meta.k8s.io version, and its encoding."""
+    """The form of an answer: its shape (with the meta.k8s.io version) and its encoding."""
 
     shape: AnswerShape = AnswerShape.OBJECT
     version: str = "v1"
@@ -75,10 +75,10 @@ PLAIN: Final = Form()
 
 
 class _Dumper(_SAFE_DUMPER):  # type: ignore[misc]  # the C dumper when there is one
-    """YAML as Go writes it: double quotes around strings that would be read as another type."""
+    """YAML as Go writes it, with double quotes around strings that would be read as another type."""
 
     def ignore_aliases(self, data: Any) -> bool:
-        """True: equal parts are repeated, not written as aliases."""
+        """Return True, so that equal parts are repeated and not written as aliases."""
         del data
         return True
 
@@ -125,7 +125,7 @@ def negotiate(accept: str, *, pretty: str | None, watch: bool, resource: ServedR
     """
     Return the form of an answer about objects.
 
-    Args: pretty is the query parameter. resource None = a document that is not about a resource.
+    Args: pretty is the query parameter. resource None = the document is not about a resource.
     Raises: StatusError 406.
     """
     wanted = clauses(accept)
@@ -141,7 +141,7 @@ def negotiate(accept: str, *, pretty: str | None, watch: bool, resource: ServedR
 
 
 def error_form(accept: str, pretty: str | None = None) -> Form:
-    """Return the form of a refusal: YAML or indented JSON if requested, else JSON."""
+    """Return the form of a refusal, which is YAML or indented JSON if requested, else JSON."""
     for clause in clauses(accept):
         if clause.media_type in (JSON, "*/*", YAML):
             return Form(yaml=clause.media_type == YAML, pretty=_truthy(pretty))
@@ -156,12 +156,12 @@ def reads_only_protobuf(accept: str) -> bool:
 
 
 def accepts_gzip(accept_encoding: str) -> bool:
-    """Return whether the client accepts gzip for large answers; as upstream, `gzip;q=1` does not count."""
+    """Return whether the client accepts gzip for large answers. As in Kubernetes, `gzip;q=1` is ignored."""
     return "gzip" in (token.strip() for token in accept_encoding.split(","))
 
 
 def wants_aggregated(accept: str) -> str | None:
-    """Return the requested version of aggregated discovery, None for the plain documents."""
+    """Return the requested version of aggregated discovery, or None for the plain documents."""
     for clause in clauses(accept):
         parameters = clause.parameters
         if parameters.get("as") == "APIGroupDiscoveryList" and parameters.get("g") == "apidiscovery.k8s.io":
@@ -173,7 +173,7 @@ def wants_aggregated(accept: str) -> str | None:
 
 
 def choose(accept: str, available: Sequence[str]) -> str | None:
-    """Return the available media type that the client prefers, None when it accepts none of them."""
+    """Return the available media type that the client prefers, or None if it accepts none of them."""
     wanted = clauses(accept) or (Clause("*/*", {}, 1.0),)
     return next((media for clause in wanted for media in available if clause.accepts(media)), None)
 

@@ -1,5 +1,5 @@
 """
-The parameters of a request, from the query or the body of a DELETE, checked in the server's words.
+The parameters of a request, from the query or the body of a DELETE, checked with a real server's messages.
 
 Follows: apimachinery pkg/apis/meta/v1 (conversion of query parameters) and internalversion/validation.
 """
@@ -76,9 +76,9 @@ class DeleteOptions:
 
 def list_options(query: Query, *, watch: bool | None = None) -> ListOptions:
     """
-    Return the options of a list or watch; watch overrides the parameter (for the /watch/ paths).
+    Return the options of a list or watch; watch overrides the parameter (used for /watch/ paths).
 
-    Raises: StatusError 400 for a value that does not parse, 422 for contradictions.
+    Raises: StatusError 400 for a value that cannot be parsed, 422 for contradictions.
     """
     send_initial = query.get("sendInitialEvents")
     numbers = integer(query.get("limit")), integer(query.get("timeoutSeconds"))
@@ -115,7 +115,7 @@ def write_options(query: Query, kind: str, *, apply: bool = False) -> WriteOptio
 
 
 def delete_options(query: Query, body: Mapping[str, Any] | None) -> DeleteOptions:
-    """Return the options of a DELETE: those of the body if there is one, else those of the query."""
+    """Return the options of a DELETE from its body or, if there is none, from the query."""
     if body is not None:
         return _checked_delete(_delete_from_body(body), body.get("dryRun") or [])
     orphan = query.get("orphanDependents")
@@ -155,7 +155,7 @@ def boolean(value: str | None) -> bool:
 
 
 def integer(value: str | None) -> int | None:
-    """Return a query parameter as a number, None when absent or empty."""
+    """Return a query parameter as a number, or None if it is absent or empty."""
     if not value:
         return None
     if not _INTEGER.fullmatch(value):
@@ -167,7 +167,7 @@ def integer(value: str | None) -> int | None:
 
 
 def unsigned_error(value: str) -> str | None:
-    """Go's complaint about a string that is not a resource version; None if it is one."""
+    """Return Go's complaint about a string that is not a resource version, or None if it is one."""
     if _UNSIGNED.fullmatch(value):
         is_large = int(value) >= _BEYOND
         return f"strconv.ParseUint: parsing {quoted(value)}: value out of range" if is_large else None
@@ -175,7 +175,7 @@ def unsigned_error(value: str) -> str | None:
 
 
 def list_resource_version(value: str) -> int | None:
-    """Return the resource version of a list; None when it is not given. Raises: StatusError 400."""
+    """Return the resource version of a list, or None if it is not given. Raises: StatusError 400."""
     if not value:
         return None
     if problem := unsigned_error(value):
@@ -185,7 +185,7 @@ def list_resource_version(value: str) -> int | None:
 
 
 def watch_resource_version(value: str) -> int | None:
-    """Return the resource version of a get or watch; None when it is not given. Raises: StatusError 500."""
+    """Return the resource version of a get or watch, or None if it is not given. Raises: StatusError 500."""
     if not value:
         return None
     if problem := unsigned_error(value):

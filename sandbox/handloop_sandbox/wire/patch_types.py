@@ -1,4 +1,4 @@
-"""The media types of patches, as in the Content-Type of a PATCH; add further ones here."""
+"""The media types of patches, as in the Content-Type of a PATCH. Add further ones here."""
 
 from __future__ import annotations
 
@@ -11,5 +11,7 @@ STRATEGIC: Final = "application/strategic-merge-patch+json"
 
 
 def patch_types(*, custom: bool) -> tuple[str, ...]:
-    """Return the types that a resource accepts, in a refusal's order; custom ones take no strategic patch."""
+    """
+    Return the types that a resource accepts, in a refusal's order. Custom ones accept no strategic patch.
+    """
     return (JSON_PATCH, MERGE, APPLY) if custom else (JSON_PATCH, MERGE, APPLY, STRATEGIC)

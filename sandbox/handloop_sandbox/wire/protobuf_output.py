@@ -1,4 +1,4 @@
-"""Encodes the fields of protobuf messages: a tag of number and wire type, then the value."""
+"""Encodes the fields of protobuf messages: a tag with number and wire type, and then the value."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _SEVEN_BITS: Final = 0x7F
 
 
 def text(number: int, value: str) -> bytes:
-    """Return a string field; an empty one is also written."""
+    """Return a string field, which is written even if it is empty."""
     return content(number, value.encode())
 
 

@@ -26,7 +26,7 @@ def canonical(value: str | float) -> str:
         return _binary(int(amount))
     mantissa, exponent = _mantissa(amount)
     if suffix in _DECIMAL or suffix in _BINARY:
-        return f"{mantissa}{_SUFFIX_OF.get(exponent, '')}"  # as upstream, no suffix beyond E
+        return f"{mantissa}{_SUFFIX_OF.get(exponent, '')}"  # no suffix above E, as in Kubernetes
     return f"{mantissa}e{exponent}" if exponent else str(mantissa)
 
 
@@ -38,7 +38,7 @@ def _binary(number: int) -> str:
 
 
 def _mantissa(amount: Fraction) -> tuple[int, int]:
-    """Return the shortest whole number, and the power of ten, a multiple of three, by which it is scaled."""
+    """Return the shortest whole number, and the power of ten by which it is scaled (a multiple of three)."""
     if amount == 0:
         return 0, 0
     exponent = -9
@@ -50,7 +50,7 @@ def _mantissa(amount: Fraction) -> tuple[int, int]:
 
 
 class Int64Amount(NamedTuple):
-    """A quantity as Go keeps it in an int64; text is the spelling that Go caches, "" for none."""
+    """A quantity as Go keeps it in an int64; text is the form that Go caches, "" = none."""
 
     value: int
     scale: int
@@ -60,7 +60,7 @@ class Int64Amount(NamedTuple):
 
 def int64_amount(text: str) -> Int64Amount:
     """
-    Return a canonical quantity as Go parses it when an int64 suffices, which is nearly always.
+    Return a canonical quantity as Go parses it if an int64 suffices, which is nearly always the case.
 
     Raises: QuantityError.
     """

@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl
 
 
 class Query:
-    """Query parameters. If a name occurs more than once, the first value counts."""
+    """Query parameters. If a name occurs more than once, the first value is used."""
 
     __slots__ = ("_values",)
 
@@ -29,7 +29,7 @@ class Query:
         return cls(values)
 
     def get(self, name: str) -> str | None:
-        """Return the first value, None when absent."""
+        """Return the first value, or None if absent."""
         values = self._values.get(name)
         return values[0] if values else None
 
@@ -57,7 +57,7 @@ def target_of(text: str, host: str) -> Target:
     """
     Return the target in the first line of a request.
 
-    The absolute form, which proxies get, has a host that wins over the header.
+    The absolute form, which proxies get, contains a host that takes precedence over the header.
     """
     absolute = None if text.startswith("/") else _ABSOLUTE.fullmatch(text)
     authority, rest = (absolute[1], absolute[2]) if absolute else (host, text)
@@ -66,5 +66,5 @@ def target_of(text: str, host: str) -> Target:
 
 
 def is_escaped(path: str) -> bool:
-    """Return whether every percent sign begins a valid escape."""
+    """Return whether every percent sign starts a valid escape."""
     return _BAD_ESCAPE.search(path) is None

@@ -26,18 +26,18 @@ class Conversion(Protocol):
 
     @property
     def revision(self) -> tuple[str, int]:
-        """The uid and generation of the definition; when they change, earlier results do not count."""
+        """The uid and generation of the definition. When they change, earlier results are no longer used."""
 
     @property
     def filled(self) -> set[str]:
         """The versions to which objects were converted since the definition changed."""
 
     def convert(self, objects: Sequence[dict[str, Any]], api_version: str) -> list[dict[str, Any]]:
-        """Objects in another version. Raises: ConversionNeededError, ConversionFailedError."""
+        """Return objects in another version. Raises: ConversionNeededError, ConversionFailedError."""
 
 
 class ScalePaths(NamedTuple):
-    """The JSON paths of the numbers in `/scale` (`.spec.replicas`); label_selector "" = none."""
+    """The JSON paths of the numbers in `/scale`, such as `.spec.replicas`; label_selector "" = none."""
 
     spec_replicas: str
     status_replicas: str
@@ -46,7 +46,7 @@ class ScalePaths(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subresource:
-    """A subresource by its last path segment; group and version "" = those of the parent."""
+    """A subresource, named by its last path segment; group and version "" = those of the parent."""
 
     name: str
     kind: str
@@ -58,10 +58,10 @@ class Subresource:
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ServedResource:
     """
-    One group, version and plural that clients can address.
+    One combination of group, version and plural that clients can address.
 
-    Reviews (SelfSubjectAccessReview, ...) have verbs == ("create",) and are never stored. schemas: those of
-    all versions of a custom resource; conversion: what converts between them, None = they share their fields.
+    Reviews (SelfSubjectAccessReview, ...) have verbs == ("create",) and are never stored. schemas holds those
+    of all versions of a custom resource. conversion converts between these, None = they have the same fields.
     """
 
     group: str
@@ -90,12 +90,12 @@ class ServedResource:
 
     @cached_property
     def group_resource(self) -> GroupResource:
-        """The collection that stores its objects."""
+        """The collection in which its objects are stored."""
         return GroupResource(self.group, self.plural)
 
     @cached_property
     def api_version(self) -> str:
-        """`group/version`, or the bare version for the core group."""
+        """`group/version`, or only the version for the core group."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @cached_property
@@ -105,12 +105,12 @@ class ServedResource:
 
     @property
     def qualified(self) -> str:
-        """`plural.group`, as messages spell it; the bare plural for the core group."""
+        """`plural.group` as in messages, or only the plural for the core group."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     @property
     def qualified_kind(self) -> str:
-        """`Kind.group`, as validation messages spell it."""
+        """`Kind.group` as in validation messages."""
         return f"{self.kind}.{self.group}" if self.group else self.kind
 
     def subresource(self, name: str) -> Subresource | None:

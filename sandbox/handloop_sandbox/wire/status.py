@@ -1,5 +1,5 @@
 """
-Refusals as `kind: Status` objects, in JSON, or in protobuf for clients that read only that.
+Refusals as `kind: Status` objects in JSON, or in protobuf for clients that read nothing else.
 
 A protobuf envelope is `k8s` and a zero byte, then a runtime.Unknown{1: TypeMeta{1: apiVersion, 2: kind}, 2:
 raw, 3: encoding, 4: type}. Strings are written even when they are empty, as generated Go code does.
@@ -26,7 +26,7 @@ SERVER_REJECTED = "the server rejected our request due to an error in our reques
 
 class Cause(NamedTuple):
     """
-    One thing wrong with an object: reason (`FieldValueInvalid`), message and field.
+    One error in an object: reason (`FieldValueInvalid`), message and field.
 
     message is the text after the field: `Invalid value: -1: must be greater than or equal to 0`.
     """
@@ -37,7 +37,7 @@ class Cause(NamedTuple):
 
 
 class StatusError(Exception):
-    """A request is refused with this Status; headers are sent with it."""
+    """A request is refused with this Status, and these headers are sent."""
 
     def __init__(self, status: Status, headers: Iterable[tuple[str, str]] = ()) -> None:
         super().__init__(status["message"])
@@ -52,13 +52,13 @@ class StatusError(Exception):
 
     @property
     def reason(self) -> str:
-        """The machine-readable reason, "" when there is none."""
+        """The machine-readable reason, or "" if there is none."""
         reason: str = self.status.get("reason", "")
         return reason
 
 
 class PageNotFoundError(Exception):
-    """The path does not exist: the server answers in plain text, not with a Status."""
+    """The path does not exist. The server answers in plain text and not with a Status."""
 
 
 def failure(
@@ -142,7 +142,7 @@ def unauthorized() -> StatusError:
 def forbidden(
     resource: ServedResource, name: str, message: str, *, causes: Sequence[Cause] = ()
 ) -> StatusError:
-    """403: message is what follows `is forbidden: `."""
+    """403; message is what follows `is forbidden: `."""
     quoted = f' "{name}"' if name else ""
     details = _about(resource, name)
     if causes:
@@ -158,13 +158,13 @@ def forbidden_path(user: str, verb: str, path: str) -> StatusError:
 
 
 def method_not_allowed(resource: ServedResource, verb: str) -> StatusError:
-    """405: the resource does not offer the verb."""
+    """405: the resource does not support the verb."""
     message = f'{verb} is not supported on resources of kind "{resource.qualified}"'
     return StatusError(failure(405, "MethodNotAllowed", message, details=_about(resource, "")))
 
 
 def wrong_method() -> StatusError:
-    """405: the path does not offer the method at all."""
+    """405: the path does not support the method."""
     message = "the server does not allow this method on the requested resource"
     return StatusError(failure(405, "MethodNotAllowed", message, details={}))
 
@@ -217,7 +217,7 @@ def not_implemented(message: str) -> StatusError:
 
 
 def too_large_resource_version(asked: int, current: int) -> StatusError:
-    """504: a resource version that does not exist yet; a client retries after a second."""
+    """504: the resource version does not exist yet. The client retries after a second."""
     cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
     message = f"Timeout: Too large resource version: {asked}, current: {current}"
     details = {"causes": [cause], "retryAfterSeconds": 1}
@@ -225,14 +225,14 @@ def too_large_resource_version(asked: int, current: int) -> StatusError:
 
 
 def invalid(resource: ServedResource, name: str, causes: Sequence[Cause]) -> StatusError:
-    """422: the object breaks rules of its kind."""
+    """422: the object violates rules of its kind."""
     # Events of both groups are stored and validated as core ones.
     group = "" if resource.group == "events.k8s.io" else resource.group
     return invalid_kind(group, resource.kind, name, causes)
 
 
 def invalid_kind(group: str, kind: str, name: str, causes: Sequence[Cause]) -> StatusError:
-    """422 for a kind that is given by name: options, a wrong kind, a patch."""
+    """422 for a kind that is specified by name: options, a wrong kind, a patch."""
     details = _details(group, kind, name)
     details["causes"] = [_cause(cause) for cause in causes]
     qualified = f"{kind}.{group}" if group else kind

@@ -1,5 +1,5 @@
 """
-Bearer tokens of service accounts: signed, and valid for a time, or as long as the Secret that holds one.
+Bearer tokens of service accounts. They are signed, and valid for some time or as long as their Secret exists.
 
 Follows: kubernetes pkg/serviceaccount (claims). Differs: signed with HS256, where a real server uses RS256.
 """
@@ -54,7 +54,7 @@ def bound_claims(
     """
     Return the claims of a token that is valid from now for a number of seconds.
 
-    Args: bound are the objects whose deletion ends the token: `pod`, `node`, `secret`.
+    Args: bound holds the objects whose deletion invalidates the token: `pod`, `node`, `secret`.
     """
     objects = {kind: reference._asdict() for kind, reference in sorted(bound.items())}
     return {
@@ -82,7 +82,7 @@ def lasting_claims(namespace: str, account: Reference, secret: str) -> dict[str,
 
 
 def lasting_secret(claims: Mapping[str, Any]) -> str:
-    """Return the name of the Secret that holds a long-lived token; "" for other tokens."""
+    """Return the name of the Secret that holds a long-lived token, or "" for other tokens."""
     secret: str = claims.get(f"{_LASTING}/secret.name", "")
     return secret
 
@@ -98,13 +98,13 @@ def account_of(claims: Mapping[str, Any]) -> tuple[str, Reference]:
 
 
 def bound_to(claims: Mapping[str, Any]) -> dict[str, Reference]:
-    """Return the objects whose deletion ends a token, by kind: `pod`, `node`, `secret`."""
+    """Return the objects whose deletion invalidates a token, by kind: `pod`, `node`, `secret`."""
     about = claims.get("kubernetes.io") or {}
     return {kind: Reference(**about[kind]) for kind in ("node", "pod", "secret") if kind in about}
 
 
 def verify(key: bytes, token: str, now: float) -> dict[str, Any] | None:
-    """Return the claims of a token; None if this sandbox has not signed it, or if it has expired."""
+    """Return the claims of a token, or None if this sandbox has not signed it or if it has expired."""
     parts = token.split(".")
     if len(parts) != _PARTS or not token.isascii():
         return None

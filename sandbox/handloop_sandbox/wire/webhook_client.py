@@ -68,7 +68,7 @@ def _url(at: str, text: str) -> list[Cause]:
 
 
 def _service(at: str, service: Any) -> list[Cause]:
-    # Kubernetes mixes up the name and the namespace here.
+    # Kubernetes swaps the name and the namespace here.
     causes = [
         required(f"{at}.{told}")
         for name, told in (("namespace", "name"), ("name", "namespace"))

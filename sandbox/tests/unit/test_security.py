@@ -124,7 +124,7 @@ def test_other_addresses_are_asked_for_and_warned_of(caplog: pytest.LogCaptureFi
         assert _ask(sandbox, _MAPS, token=sandbox.token) == 200
     assert [record.getMessage() for record in caplog.records] == [
         "the sandbox listens on 0.0.0.0: others can reach it",
-        "its token goes over the network unencrypted; ask for TLS",
+        "its token is sent unencrypted over the network; use TLS",
     ]
 
 

@@ -89,7 +89,7 @@ def test_faults_are_listed_and_cleared(server: LocalServer) -> None:
 def test_one_name_is_a_list_of_one(name: str) -> None:
     """A str is refused: none of its letters would be met."""
     faults, where = LocalServer().engine.faults, cast("Where", {name: "get"})
-    with pytest.raises(TypeError, match=rf"{name} is a list of names, such as \['get'\], and not a str"):
+    with pytest.raises(TypeError, match=rf"{name} must be a list of names, such as \['get'\], not a str"):
         faults.error(500, **where)
     assert faults.list() == []
 
