@@ -176,8 +176,7 @@ def outages_are_endured_gently(evidence: Evidence) -> Finding:
     wrong = [f"{rate:.1f} requests a second" for rate in rates if rate > OUTAGE_REQUESTS]
     figure = f"{len(rates)} outages, at most {max(rates, default=0.0):.1f} requests per second and process"
     words = (
-        f"I6 in an outage at most {OUTAGE_REQUESTS:.0f} requests per second: "
-        "2.5 for the lease, 0.3 per kind"
+        f"I6 in an outage at most {OUTAGE_REQUESTS:.0f} requests per second: 2.5 for the lease, 0.3 per kind"
     )
     return Finding(words, figure, wrong)
 
@@ -209,8 +208,7 @@ def the_lease_is_held(evidence: Evidence) -> Finding:
     ]
     refused = sum(one.code == _CONFLICT for one in evidence.work)
     figure = (
-        f"{len(evidence.taken)} writes accepted, {refused} refused with 409, "
-        f"{len(wrong)} without the lease"
+        f"{len(evidence.taken)} writes accepted, {refused} refused with 409, {len(wrong)} without the lease"
     )
     return Finding("I8 only the holder of the lease writes", figure, wrong)
 

@@ -1,6 +1,4 @@
-"""
-The collections of the simulated workloads, and queries about their objects that several controllers share.
-"""
+"""The collections of the simulated workloads, and queries about their objects that several controllers share."""
 
 from __future__ import annotations
 

@@ -112,9 +112,7 @@ def _messages() -> dict[str, msgspec.Raw]:
 
 @cache
 def message(name: str) -> dict[int, MessageField] | None:
-    """
-    Return the fields of a message by number, or None if it is unknown. A message is named like its schema.
-    """
+    """Return the fields of a message by number, or None if it is unknown. A message is named like its schema."""
     raw = _messages().get(name)
     if raw is None:
         return None

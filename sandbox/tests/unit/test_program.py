@@ -74,8 +74,7 @@ def test_the_kubeconfig_of_another_server_stays(
         written = Path(".sandbox/kubeconfig").read_bytes()
         assert main([]) == 1
         assert (
-            "points to a running server: stop it, or choose another --kubeconfig"
-            in capsys.readouterr().err
+            "points to a running server: stop it, or choose another --kubeconfig" in capsys.readouterr().err
         )
         assert Path(".sandbox/kubeconfig").read_bytes() == written
         started.kill()
