@@ -21,7 +21,7 @@ class DeploymentSpec(APIStruct):
 
 
 class DeploymentCondition(APIStruct):
-    """Progressing, Available or ReplicaFailure; a looser form than metav1.Condition."""
+    """`Progressing`, `Available` or `ReplicaFailure`, in a looser form than metav1.Condition."""
 
     type: str = ""
     status: str = ""

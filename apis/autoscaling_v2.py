@@ -21,14 +21,14 @@ class MetricTarget(APIStruct):
 
 
 class ResourceMetricSource(APIStruct):
-    """A metric of cpu or memory."""
+    """A cpu or memory metric."""
 
     name: str = ""
     target: MetricTarget = MetricTarget()
 
 
 class MetricSpec(APIStruct):
-    """A metric to scale by; type Resource has a resource."""
+    """A metric to scale by; for the type Resource, `resource` is set."""
 
     type: str = ""
     resource: ResourceMetricSource | None = None

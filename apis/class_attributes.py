@@ -1,7 +1,7 @@
 """
-Checks the class attributes with which a type adds to its definition. An unknown name is refused.
+Checks the class attributes by which a type extends its definition.
 
-Otherwise it would silently be missing from the definition.
+An unknown name is refused, because it would silently be missing from the definition.
 """
 
 from __future__ import annotations
@@ -29,31 +29,31 @@ OF_KINDS: Final = (
     "kept_fields",
 )
 _MADE: Final = ("resource", "partial", "previous", "api_version", "keeps_last_applied")
-"""The attributes that class keywords make, or that a view may set."""
+"""The attributes that class keywords create, or that a view may set."""
 _NEAR: Final = 0.8
 _OUR_OWN: Final = ("handloop.apis.", "handloop.kinds.", "msgspec")
 """The modules whose classes are not checked."""
-_ONE_VERSION: Final = "a class is one version, and previous=... in its class line names the one before"
+_ONE_VERSION: Final = "a class is one version, and previous=... in its class line names the previous one"
 _WHY: Final = dict.fromkeys(("versions", "conversion", "served", "storage"), _ONE_VERSION)
 _OR_YOURS: Final = "a constant of your own is in capitals, or a ClassVar"
 
 
 def has_status_subresource(cls: type[msgspec.Struct]) -> bool:
-    """Return whether a kind has the status subresource: it has a status, and does not opt out."""
+    """Return whether a kind has the status subresource: it does if it has a status and does not opt out."""
     return "status" in cls.__struct_fields__ and bool(getattr(cls, "status_subresource", True))
 
 
 def check_attributes(cls: type[msgspec.Struct]) -> None:
     """
-    Check the attributes of a struct or a kind, and of its bases except our own.
+    Check the attributes of a struct or a kind and of its bases, other than handloop's.
 
-    Raises: TypeError for an attribute without a meaning.
+    Raises: TypeError for an attribute that has no meaning.
     """
     known = OF_KINDS if hasattr(cls, "resource") else OF_STRUCTS
     for base in cls.__mro__:
         if issubclass(base, msgspec.Struct) and not base.__module__.startswith(_OUR_OWN):
             for name in _unused(base, known):
-                raise TypeError(f"no use is made of {base.__name__}.{name}: {_hint(name, known)}")
+                raise TypeError(f"nothing uses {base.__name__}.{name}: {_hint(name, known)}")
 
 
 def _unused(cls: type[msgspec.Struct], known: Sequence[str]) -> Iterator[str]:

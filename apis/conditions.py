@@ -1,5 +1,5 @@
 """
-metav1.Condition, and changes of a list of conditions: the transition time changes only with the status.
+metav1.Condition, and changes to lists of conditions, where the transition time follows only the status.
 
 A list of conditions is a tuple with at most one condition per type. Every function returns a tuple. It
 returns the given tuple if nothing changes, so `is` shows whether a status must be written.
@@ -38,16 +38,16 @@ class Condition(APIStruct, omit_defaults=False):
     crd_required: ClassVar[tuple[str, ...]] = ("lastTransitionTime", "message")
 
     type: Annotated[str, Meta(max_length=316, pattern=_TYPE_PATTERN)]
-    """Such as `Ready`; of each type there is one at most."""
+    """For example `Ready`. A list has at most one condition of each type."""
 
     status: ConditionStatus
     """`True`, `False` or `Unknown`."""
 
     observed_generation: Annotated[int, Meta(ge=0)] = 0
-    """The generation of the object that it is about."""
+    """The object's generation that was observed."""
 
     last_transition_time: DateTime = ""
-    """RFC 3339; "" only until `set_condition` fills it."""
+    """RFC 3339; "" only until `set_condition` fills it in."""
 
     reason: Annotated[str, Meta(min_length=1, max_length=1024, pattern=_REASON_PATTERN)]
     """CamelCase, for programs."""
@@ -60,17 +60,17 @@ class ForeignCondition(APIStruct):
     """
     A condition in a view of another program's kind: every field may be absent, and any text may be in it.
 
-    With Condition, an object whose condition has no reason does not decode, and is kept out of the cache.
+    In a Condition, a missing reason would keep the whole object from being decoded, and so out of the cache.
     """
 
     type: str = ""
     """Such as `Ready`."""
 
     status: str = ""
-    """`True`, `False` or `Unknown`, as a rule."""
+    """Usually `True`, `False` or `Unknown`."""
 
     observed_generation: int = 0
-    """The generation of the object that it is about; 0 where nobody says."""
+    """The object's generation that was observed; 0 if it is not given."""
 
     last_transition_time: str = ""
     """RFC 3339, as a rule."""
@@ -114,9 +114,9 @@ def set_condition(conditions: Conditions, condition: Condition, *, now: float) -
     """
     Replace the condition of the same type, or append the condition.
 
-    While the status stays the same, last_transition_time is kept from the old condition. Otherwise it is the
-    given time, or now if that is "".
-    Args: now in Unix seconds.
+    If the status stays the same, last_transition_time is kept from the old condition. Otherwise it is the
+    time in the given condition, or now if that is "".
+    Args: now is in Unix seconds.
     """
     old = find_condition(conditions, condition.type)
     if old is not None and old.status == condition.status and old.last_transition_time:
@@ -129,7 +129,7 @@ def set_condition(conditions: Conditions, condition: Condition, *, now: float) -
 
 
 def remove_condition(conditions: Conditions, condition_type: str) -> Conditions:
-    """Return the conditions without those of the type."""
+    """Return the conditions without any of the given type."""
     if find_condition(conditions, condition_type) is None:
         return conditions
     return tuple(condition for condition in conditions if condition.type != condition_type)

@@ -6,10 +6,11 @@ Converts objects of a kind between its versions.
         def from_previous(cls, old: SiteV1Beta1) -> Site: ...
         def to_previous(self) -> SiteV1Beta1: ...
 
-Two pure functions join a version and its previous one. A version without them has every field of the previous
-one, and objects pass unchanged. A conversion to a distant version goes through all versions between them.
-Follows: controller-runtime pkg/conversion, differs: neighbours are joined, not all with one hub, so when a
-version is removed, its functions are removed with it, and no other version changes.
+Two pure functions connect a version to its previous one. A version without them has every field of the
+previous one, and objects pass through unchanged. A conversion to a distant version goes through all versions
+between them.
+Follows: controller-runtime pkg/conversion, differs: neighbors are connected, rather than every version to one
+hub, so when a version is removed, its functions go with it and no other version changes.
 """
 
 from __future__ import annotations
@@ -36,15 +37,15 @@ from handloop.apis.versions import has_functions, is_converted, versions_of
 from handloop.apis.zero_values import completed
 
 _MAY_CHANGE: Final = ("labels", "annotations")
-"""The server accepts no other change of metadata from a conversion."""
+"""The server accepts no other metadata changes from a conversion."""
 
 
 class ConversionError(ValueError):
-    """An object cannot be converted. The message names the object, and the field that does not fit."""
+    """An object cannot be converted. The message names the object and the field that does not fit."""
 
 
 class Converter:
-    """The versions of a kind, and the ways between them. Threads: any."""
+    """The versions of a kind and the conversions between them. Threads: any."""
 
     def __init__(self, kind: type[Kind]) -> None:
         self.kind = kind
@@ -53,7 +54,7 @@ class Converter:
 
     def convert(self, obj: Document, api_version: str) -> Document:
         """
-        Return an object as another version has it. obj does not change.
+        Return an object in another version. obj does not change.
 
         Raises: ConversionError.
         """
@@ -66,7 +67,7 @@ class Converter:
         except ConversionError as error:
             raise ConversionError(f"{self.kind.resource.kind} {_name(obj)}: {error}") from error.__cause__
         except Exception as error:
-            # The error comes from a result that is not an object of its class.
+            # The error is caused by a result that is not an object of its class.
             raise ConversionError(f"{self.kind.resource.kind} {_name(obj)}: {_words(error)}") from error
         return obj
 
@@ -87,7 +88,7 @@ def _words(error: BaseException) -> str:
     """Return the text of an author's error, if it has one."""
     try:
         return f"{type(error).__name__}: {error}"
-    except Exception:  # noqa: BLE001 - of a class that we do not know
+    except Exception:  # noqa: BLE001 - its class is unknown to us
         return type(error).__name__
 
 
@@ -96,9 +97,9 @@ Conversions = dict[str, Callable[[Sequence[Document], str], list[Document]]]
 
 def conversions_of(kinds: Iterable[type[Kind]]) -> Conversions:
     """
-    Return what a sandbox needs to convert these kinds without a webhook, by the names of their definitions.
+    Return the functions that convert these kinds in a sandbox without a webhook, by definition name.
 
-    Each function takes objects and an apiVersion. Kinds whose versions no functions join are omitted.
+    Each function takes objects and an apiVersion. Kinds without conversion functions are omitted.
     """
     converters = {kind.resource.group_resource: Converter(kind) for kind in kinds if is_converted(kind)}
     return {name: converter.convert_all for name, converter in converters.items()}
@@ -111,7 +112,7 @@ def _name(obj: Document) -> str:
 
 
 def _converted(obj: Document, source: type[Kind], target: type[Kind]) -> Document:
-    """Return an object in a neighbouring version."""
+    """Return an object in a neighboring version."""
     newer = target if target.previous is source else source
     if not has_functions(newer):
         return {**obj, "apiVersion": target.resource.api_version}
@@ -154,9 +155,10 @@ def _without_inventions(document: Document, after: Kind, given: Document) -> Doc
 
 def _completed(kind: type[Kind], obj: Document) -> Kind | None:
     """
-    Return an object of a version. A part's missing fields get Go's zero values; None if a part is missing.
+    Return an object of a version, with Go's zero values for missing fields of a part; None without a part.
 
-    Pruning leaves such objects, and they cannot be converted. Parts of the same name stay.
+    Pruning can remove a whole part. Such an object cannot be converted; it keeps the parts that both versions
+    have.
     Raises: ConversionError.
     """
     try:
@@ -170,7 +172,7 @@ def _completed(kind: type[Kind], obj: Document) -> Kind | None:
         return _decoded(kind, whole)
 
 
-@cache  # of a list, many objects may lack the same
+@cache  # many objects of a list may lack the same fields
 def _schema_of(kind: type[Kind]) -> dict[str, Any]:
     return object_schema(kind)
 
@@ -216,14 +218,14 @@ def _metadata(
     metadata = dict(given)
     if after.labels != before.labels:
         metadata["labels"] = dict(after.labels)
-    # The functions need not pass on our own annotations.
+    # An author's function does not have to pass on our own annotations.
     own = {key for version in versions if (key := annotation_of(version)) in before.annotations}
     metadata["annotations"] = {**after.annotations, **{key: before.annotations[key] for key in own}}
     return metadata
 
 
 def _with_kept(kind: type[Kind], document: Document, text: str) -> Document:
-    """Return the object with every field that is kept for a version, except those that do not fit."""
+    """Return the object with every field that is kept for a version and fits it."""
     for path, entry in kept_values(kind, text):
         fuller = brought_back(document, path, entry)
         if fuller is not None and _fits(kind, fuller):

@@ -7,10 +7,10 @@ from handloop.apis.meta import APIStruct, Kind
 
 class LeaseSpec(APIStruct):
     """
-    The holder of the lease, and for how long. Times are RFC 3339 strings with microseconds.
+    The lease's holder and its duration. Times are RFC 3339 strings with microseconds.
 
-    All fields are here, so that a PUT of a lease loses none. The last two serve clusters that choose
-    the holder themselves.
+    All fields are declared, so that a PUT of a lease loses none. The last two are for coordinated leader
+    election, where the cluster chooses the holder.
     """
 
     holder_identity: str | None = None

@@ -14,7 +14,7 @@ class KeySelector(APIStruct):
 
 
 class EnvVarSource(APIStruct):
-    """The Secret or ConfigMap that a value comes from; a value of another source has neither."""
+    """The Secret or ConfigMap that a value comes from; a value from another source has neither."""
 
     secret_key_ref: KeySelector | None = None
     config_map_key_ref: KeySelector | None = None
@@ -29,7 +29,7 @@ class EnvVar(APIStruct):
 
 
 class ContainerPort(APIStruct, omit_defaults=True):
-    """A port that a container listens on, with all members: lists of ports are replaced as a whole."""
+    """A container's port, with all its fields, because a list of ports is replaced as a whole."""
 
     name: str = ""
     container_port: int = 0
@@ -39,7 +39,7 @@ class ContainerPort(APIStruct, omit_defaults=True):
 
 
 class ResourceAmounts(APIStruct):
-    """Amounts as Kubernetes quantities, "" = not set."""
+    """Amounts as Kubernetes quantities; "" = not set."""
 
     cpu: str = ""
     memory: str = ""
@@ -69,7 +69,7 @@ class PodSpec(APIStruct):
 
 
 class PodTemplateSpec(APIStruct):
-    """The labels and spec of pods to be made."""
+    """The labels and spec of the pods to create."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: PodSpec = PodSpec()
@@ -77,7 +77,7 @@ class PodTemplateSpec(APIStruct):
 
 class ServicePort(APIStruct, omit_defaults=True):
     """
-    A port of a Service, with all members: lists of ports are replaced as a whole.
+    A port of a Service, with all its fields, because a list of ports is replaced as a whole.
 
     target_port is a number or the name of a container's port.
     """
@@ -124,7 +124,7 @@ class EventSource(APIStruct):
 
 
 class Event(Kind, group="", version="v1", short_names=("ev",)):
-    """Something that happened to an object, in words for people. Times are RFC 3339 strings."""
+    """Something that happened to an object, described for people. Times are RFC 3339 strings."""
 
     involved_object: ObjectReference = ObjectReference()
     reason: str = ""
@@ -139,4 +139,4 @@ class Event(Kind, group="", version="v1", short_names=("ev",)):
 
 
 class Namespace(Kind, group="", version="v1", scope="Cluster"):
-    """A namespace, of which the name is known."""
+    """A namespace, of which only the metadata is declared."""

@@ -1,12 +1,12 @@
 """
-CustomResourceDefinitions generated from the types: bounds, formats, defaults and texts are written once, at
-the field.
+CustomResourceDefinitions generated from the types: bounds, formats, defaults and descriptions are written
+only once, at the field.
 
 Follows: apiextensions.k8s.io/v1. A kind can add `printer_columns`, `scale`, `categories`, `crd_annotations`,
 `selectable_fields` (names for field selectors, such as `spec.color`), `kept_fields` (see kept_fields.py), and
-`deprecation_warning` (the server sends the text with each answer). Short names come from its resource. A
-field `status` creates the status subresource, unless `status_subresource = False`. Any struct can add
-`crd_rules` and `crd_required` (fields that our own code can do without, as the server spells them).
+`deprecation_warning` (the server sends the text with each response). Short names come from the kind's
+resource. A field `status` creates the status subresource, unless `status_subresource = False`. Any struct can
+add `crd_rules` and `crd_required` (fields that our own code can do without, in the server's spelling).
 crd_schema.py generates the schema.
 """
 
@@ -24,7 +24,7 @@ from handloop.apis.meta import Kind
 from handloop.apis.versions import has_functions, is_converted, versions_of
 
 _NOT_DECODED: Final = ("rule", "list-type", "format", "allOf", "anyOf", "oneOf", "not")
-"""Rules that only the server checks, in the version of a request."""
+"""Rules that only the server checks, in the request's version."""
 CONVERT_PATH: Final = "/convert"
 INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
 
@@ -34,7 +34,7 @@ class PrinterColumn:
     """A column of `kubectl get`."""
 
     name: str
-    """Its head, in any letters: kubectl shows capitals."""
+    """The column's header, in upper or lower case, because kubectl shows capitals."""
 
     type: str
     """integer, number, string, boolean or date. A date is shown as an age."""
@@ -46,7 +46,7 @@ class PrinterColumn:
     """For tools such as `kubectl explain`."""
 
     priority: int = 0
-    """Above 0 it shows with `-o wide` only."""
+    """A column above 0 is shown only with `-o wide`."""
 
     format: str = ""
     """A hint for programs that show it: int32, int64, float, double, byte, date, date-time or password."""
@@ -54,7 +54,7 @@ class PrinterColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scale:
-    """Where `kubectl scale` reads and writes."""
+    """The fields that `kubectl scale` reads and writes."""
 
     spec_replicas_path: str
     status_replicas_path: str
@@ -68,7 +68,7 @@ class WebhookService:
     name: str = "webhook"
     namespace: str = "default"
     url: str = ""
-    """For a program outside of the cluster: `https://HOST:PORT`."""
+    """The webhook's address if the program is outside the cluster: `https://HOST:PORT`."""
 
     def client_config(self) -> dict[str, Any]:
         """Return the webhook's clientConfig in a definition, without a CA."""
@@ -83,7 +83,7 @@ def custom_resource_definition(kind: type[Kind], webhook: WebhookService | None 
     """
     Return the CRD of one type, as in apiextensions.k8s.io/v1.
 
-    Args: webhook is where versions are converted, if functions join any.
+    Args: webhook says where versions are converted, if there are conversion functions.
     Raises: TypeError with the path of the part that no schema can express, and the fix; TypeError for a class
     attribute that is not used.
     """
@@ -116,13 +116,13 @@ def _versions(kind: type[Kind]) -> list[dict[str, Any]]:
     """
     Return the newest version, which is stored, and the earlier ones, which are served with a warning.
 
-    Raises: TypeError for a version whose objects its successor cannot hold or read, if no function joins
-    them: the server does not copy fields.
+    Raises: TypeError for a version without conversion functions whose objects its successor cannot hold or
+    read, because the server does not copy fields.
     """
     for version in versions_of(kind):
         if kept_fields(version) and not is_converted(kind):
             raise TypeError(
-                f"no use is made of {version.__name__}.kept_fields: no functions join its versions"
+                f"nothing uses {version.__name__}.kept_fields: its versions have no conversion functions"
             )
     newest = _version(kind)
     versions, newer, schema = [newest], kind, newest["schema"]["openAPIV3Schema"]
@@ -141,7 +141,7 @@ def _versions(kind: type[Kind]) -> list[dict[str, Any]]:
 
 
 def _check_kept(kind: type[Kind], schema: dict[str, Any]) -> None:
-    """Raises: TypeError for a path that leads to no field, or through a list."""
+    """Raises: TypeError for a path that does not lead to a field, or that leads through a list."""
     for path in kept_fields(kind):
         inner: Any = schema
         for name in path.split("."):

@@ -1,10 +1,10 @@
 """
-Generates structural schemas from types, or refuses to. docs/types.md has a table of types and schemas.
+Generates structural schemas from types, or refuses a type. docs/types.md has a table of types and schemas.
 
-The decoder accepts each object that the server accepts, as the server stores it, and the server accepts each
+The decoder accepts every object that the server accepts, in its stored form, and the server accepts every
 object that the decoder accepts. Only the server checks list types, CEL rules, `crd_required` and a Meta's
-extra_json_schema, and refuses whole numbers beyond 64 bits, which msgspec accepts. Only the decoder checks
-structs that ANY_FIELDS marks.
+extra_json_schema, and only it refuses whole numbers beyond 64 bits, which msgspec accepts. Only the decoder
+checks structs marked with ANY_FIELDS.
 Follows: apiextensions.k8s.io/v1 JSONSchemaProps. kube-openapi (pkg/validation) compares whole numbers with
 bounds as int64, so a bound that is not a small whole number becomes a CEL rule.
 """
@@ -35,7 +35,7 @@ from handloop.apis.schema_annotations import (
 
 _INT32: Final = (-(2**31), 2**31 - 1)
 _EXACT: Final = 2**53
-"""Bounds are float64 in a schema: whole numbers below this are exact."""
+"""Bounds in a schema are float64, in which whole numbers below this one are exact."""
 
 _NULL: Final = inspect.NoneType()
 _WAYS_OUT: Final[Mapping[type[inspect.Type], str]] = {
@@ -46,12 +46,12 @@ _WAYS_OUT: Final[Mapping[type[inspect.Type], str]] = {
     inspect.TupleType: "the items of a list have one type: write tuple[T, ...] with bounds, or a struct",
     inspect.AnyType: "Any has no shape: write JSON",
     inspect.RawType: "Raw keeps the whole answer alive: write JSON",
-    inspect.DateTimeType: "date-times are not the same to the server: write DateTime",
-    inspect.BytesType: 'base64 is not the same to the server: write str, with schema_format("byte")',
+    inspect.DateTimeType: "the server treats date-times differently: write DateTime",
+    inspect.BytesType: 'the server treats base64 differently: write str, with schema_format("byte")',
     inspect.DecimalType: "write str with a pattern, or an int in a smaller unit",
 }
 UNOBSERVED: Final = {"observedGeneration": -1}
-"""The status of an object that no controller has seen. kstatus takes an object without any for done."""
+"""The status of an object that no controller has seen. kstatus considers an object without it to be ready."""
 _NAMES: Final[Mapping[type, str]] = {bool: "boolean", int: "integer", str: "string"}
 
 
@@ -60,8 +60,8 @@ class _Place:
     """
     Where a type is used in a kind.
 
-    path is for people: `spec.tags[].x`. outer are the structs around it. told says whether defaults are in
-    the schema: they are not in a status, which no user writes, or in metadata.
+    path is shown to people, for example `spec.tags[].x`. outer holds the structs around it. told says whether
+    the schema contains defaults: it has none for a status, which no user writes, or for metadata.
     """
 
     path: str
@@ -79,7 +79,7 @@ def object_schema(kind: type[Kind], *, defaults: bool = True) -> dict[str, Any]:
     """
     Return the structural schema of a top-level type, which begins with the three fields of every kind.
 
-    Args: defaults = with the defaults that the server fills in; a kind of others has none of ours.
+    Args: defaults = include the defaults that the server fills in; a foreign kind has none of ours.
     Raises: TypeError with the path of the part that no schema can express, and the fix.
     """
     schema = _struct(_struct_type(kind), _Place(kind.__name__, told=defaults))
@@ -102,10 +102,10 @@ def _struct_type(kind: type[Kind]) -> inspect.StructType:
 def _struct(info: inspect.StructType, place: _Place) -> dict[str, Any]:
     cls: type[msgspec.Struct] = get_origin(info.cls) or info.cls
     if cls in place.outer:
-        raise place.refusal(f"{cls.__name__} holds itself, without an end: write JSON for the inner one")
+        raise place.refusal(f"{cls.__name__} contains itself endlessly: write JSON for the inner one")
     if info.array_like or not cls.__struct_config__.frozen:
         raise place.refusal(
-            f"{cls.__name__} can be changed, or is not an object in JSON: derive it from APIStruct"
+            f"{cls.__name__} can be changed or is not a JSON object: derive it from APIStruct"
         )
     check_attributes(cls)
     schema: dict[str, Any] = {"type": "object"}
@@ -134,8 +134,8 @@ def _tag(info: inspect.StructType) -> dict[str, Any]:
 
 def _field(field: inspect.Field, annotation: Any, struct: _Place, *, demanded: bool) -> dict[str, Any]:
     """
-    Return the schema of a field. A field that may be null is nullable only if null differs from leaving it
-    out: without a default, or with a default that is not None.
+    Return the schema of a field. A field that may be null is nullable only if null means something else than
+    leaving the field out, which is so without a default and with a default that is not None.
     """
     is_top = len(struct.outer) == 1
     place = replace(
@@ -169,7 +169,7 @@ def default_of(field: inspect.Field) -> Any:
 
 
 def _says_something(default: Any) -> bool:
-    """Return whether the server must fill in a default: not an empty or false one, null, or a struct."""
+    """Return whether the server must fill in a default, which is not empty, false, null or a struct."""
     if isinstance(default, (bool, str, tuple, Mapping)) and not isinstance(default, Enum):
         return bool(default)
     return isinstance(default, (int, float, Enum, JSON))
@@ -187,13 +187,13 @@ def _is_marked(info: inspect.Type, mark: str) -> bool:
 
 def _check_has_default(default: Any, place: _Place, *, demanded: bool) -> None:
     if demanded:
-        raise place.refusal("SERVER_DEFAULT, and crd_required: the author gives it, or the server does")
+        raise place.refusal("SERVER_DEFAULT with crd_required: either the author sets it or the server does")
     if default in (None, msgspec.NODEFAULT, msgspec.UNSET):
         raise place.refusal("SERVER_DEFAULT is for a default that the server can fill in: there is none")
 
 
 def _without_inner(default: Any, schema: Mapping[str, Any]) -> Any:
-    """Return a struct's default without the parts that the server fills in from defaults inside it."""
+    """Return a struct's default without the parts that the server fills in from nested defaults."""
     parts = schema.get("properties")
     if not isinstance(default, dict) or parts is None:
         return default
@@ -233,7 +233,7 @@ def _is_map(info: inspect.Type) -> bool:
 
 
 def _element(info: inspect.Type, place: _Place) -> dict[str, Any]:
-    """Return the schema of a list's item or a map's value, for which null differs from absence."""
+    """Return the schema of a list item or a map value, where null is not the same as absence."""
     schema = _schema(info, place)
     return _nullable(schema, place) if _takes_null(info) else schema
 
@@ -297,7 +297,7 @@ def _annotated(info: inspect.Metadata, place: _Place) -> dict[str, Any]:
     items = schema.get("items", {})
     is_plain = items.get("type") in _NAMES.values() and not items.get("nullable")
     if schema.get("x-kubernetes-list-type") == "set" and not is_plain:
-        raise place.refusal("the items of a set are texts or whole numbers: write list_map(...) for structs")
+        raise place.refusal("the items of a set are strings or whole numbers: write list_map(...) for structs")
     for key in schema.get("x-kubernetes-list-map-keys", ()):
         _check_key(key, items, place)
     return schema
@@ -306,7 +306,7 @@ def _annotated(info: inspect.Metadata, place: _Place) -> dict[str, Any]:
 def _with_extra(
     schema: dict[str, Any], extra: dict[str, Any], bare: inspect.Type, place: _Place
 ) -> dict[str, Any]:
-    """Add an annotation's parts to a schema: rules are appended; a format must fit, "" removes it."""
+    """Add an annotation to a schema: its rules are appended, and a format must fit, or "" removes it."""
     kind = schema.get("type")
     if "x-kubernetes-map-type" in extra and kind != "object":
         raise place.refusal("MAP_ATOMIC is for a map or a struct: write LIST_ATOMIC for a list")
@@ -314,11 +314,11 @@ def _with_extra(
         raise place.refusal("property_counts is for a struct: write min_length and max_length for others")
     name = extra.get("format", "")
     if name in TEXT_FORMATS and kind != "string":
-        raise place.refusal(f"the format {name} is for texts")
+        raise place.refusal(f"the format {name} is for strings")
     if name in NUMBER_FORMATS and kind not in ("integer", "number"):
         raise place.refusal(f"the format {name} is for numbers")
     if "format" in extra and isinstance(bare, inspect.IntType):
-        schema |= _bounds(bare)  # the removed format may have replaced bounds
+        schema |= _bounds(bare)  # the bounds may have been implied by the removed format
     rules = [*schema.get(VALIDATIONS, ()), *extra.get(VALIDATIONS, ())]
     whole = schema | extra | ({VALIDATIONS: rules} if rules else {})
     return {key: value for key, value in whole.items() if (key, value) != ("format", "")}
@@ -333,7 +333,7 @@ def _check_key(key: str, items: Mapping[str, Any], place: _Place) -> None:
 
 
 def _union(info: inspect.UnionType, place: _Place) -> dict[str, Any]:
-    """Return a union's schema: `T | None` may be left out; else a union is a number or a string."""
+    """Return a union's schema: that of T for `T | None`; any other union must be of a number and a string."""
     some = [part for part in info.types if part != _NULL]
     if len(some) == 1:
         return _schema(some[0], place)
@@ -343,9 +343,9 @@ def _union(info: inspect.UnionType, place: _Place) -> dict[str, Any]:
     if any(isinstance(part, inspect.StructType) for part in plain.values()):
         raise place.refusal("a schema has no union of structs: write one with optional fields, and a Rule")
     if plain.keys() == {inspect.IntType, inspect.FloatType}:
-        raise place.refusal("a float takes whole numbers, too: write float")
+        raise place.refusal("a float also accepts whole numbers: write float")
     raise place.refusal(
-        "the unions of a schema are int | str and T | None: write JSON, or one type and a Rule"
+        "a schema's only unions are int | str and T | None: write JSON, or one type and a Rule"
     )
 
 
@@ -388,7 +388,7 @@ def _bounds(info: inspect.IntType | inspect.FloatType) -> dict[str, Any]:
     """
     Return the limits of a number, and rules for limits that the server would not compute exactly.
 
-    For instance, it accepts 2147483647.0 as a multiple of 5.
+    For example, the server accepts 2147483647.0 as a multiple of 5.
     """
     schema: dict[str, Any] = {}
     rules = []
@@ -403,7 +403,7 @@ def _bounds(info: inspect.IntType | inspect.FloatType) -> dict[str, Any]:
 
 
 def _signed(info: inspect.IntType | inspect.FloatType) -> Iterator[tuple[str, str, float]]:
-    """Return the bounds. A whole number above 0 is at least 1."""
+    """Return the bounds. For a whole number, "above 0" becomes "at least 1"."""
     step = 1 if isinstance(info, inspect.IntType) else 0
     for sign, name, bound, inward in (
         (">", "minimum", info.gt, step),
@@ -426,13 +426,13 @@ def _text(info: inspect.StrType, place: _Place) -> dict[str, Any]:
 
 def _enum(cls: type[Enum], place: _Place) -> dict[str, Any]:
     if issubclass(cls, Flag) or cls._missing_.__func__ is not Enum._missing_.__func__:  # type: ignore[attr-defined]
-        raise place.refusal(f"{cls.__name__} takes values that it does not list: write an Enum of its values")
+        raise place.refusal(f"{cls.__name__} allows values that it does not list: write an Enum of its values")
     return _enumeration((member.value for member in cls), place)
 
 
 def _enumeration(values: Iterable[Any], place: _Place) -> dict[str, Any]:
     some = [value for value in values if value is not None]
     kinds = {_NAMES[type(value)] for value in some}
-    if len(kinds) != 1:  # the server takes the number 49 for the text "1"
+    if len(kinds) != 1:  # in a mixed enum, the server confuses the number 49 with the text "1"
         raise place.refusal("the values of an enum have one type: write texts, numbers or booleans")
     return {"type": kinds.pop(), "enum": some}

@@ -1,12 +1,12 @@
 """
-Declares a type: class keywords give a kind's names once, and everything else follows.
+Declares a type: class keywords state a kind's names once, and everything else follows from them.
 
     class Greeting(Kind, group="example.org", version="v1"):     tag, apiVersion, URL, CRD names
         spec: GreetingSpec
 
-Two metaclasses, derived from msgspec's, do this when the class is created, so a contradiction fails at
-import. They cost nothing when objects are decoded. Constructors check the types of their arguments only under
-pytest and with `python -X dev`.
+Two metaclasses derived from msgspec's do this when the class is created, so a contradiction fails at import,
+and decoding objects costs no more. Constructors check the types of their arguments only under pytest and with
+`python -X dev`.
 Decision: A kind is declared once, in class keywords.
 """
 
@@ -39,7 +39,7 @@ _ACRONYMS: Final = {
 }
 _DNS_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _GROUP: Final = re.compile(rf"({_DNS_LABEL.pattern}(\.{_DNS_LABEL.pattern})*)?")
-# In lower case this is a DNS label, as the server checks it: postgresql of acid.zalan.do is a kind.
+# The server checks that this, in lower case, is a DNS label: acid.zalan.do really has a kind `postgresql`.
 _KIND: Final = re.compile(r"[A-Za-z]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?")
 
 CHECKS_TYPES: Final = sys.flags.dev_mode or "PYTEST_VERSION" in os.environ
@@ -47,9 +47,10 @@ CHECKS_TYPES: Final = sys.flags.dev_mode or "PYTEST_VERSION" in os.environ
 
 def wire_name(name: str) -> str:
     """
-    Return a field's name on the wire: `pod_cidrs` is `podCIDRs`, as the API's conventions spell acronyms.
+    Return a field's name on the wire: `pod_cidrs` becomes `podCIDRs`, as API conventions demand.
 
-    All 896 fields of the built-in kinds of Kubernetes 1.36 follow it, except `scaleIO` and a status's `Port`.
+    All 896 fields of Kubernetes 1.36's built-in kinds follow this rule, except `scaleIO` and a status's
+    `Port`.
     """
     head, *tail = name.split("_")
     return head + "".join(_ACRONYMS.get(word) or word[:1].upper() + word[1:] for word in tail)
@@ -57,7 +58,7 @@ def wire_name(name: str) -> str:
 
 class StructType(msgspec.StructMeta):
     """
-    Creates types whose fields are given by name, frozen, and camelCase on the wire.
+    Creates frozen types with keyword-only fields that are camelCase on the wire.
 
     A default with content, such as a number, a boolean or a string, is sent even if the field was not set,
     because the server has no other way to know it. None, "", () and empty maps are left out. The class
@@ -72,7 +73,8 @@ class StructType(msgspec.StructMeta):
             _send_defaults_with_content(namespace)
         made = super().__new__(mcls, name, bases, namespace, **{"frozen": True, "kw_only": True} | keywords)
         if made.__struct_config__.frozen:
-            # Do this after the class is created: msgspec replaces the body's methods by its own, with no fix.
+            # Do this after the class is created, because msgspec would replace such methods with its own,
+            # whose errors name no fix.
             for change in ("__setattr__", "__delattr__"):
                 setattr(made, change, _refuse_change)
         return made
@@ -98,7 +100,7 @@ class StructType(msgspec.StructMeta):
 
 
 class KindType(StructType):
-    """Creates top-level types. The class keywords are the names of the kind and of its objects' place."""
+    """Creates top-level types. The class keywords name the kind and the URL path of its objects."""
 
     def __new__(
         mcls,
@@ -121,14 +123,14 @@ class KindType(StructType):
         **keywords: Any,
     ) -> StructType:
         """
-        Args: group "" is the core group; kind is the class's name if it is not given, plural its English
-        plural, singular its lower case. partial means that objects have fields which the type does not hold,
-        so that an update would erase them: on for the groups of Kubernetes itself, off for others. abstract
-        makes a base of several kinds, with no names of its own. wire = apiVersion and kind of the objects
-        themselves, where these are not the names of the kind. previous is the same kind in its version before
-        this one, which stays in the definition.
+        Args: group "" is the core group; kind defaults to the class's name, plural to its English plural, and
+        singular to its lower case. partial means that objects have fields which the type does not hold, so
+        that an update would erase them; it is on for Kubernetes' own groups and off for others. abstract
+        makes a base class for several kinds, which has no names itself. wire = the objects' apiVersion and
+        kind, if these differ from the kind's names. previous is the same kind in its previous version, which
+        stays in the definition.
 
-        Raises: TypeError for names that are missing, given twice, or that a server does not accept.
+        Raises: TypeError for names that are missing, are given twice, or would be refused by a server.
         """
         if any(isinstance(base, KindType) for base in bases):
             if group is None:
@@ -157,7 +159,7 @@ def plural_of(kind: str) -> str:
     return f"{word}es" if re.search(r"(s|x|z|ch|sh)$", word) else f"{word}s"
 
 
-# These are the built-in groups with a dot, without .k8s.io.
+# These are the built-in groups whose name contains a dot, without the suffix .k8s.io.
 _BUILT_IN: Final = frozenset(
     {
         "admissionregistration",
@@ -192,14 +194,14 @@ def is_built_in(group: str) -> bool:
     return "." not in group or group.removesuffix(".k8s.io") in _BUILT_IN
 
 
-@cache  # msgspec reads the annotations again each time
+@cache  # msgspec would read the annotations again on every call
 def fields_of(kind: type[msgspec.Struct]) -> dict[str, msgspec.structs.FieldInfo]:
     """Return the fields of a type, by their names in Python."""
     return {field.name: field for field in msgspec.structs.fields(kind)}
 
 
 def no_field(fields: Mapping[str, msgspec.structs.FieldInfo], name: str) -> str:
-    """Return a message that a type has no field of that name, with the nearest name."""
+    """Return a message that a type has no field with that name, and suggest the closest one."""
     by_wire = {field.encode_name: field.name for field in fields.values()}
     near = [by_wire[name]] if name in by_wire else get_close_matches(name, fields, 1)
     hint = f": did you mean {near[0]}?" if near else ""
@@ -210,7 +212,7 @@ def shown(obj: msgspec.Struct, masked: Mapping[str, Any] = MappingProxyType({}))
     """
     Show a struct for people: the fields that were set, and the wire name if camelCase would mislead.
 
-    Args: masked has, by field name, what is shown in place of the value.
+    Args: masked maps field names to what is shown instead of their values.
     """
     parts = []
     for field in fields_of(type(obj)).values():
@@ -238,18 +240,18 @@ def _annotations(namespace: Mapping[str, Any]) -> dict[str, Any]:
     """
     Return the annotations in the body of a class.
 
-    From Python 3.14 on, a body has a function that creates them, even without the __future__ import.
+    From Python 3.14 on, a class body holds a function that creates them if there is no __future__ import.
     """
     if sys.version_info >= (3, 14) and "__annotations__" not in namespace:
         annotate = annotationlib.get_annotate_from_class_namespace(namespace)
         if annotate is not None:
-            # A name that does not exist yet stays a reference, which msgspec resolves later.
+            # A name that does not exist yet remains a reference, which msgspec resolves later.
             return annotationlib.call_annotate_function(annotate, annotationlib.Format.FORWARDREF)
     return dict(namespace.get("__annotations__", {}))
 
 
 def _send_defaults_with_content(namespace: dict[str, Any]) -> None:
-    """Make defaults with content by a factory, because msgspec never leaves those out."""
+    """Turn defaults with content into factories, because msgspec always sends the fields of factories."""
     for name, annotation in _annotations(namespace).items():
         if "ClassVar" in str(annotation):
             continue
@@ -271,7 +273,7 @@ def _has_content(default: Any) -> bool:
 
 
 def _check_previous(name: str, resource: Resource, previous: Any) -> None:
-    """Raises: TypeError for a previous version that is of another kind, or not a kind."""
+    """Raises: TypeError for a previous version that belongs to another kind, or is not a kind."""
     if previous is None:
         return
     if not hasattr(previous, "resource"):
@@ -293,7 +295,7 @@ def _check_previous(name: str, resource: Resource, previous: Any) -> None:
 
 
 def _check_functions(name: str, namespace: Mapping[str, Any], previous: Any) -> None:
-    """Raises: TypeError for one of the two functions without the other, or without a previous version."""
+    """Raises: TypeError if only one of the two functions exists, or if there is no previous version."""
     both = ("from_previous", "to_previous")
     if given := [function for function in both if function in namespace]:
         if previous is None:
@@ -358,7 +360,7 @@ def checked(path: str, kind: Any, value: Any) -> Any:
     """
     Return a value for the field at a path, as it would be decoded.
 
-    Raises: TypeError with the path for a value that does not fit, and for a dict where a struct belongs.
+    Raises: TypeError with the path for a value that does not fit, and for a dict in place of a struct.
     """
     try:
         same = converted(value, kind, _as_it_is)
@@ -389,7 +391,7 @@ def _refuse_dicts(path: str, value: Any, same: Any) -> None:
 
 def _as_it_is(kind: Any, value: Any) -> Any:
     """
-    Return the hook of a check: unknown types are not converted from other values; a map's values are checked.
+    Return the hook for a check that converts no values to unknown types, and that checks a map's values.
 
     Raises: TypeError if value is not of that type.
     """
@@ -398,7 +400,7 @@ def _as_it_is(kind: Any, value: Any) -> Any:
         for key, entry in value.items() if isinstance(value, dict) and of is str else ():
             if not isinstance(entry, str):
                 what = f"[{key!r}] is of type {type(entry).__name__}"
-                raise TypeError(f"expected a map of texts, and {what}: write it as a text")
+                raise TypeError(f"expected a map of strings, but {what}: write it as a string")
         raise TypeError(f"expected a {kind.__name__}")
     if of is None:
         return value

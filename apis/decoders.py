@@ -1,9 +1,10 @@
 """
-Decoders of msgspec, each created by only one thread.
+Creates msgspec decoders, each on only one thread.
 
-On the first use of a struct type, msgspec creates a table of its fields, and stores it in the type while it
-is incomplete. A second thread that uses the type then reads memory that does not exist yet: a segmentation
-fault. So types are given to msgspec here, under a lock. Reading a complete table is safe.
+On the first use of a struct type, msgspec creates a table of its fields and stores the table in the type
+while it is still incomplete. A second thread that uses the type then reads memory that does not exist yet,
+which is a segmentation fault. For this reason, types are passed to msgspec only here, under a lock. Reading a
+complete table is safe.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import msgspec
 T = TypeVar("T")
 Hook = Callable[[type, Any], Any]
 
-# It is reentrant: a name in an annotation is looked up under this lock, which may load a module.
+# The lock is reentrant because looking up a name in an annotation, which happens under it, may load a module.
 _MAKING: Final = threading.RLock()
 
 
@@ -56,7 +57,7 @@ def converted(value: Any, of: type[T], dec_hook: Hook | None = None) -> T: ...
 def converted(value: Any, of: Any, dec_hook: Hook | None = None) -> Any: ...
 def converted(value: Any, of: Any, dec_hook: Hook | None = None) -> Any:
     """
-    Return the value as that type, like msgspec.convert.
+    Return the value converted to that type, like msgspec.convert.
 
     Raises: TypeError as decoder_of, msgspec.ValidationError. Threads: any.
     """

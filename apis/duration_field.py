@@ -1,4 +1,4 @@
-"""The duration of a field: `30d`, `1h30m`. Go's time.ParseDuration has no days, and accepts fractions."""
+"""Durations in fields, such as `30d` or `1h30m`. Unlike in Go, there are days but no fractions."""
 
 from __future__ import annotations
 

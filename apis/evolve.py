@@ -1,5 +1,5 @@
 """
-Make one nested change of an immutable object, in one call.
+Makes one nested change to an immutable object in one call.
 
     evolve(deployment, "spec.template.spec.containers[0].image", "nginx:2")
     evolve(greeting, 'metadata.labels["app.kubernetes.io/name"]', "greeter")
@@ -25,11 +25,11 @@ _STEP: Final = re.compile(
 
 def evolve(obj: T, path: str, value: Any) -> T:
     """
-    Return a copy of obj with a new value at a path. Everything outside the path is shared.
+    Return a copy of obj with a new value at a path. Everything outside the path is shared with obj.
 
     Args: path holds field names as Python spells them, `[0]` for an entry of a list, and `["key"]` for an
     entry of a map, which need not exist yet. Lists and dicts in value become tuples and FrozenMaps.
-    Raises: ValueError for a path that leads nowhere; TypeError for a value that does not fit its field, such
+    Raises: ValueError for a path that does not exist; TypeError for a value that does not fit its field, such
     as a dict in place of a struct.
     """
     evolved: T = _evolved(obj, _steps(path), frozen(value))
@@ -80,7 +80,7 @@ def _with_entry(whole: Any, index: int, where: str, deeper: Callable[[Any], Any]
     entries = list(whole) if isinstance(whole, tuple) else None
     if entries is None or not -len(entries) <= index < len(entries):
         has = "is not a list" if entries is None else f"has {len(entries)} entries"
-        raise ValueError(f"{where} {has}: nothing is at [{index}]")
+        raise ValueError(f"{where} {has}: there is no [{index}]")
     entries[index] = deeper(entries[index])
     return tuple(entries)
 
@@ -88,5 +88,5 @@ def _with_entry(whole: Any, index: int, where: str, deeper: Callable[[Any], Any]
 def _with_key(whole: Any, key: str, where: str, deeper: Callable[[Any], Any]) -> Any:
     entries = dict(whole) if isinstance(whole, MapOf) else None
     if entries is None:
-        raise ValueError(f"{where} is not a map: nothing is at [{key!r}]")
+        raise ValueError(f"{where} is not a map: there is no [{key!r}]")
     return type(whole)({**entries, key: deeper(entries.get(key))})

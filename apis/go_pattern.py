@@ -1,7 +1,8 @@
 """
-Regular expressions that mean the same to Python, which decodes, and to Go, which validates.
+Regular expressions that mean the same in Python, which decodes, and in Go, which validates.
 
-Only syntax with the same meaning in both passes. In Python, `$` also matches before a final newline.
+Only syntax that has the same meaning in both is accepted. For example, `$` is not, because in Python it also
+matches before a final newline.
 Follows: Go's regexp/syntax, with Perl flags as in regexp.MustCompile.
 """
 
@@ -12,7 +13,7 @@ from typing import Final
 
 _ASCII: Final = "(?a)"
 _MOST: Final = 1000
-"""The most repetitions of a part that Go allows."""
+"""The highest number of repetitions that Go allows."""
 
 _TOKEN: Final = re.compile(
     r"""
@@ -44,7 +45,7 @@ def go_pattern(pattern: str) -> str:
     r"""
     Return the same pattern for Go: `\Z` becomes `$`, and a leading `(?a)` is left out.
 
-    Raises: ValueError that names the part that differs in meaning, and the fix.
+    Raises: ValueError that names the part that differs in meaning, and how to fix it.
     """
     rest = pattern.removeprefix(_ASCII)
     is_ascii = rest != pattern

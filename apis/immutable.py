@@ -1,8 +1,8 @@
 """
-Checks whether objects of a type can be changed: all readers of a cache share one object.
+Checks whether objects of a type can be changed, because all readers of a cache share one object.
 
-The type's annotations decide, read once per type. A part that is not known to be immutable counts as mutable,
-and so does `msgspec.Raw`, which keeps the whole answer alive.
+The type's annotations decide, and are read once per type. A part that is not known to be immutable is
+considered mutable, and so is `msgspec.Raw`, which keeps the whole response alive.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ _PLAIN: Final = (
 )
 
 
-@cache  # each informer calls it, and a Pod has many parts
+@cache  # every informer calls this, and a Pod has many parts
 def mutable_parts(kind: type[msgspec.Struct]) -> tuple[str, ...]:
     """
-    Return the parts of a struct type that could be changed, as paths: `spec.tags` for a list there.
+    Return the paths of a struct type's parts that could be changed, such as `spec.tags` for a list.
 
-    Returns: () if they cannot: all structs are frozen, lists are tuples, maps are `FrozenMap` or `MapOf`, and
-    parts without a shape are `JSON`.
+    Returns: () if there are none, which means that all structs are frozen, lists are tuples, maps are
+    `FrozenMap` or `MapOf`, and parts without a shape are `JSON`.
     """
-    # Make one call for the whole tree: one call per struct would re-read everything nested in it.
+    # Make one call for the whole tree, because one call per struct would re-read everything nested in it.
     return tuple(_parts(inspect.type_info(kind), "", frozenset()))
 
 
 def _struct_parts(info: inspect.StructType, path: str, outer: frozenset[type[Any]]) -> Iterator[str]:
-    """Yield the mutable parts of a struct; outer = the structs around it, which end a recursive type."""
+    """Yield the mutable parts of a struct; outer = the enclosing structs, at which a recursive type ends."""
     kind = info.cls
     if not kind.__struct_config__.frozen:
         yield path or kind.__name__

@@ -1,4 +1,4 @@
-"""JSON without a type of its own, as an immutable value."""
+"""JSON without a declared type, as an immutable value."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class JSON:
     """
     A part of an object without a declared shape: any JSON, null included.
 
-    `JSON({"a": [1]})` holds the value's compact text, with sorted keys. The text has its own bytes, and is
+    `JSON({"a": [1]})` holds the value's compact text, with sorted keys. The text has its own memory: it is
     never a slice that keeps a whole list page alive. Values are equal if their texts are; 1 and 1.0 are not.
 
     State: none that changes.
@@ -21,7 +21,7 @@ class JSON:
 
     def __init__(self, value: Any = None) -> None:
         """
-        Args: anything that msgspec encodes; it is not kept.
+        Args: the value can be anything that msgspec encodes, and is not kept.
 
         Raises: TypeError for another type.
         """

@@ -2,10 +2,10 @@
 Keeps fields that another version lacks, in an annotation.
 
 A class names them: `kept_fields: ClassVar = ("spec.hosts",)`, spelled as on the wire. In a conversion, a
-value that the functions would not bring back goes into the annotation `GROUP/kept-VERSION`. On the way back
-it returns, unless the functions now produce something else. In that case a client has changed, in the other
-version, the field from which it is made, and that change wins. A client can also write the annotation; a
-value that does not fit is left out, as if it did not exist.
+value that the functions would not restore goes into the annotation `GROUP/kept-VERSION`. On the way back it
+is restored, unless the functions now produce something else. In that case a client has used the other version
+to change the field from which the value is made, and that change wins. A client can also write the
+annotation; a value that does not fit is ignored.
 Follows: cluster-api util/conversion (MarshalData), differs: a change that was made meanwhile wins.
 """
 
@@ -19,7 +19,7 @@ from typing import Any, Final
 from handloop.apis.meta import Kind
 
 Document = dict[str, Any]
-"""An object as JSON has it."""
+"""An object as decoded JSON."""
 
 _ABSENT: Final = object()
 _MADE, _IS = "made", "is"
@@ -39,7 +39,7 @@ def put_away(kind: type[Kind], obj: Document, returned: Document) -> str:
     """
     Return the annotation's value for an object of a version; "" if nothing has to be kept.
 
-    Args: returned = the object after the way to the other version and back, without the annotation.
+    Args: returned = the object after a round trip to the other version, without the annotation.
     """
     kept: dict[str, Any] = {}
     for path in kept_fields(kind):
@@ -50,7 +50,7 @@ def put_away(kind: type[Kind], obj: Document, returned: Document) -> str:
 
 
 def kept_values(kind: type[Kind], text: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Return the paths that an annotation has, each with its entry."""
+    """Return the paths in an annotation, each with its entry."""
     try:
         kept = json.loads(text)
     except (ValueError, RecursionError):
@@ -62,7 +62,7 @@ def kept_values(kind: type[Kind], text: str) -> Iterator[tuple[str, dict[str, An
 
 
 def brought_back(obj: Document, path: str, entry: dict[str, Any]) -> Document | None:
-    """Return an object with the kept value of a path; None if the functions now produce another one."""
+    """Return an object with a path's kept value; None if the functions now produce a different value."""
     if entry.get(_MADE) != _digest(_at(obj, path)):
         return None
     return _with(obj, path.split("."), entry.get(_IS, _ABSENT))

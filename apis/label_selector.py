@@ -20,7 +20,8 @@ class SelectingStruct(APIStruct):
     """
     The base of meta/v1 LabelSelector: match_labels and match_expressions, all of which must hold.
 
-    Without any, it selects every object. If None means no object in a kind, its author checks that first.
+    If both are empty, it selects every object. If a missing selector selects nothing in a kind, the kind's
+    author has to check that first.
     Follows: apimachinery pkg/apis/meta/v1/helpers.go (LabelSelectorAsSelector).
     """
 
@@ -42,6 +43,6 @@ class SelectingStruct(APIStruct):
         """
         Return whether an object with these labels is selected.
 
-        Raises: as selector.
+        Raises: like selector.
         """
         return self.selector().matches(labels)

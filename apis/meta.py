@@ -1,5 +1,5 @@
 """
-Parts of every object: metadata and owner references. Also the two base classes of our typed views.
+The parts that every object has, metadata and owner references, and the two base classes of typed views.
 
 A typed view holds the fields that we own or read. Unknown fields are skipped when decoding. Views are
 completely frozen: structs reject assignment, lists are tuples, maps are `FrozenMap` and `MapOf`.
@@ -26,7 +26,7 @@ V = TypeVar("V")
 
 
 class _MapType(type):
-    """The type of map types. `MapOf[V]` only declares V: its maps are plain MapOfs."""
+    """The metaclass of map types. `MapOf[V]` only declares V; its instances are plain MapOf objects."""
 
     def __instancecheck__(cls, instance: object) -> bool:
         return issubclass(type(instance), cls.__dict__.get("plain", cls))
@@ -34,9 +34,9 @@ class _MapType(type):
 
 class MapOf(dict[str, V], metaclass=_MapType):
     """
-    A map that cannot be changed, with values of V: `MapOf[int]`.
+    An immutable map with values of the type V, such as `MapOf[int]`.
 
-    A subclass may bound the number of entries: `class Limits(MapOf[int], max_length=9)`.
+    A subclass may limit the number of entries: `class Limits(MapOf[int], max_length=9)`.
     """
 
     __slots__ = ()
@@ -72,7 +72,7 @@ class MapOf(dict[str, V], metaclass=_MapType):
 
 
 class FrozenMap(MapOf[str]):
-    """A map of strings that cannot be changed: labels, annotations, match labels."""
+    """An immutable map of strings: labels, annotations, match labels."""
 
     __slots__ = ()
 
@@ -84,7 +84,7 @@ EMPTY_MAP: Final = FrozenMap()
 class APIStruct(
     msgspec.Struct, metaclass=StructType, frozen=True, gc=False, rename=wire_name, omit_defaults=True
 ):
-    """A part of an object: snake_case here, camelCase on the wire; StructType decides what is sent."""
+    """A part of an object, in snake_case here and camelCase on the wire; StructType decides what is sent."""
 
     def __repr__(self) -> str:
         return shown(self)
@@ -102,25 +102,25 @@ class OwnerReference(APIStruct, omit_defaults=False):
 
 
 class ObjectMeta(APIStruct, omit_defaults=True):
-    """The metadata we read or write. Times are RFC 3339 strings as the server spells them."""
+    """The metadata we read or write. Times are RFC 3339 strings in the server's spelling."""
 
     name: str = ""
     """Unique among the objects of a kind in a namespace."""
 
     generate_name: str = ""
-    """The beginning of a name that the server makes."""
+    """The prefix of a name that the server generates."""
 
     namespace: str = ""
-    """"" = of a cluster-scoped kind."""
+    """"" for a cluster-scoped kind."""
 
     uid: str = ""
-    """Of this object, and of no later one of its name."""
+    """Identifies this object; a later one with the same name has another UID."""
 
     resource_version: str = ""
     """Of this state."""
 
     generation: int = 0
-    """Counts the changes of the spec."""
+    """Counts the changes to the spec."""
 
     creation_timestamp: str | None = None
     """Set by the server."""
@@ -135,21 +135,23 @@ class ObjectMeta(APIStruct, omit_defaults=True):
     """What no selector matches."""
 
     owner_references: tuple[OwnerReference, ...] = ()
-    """The object is deleted with the last of them."""
+    """The object is deleted when the last of its owners is."""
 
     finalizers: tuple[str, ...] = ()
-    """Each has to be removed before the object goes."""
+    """Each of them has to be removed before the object is deleted."""
 
     def __repr__(self) -> str:
         return shown(self, _without_copy(self))
 
     def __rich_repr__(self) -> list[tuple[str, Any]]:
-        """Return the same for tracebacks that show locals."""
+        """Return the parts of the repr, for tracebacks that show locals."""
         return _rich(self, _without_copy(self))
 
 
 def _without_copy(metadata: ObjectMeta) -> dict[str, Any]:
-    """What is shown of annotations with kubectl's copy of the object: a Secret's copy has its values."""
+    """
+    Return what is shown in place of kubectl's copy of the object, because a Secret's copy has its values.
+    """
     if LAST_APPLIED not in metadata.annotations:
         return {}
     return {"annotations": FrozenMap({**metadata.annotations, LAST_APPLIED: "***"})}
@@ -170,12 +172,12 @@ class Kind(
     tag_field="kind",
 ):
     """
-    A top-level object. The class keywords of KindType name its kind, once.
+    A top-level object. The class keywords of KindType name its kind.
 
-    List items of built-in kinds come without `kind` and `apiVersion`; an object of another kind or version
-    does not decode. The keywords make three class attributes: resource, the names on the wire; partial,
-    whether objects have fields that this type does not hold; and previous, the kind in its version before.
-    A partial view has no annotation LAST_APPLIED, unless it sets `keeps_last_applied = True`.
+    List items of built-in kinds have no `kind` and `apiVersion`; an object of another kind or version is not
+    decoded. The keywords create three class attributes: resource, the names on the wire; partial, whether
+    objects have fields that this type does not hold; and previous, the kind's previous version. A partial
+    view drops the annotation LAST_APPLIED, unless it sets `keeps_last_applied = True`.
     """
 
     resource: ClassVar[Resource]
@@ -189,7 +191,7 @@ class Kind(
     @classmethod
     def named(cls, name: Object | str, /, *, namespace: str = "", **fields: Any) -> Self:
         """
-        Return a new object of a name, or of the name and namespace of another object; the fields follow.
+        Return a new object with a name, or with another object's name and namespace, and with these fields.
 
         Dicts and lists among the fields become the immutable maps and tuples of their types.
         """
@@ -204,12 +206,12 @@ class Kind(
         return shown(self, _masked(self))
 
     def __rich_repr__(self) -> list[tuple[str, Any]]:
-        """Return the same for tracebacks that show locals."""
+        """Return the parts of the repr, for tracebacks that show locals."""
         return _rich(self, _masked(self))
 
 
 def _masked(obj: Kind) -> dict[str, Any]:
-    """What is shown of the fields of a Secret that hold values."""
+    """Return what is shown in place of a Secret's fields that hold values."""
     if obj.resource.group_resource != "secrets":
         return {}
     fields = fields_of(type(obj)).values()
@@ -222,12 +224,12 @@ def _masked(obj: Kind) -> dict[str, Any]:
 
 
 def encodable(text: str) -> str:
-    """Return a string that JSON accepts: a broken character, as from a subprocess, becomes an escape."""
+    """Return a string that JSON accepts, with an escape for each broken character, as from a subprocess."""
     return text.encode(errors="backslashreplace").decode()
 
 
 def frozen(value: Any) -> Any:
-    """Return dicts as immutable maps and lists as tuples, recursively. Other values are kept."""
+    """Return dicts as immutable maps and lists as tuples, recursively. Other values are unchanged."""
     if isinstance(value, dict):
         entries = {key: frozen(each) for key, each in value.items()}
         return (FrozenMap if all(isinstance(each, str) for each in entries.values()) else MapOf)(entries)
@@ -237,7 +239,7 @@ def frozen(value: Any) -> Any:
 
 
 class Object(Protocol):
-    """Anything with object metadata: stores, informers and listers hold such objects."""
+    """Anything with object metadata, which is what stores, informers and listers hold."""
 
     @property
     def metadata(self) -> ObjectMeta:
@@ -253,7 +255,7 @@ def controller_of(obj: Object) -> OwnerReference | None:
 
 
 def is_controlled_by(obj: Object, owner: Object) -> bool:
-    """Return whether the controlling owner reference has the owner's UID. Names are not compared."""
+    """Return whether the controller's owner reference has the owner's UID. Names are not compared."""
     reference = controller_of(obj)
     return reference is not None and reference.uid == owner.metadata.uid
 
@@ -279,7 +281,7 @@ def new_controller_ref(owner: Kind) -> OwnerReference:
 
 def decode_hook(kind: type, value: Any) -> Any:
     """
-    Build the types that msgspec does not know: maps and `JSON`.
+    Build values of the types that msgspec does not know, which are maps and `JSON`.
 
     Raises: TypeError or ValueError if a value does not fit. msgspec turns it into a ValidationError with the
     path.
@@ -293,8 +295,8 @@ def decode_hook(kind: type, value: Any) -> Any:
 
 
 def decode_hook_of_views(kind: type, value: Any) -> Any:
-    """Return the same without LAST_APPLIED, kubectl's copy of the object: a view would hold all of it."""
-    # Do not call decode_hook here, which costs an eighth of a first list, with four maps per object.
+    """Do what decode_hook does, but drop LAST_APPLIED, so that no view holds kubectl's copy of the object."""
+    # Do not call decode_hook here: with four maps per object, that costs an eighth of a first list's time.
     if kind is FrozenMap and value.__class__ is dict:
         if LAST_APPLIED in value:
             del value[LAST_APPLIED]
@@ -344,13 +346,13 @@ def _typed_map(kind: type[MapOf[Any]], value: Any) -> MapOf[Any]:
     try:
         entries = _entries_of(kind).decode(msgspec.json.encode(value, enc_hook=encode_hook))
     except msgspec.ValidationError as error:
-        raise ValueError(str(error)) from None  # msgspec adds no path to an error of its own
+        raise ValueError(str(error)) from None  # msgspec does not add the path to its own errors
     return value if isinstance(value, kind) else kind.__dict__.get("plain", kind)(entries)
 
 
 @cache
 def _entries_of(kind: type[MapOf[Any]]) -> msgspec.json.Decoder[dict[str, Any]]:
-    """Encode a map and decode it by its type, which takes a third of the time of msgspec.convert."""
+    """Encode a map and decode it with its type, which takes a third of msgspec.convert's time."""
     bounds = msgspec.Meta(min_length=kind.min_length, max_length=kind.max_length)
     values: Any = kind.values_type
     return decoder_of(Annotated[dict[str, values], bounds], decode_hook)

@@ -1,4 +1,4 @@
-"""Caches a function whose results are compared by identity: each argument has one result forever."""
+"""Caches a function whose results are compared by identity: each argument always has the same result."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ def made_once(make: F) -> F:
     """
     Like functools.cache, which can give two concurrent threads different results. Threads: any.
 
-    make may be called twice all the same. Its arguments are positional, and hashable.
+    make may still be called twice. Its arguments must be positional and hashable.
     """
     made: dict[tuple[Hashable, ...], Any] = {}
 
     @wraps(make)
     def get(*key: Hashable) -> Any:
-        # setdefault is atomic, so all threads get the first result.
+        # Because setdefault is atomic, all threads get the first result.
         return made[key] if key in made else made.setdefault(key, make(*key))
 
     return cast("F", get)

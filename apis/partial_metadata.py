@@ -3,8 +3,8 @@ Objects of a kind with only their metadata.
 
     secrets = manager.lister_for(PartialObjectMetadata[Secret])
 
-The server sends only the metadata, so neither the network nor a cache carries anything else, and a type
-checker knows that there is no spec. To read a whole object, ask the server.
+The server sends only the metadata, so nothing else crosses the network or fills a cache, and a type checker
+knows that there is no spec. To read a whole object, ask the server.
 Follows: apimachinery pkg/apis/meta/v1 (PartialObjectMetadata).
 """
 
@@ -25,9 +25,9 @@ META_KIND: Final = "PartialObjectMetadata"
 
 class PartialObjectMetadata(Kind, Generic[K], abstract=True):
     """
-    Only the metadata of a kind. `PartialObjectMetadata[Secret]` is the same type every time.
+    Only the metadata of a kind. `PartialObjectMetadata[Secret]` always returns the same type.
 
-    Fields: whole = the kind. resource is also the kind's; kind and api_version are those on the wire.
+    Fields: whole = the kind. resource is the kind's, too; kind and api_version are those on the wire.
     """
 
     whole: ClassVar[type[Kind]]
@@ -39,7 +39,7 @@ class PartialObjectMetadata(Kind, Generic[K], abstract=True):
 
 @made_once
 def metadata_of(kind: type[K]) -> type[PartialObjectMetadata[K]]:
-    """PartialObjectMetadata[kind], for a kind that is a value."""
+    """Return PartialObjectMetadata[kind] for a kind in a variable."""
     names = kind.resource
     keywords: dict[str, Any] = {
         "group": names.group,

@@ -1,4 +1,4 @@
-"""A kind's names on the wire: group, version, kind, plural, scope, and the URLs built from them."""
+"""A kind's names on the wire (group, version, kind, plural and scope), and the URLs built from them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SHOWN: Final = 100
 
 def path_segment_errors(text: str) -> str:
     """
-    Return why a string cannot name an object, a namespace or a subresource in a path; "" = it can.
+    Return why a string cannot name an object, a namespace or a subresource in a path; "" if it can.
 
     A gateway resolves `..`, and a server decodes `a%2Fb`. Both would address another object.
     Follows: apimachinery pkg/api/validation/path/name.go.
@@ -22,7 +22,7 @@ def path_segment_errors(text: str) -> str:
     return next((f"may not contain '{mark}'" for mark in "/%" if mark in text), "")
 
 
-# The names of objects recur: each is in at least three requests.
+# Cache the names of objects, because each name is in at least three requests.
 @lru_cache(maxsize=4096)
 def _segment(text: str) -> str:
     """Raises: ValueError."""
@@ -31,12 +31,12 @@ def _segment(text: str) -> str:
     return quote(text, safe="", errors="surrogatepass")
 
 
-# The subresources of a Namespace are not in the namespace.
+# A Namespace's subresources are not in that namespace.
 _IN_A_NAMESPACE: Final = re.compile(r"/(?:api|apis/[^/]+)/[^/]+/namespaces/([^/]+)/(?!(?:status|finalize)$).")
 
 
 def namespace_in(path: str) -> str:
-    """Return the namespace of the object at a URL path; "" for all namespaces, or a cluster-scoped object."""
+    """Return the namespace of the object at a URL path; "" for all namespaces or a cluster-scoped object."""
     found = _IN_A_NAMESPACE.match(path)
     return found[1] if found else ""
 
@@ -58,7 +58,7 @@ class GroupVersionKind(NamedTuple):
 
 
 class Resource(NamedTuple):
-    """A kind together with the place of its objects: `/apis/GROUP/VERSION/namespaces/NS/PLURAL/NAME`."""
+    """A kind and the URL path of its objects: `/apis/GROUP/VERSION/namespaces/NS/PLURAL/NAME`."""
 
     group: str
     """"" = the core."""
@@ -101,7 +101,7 @@ class Resource(NamedTuple):
         Return the URL path of the collection, an object or a subresource.
 
         Args: namespace "" means all namespaces, or a cluster-scoped kind.
-        Raises: ValueError for a string that would lead to another path.
+        Raises: ValueError for a string that would change the path.
         """
         root = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
         parts = [root]

@@ -1,8 +1,8 @@
 """
-What a field's annotation says to the API server, besides its type: `Annotated[tuple[str, ...], LIST_SET]`.
+What a field's annotation tells the API server besides its type: `Annotated[tuple[str, ...], LIST_SET]`.
 
-Several can share one annotation. Except for a default, the decoder knows nothing about them: only the server
-checks. crd_schema.py puts them into the schema; docs/types.md has the table.
+One field can have several. The decoder ignores them, except for a default: only the server checks them.
+crd_schema.py puts them into the schema; docs/types.md has the table.
 Follows: apiextensions.k8s.io/v1 JSONSchemaProps and ValidationRule; kube-openapi pkg/validation/strfmt.
 """
 
@@ -15,10 +15,10 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 
 MARK_OF_ANY_FIELDS: Final = "x-handloop-any-fields"
-"""In a Meta's extra_json_schema, this makes the CRD leave out the fields of the struct. In no CRD."""
+"""In a Meta's extra_json_schema, this makes the CRD leave out the struct's fields. It is not in the CRD."""
 
 MARK_OF_DEFAULT: Final = "x-handloop-server-default"
-"""In the same place, this gives the CRD the default, whatever it is. In no CRD."""
+"""In the same place, this puts the default into the CRD, whatever it is. It is not in the CRD."""
 
 VALIDATIONS: Final = "x-kubernetes-validations"
 
@@ -27,9 +27,9 @@ TEXT_FORMATS: Final = (
     *("hostname", "ipv4", "ipv6", "isbn", "isbn10", "isbn13", "mac", "password", "rgbcolor", "ssn", "uri"),
     *("uuid", "uuid3", "uuid4", "uuid5", "k8s-short-name", "k8s-long-name"),
 )
-"""The formats of texts that a server checks: all except password."""
+"""The string formats. A server checks all of them except password."""
 NUMBER_FORMATS: Final = ("int32", "int64", "float", "double")
-"""Those of numbers, which nobody checks."""
+"""The number formats, which nobody checks."""
 
 Reason = Literal["FieldValueInvalid", "FieldValueForbidden", "FieldValueRequired", "FieldValueDuplicate"]
 _REASONS: Final = ("FieldValueInvalid", "FieldValueForbidden", "FieldValueRequired", "FieldValueDuplicate")
@@ -38,7 +38,7 @@ _REASONS: Final = ("FieldValueInvalid", "FieldValueForbidden", "FieldValueRequir
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
     """
-    A CEL expression that must be true: in `crd_rules` of a struct or kind, or by `rules` on a field.
+    A CEL expression that must be true: in `crd_rules` of a struct or kind, or in `rules` on a field.
 
     Raises: TypeError for a rule without a message, or with a reason or path that a server does not accept.
     """
@@ -47,7 +47,7 @@ class Rule:
     """`self` is the value that has the rule; `oldSelf` is the value before an update."""
 
     message: str = ""
-    """The message for the object's author. With message_expression: the message if that fails."""
+    """The message for the object's author. With message_expression, it is used only if that fails."""
 
     message_expression: str = ""
     """CEL that returns the message: `self.limit > 9 ? 'too many' : 'at most ten'`. It must be cheap."""
@@ -56,10 +56,10 @@ class Rule:
     """The machine-readable reason of the refusal; FieldValueInvalid if none is given."""
 
     field_path: str = ""
-    """The field below that is to blame, such as `.replicas`."""
+    """The field below the value that causes the error, such as `.replicas`."""
 
     optional_old_self: bool | None = None
-    """True evaluates a rule with oldSelf for new objects too. In that case oldSelf is an optional."""
+    """True also evaluates a rule with oldSelf for new objects. In that case oldSelf is an optional."""
 
     def __post_init__(self) -> None:
         if not self.message and not self.message_expression:
@@ -70,7 +70,7 @@ class Rule:
             raise TypeError(f'field_path={self.field_path!r} begins with a dot: ".{self.field_path}"')
 
     def schema(self) -> dict[str, Any]:
-        """Return the rule as the server has it."""
+        """Return the rule in the form that the server uses."""
         said = {
             "rule": self.expression,
             "message": self.message,
@@ -93,38 +93,42 @@ LIST_ATOMIC: Final = _says(x_kubernetes_list_type="atomic")
 """The annotation of a list that an apply replaces as a whole, as it does without any annotation."""
 
 MAP_ATOMIC: Final = _says(x_kubernetes_map_type="atomic")
-"""The annotation of a map or a struct that an apply replaces as a whole: one manager owns all of it."""
+"""The annotation of a map or a struct that an apply replaces as a whole, so one manager owns all of it."""
 
 ANY_FIELDS: Final = msgspec.Meta(extra_json_schema={MARK_OF_ANY_FIELDS: True})
 """
-The annotation of a struct whose fields are not in the CRD, for example a PodTemplateSpec, which is long.
+The annotation of a struct whose fields are not in the CRD, for example the long PodTemplateSpec.
 
-The server keeps all fields in it. The controller detects an object that does not fit the struct.
+The server keeps all fields in it. The controller detects objects that do not fit the struct.
 """
 
 SERVER_DEFAULT: Final = msgspec.Meta(extra_json_schema={MARK_OF_DEFAULT: True})
 """
-The annotation of a field whose default the server fills in although it is empty: false, "", an empty list or
-map, a struct. For a struct, the defaults inside it are also filled in if an author leaves it out.
+The annotation of a field whose default the server fills in although it is empty (false, "", or an empty list
+or map) or a struct. For a struct, the defaults inside it are also filled in if an author leaves it out.
 """
 
 NO_FORMAT: Final = _says(format="")
-"""The annotation of an int of any size. Without it the schema says int64, or int32 if the bounds do."""
+"""The annotation of an int of any size. Without it, the schema says int64, or int32 if the bounds fit."""
 
 
 def list_map(*keys: str) -> msgspec.Meta:
-    """Return the annotation of a list whose entries have these fields as their key, also in merges."""
+    """Return the annotation of a list whose entries are identified by these fields, also in merges."""
     schema = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": list(keys)}
     return msgspec.Meta(extra_json_schema=schema)
 
 
 def rules(*given: Rule) -> msgspec.Meta:
-    """Return the annotation of a field of any type with its own rules: `self` is the field's value."""
+    """Return the annotation that gives a field of any type its own rules: `self` is the field's value."""
     return msgspec.Meta(extra_json_schema={VALIDATIONS: [rule.schema() for rule in given]})
 
 
 def property_counts(*, least: int | None = None, most: int | None = None) -> msgspec.Meta:
-    """Return the annotation of a struct with a required number of fields. A map has bounds in its class."""
+    """
+    Return the annotation of a struct with a required number of fields.
+
+    A map has these bounds in its class.
+    """
     bounds = {"minProperties": least, "maxProperties": most}
     said = {name: bound for name, bound in bounds.items() if bound is not None}
     return msgspec.Meta(extra_json_schema=said)
@@ -134,7 +138,7 @@ def schema_format(name: str) -> msgspec.Meta:
     """
     Return the annotation of a text or number with a format of the API: "cidr", "hostname", "uuid", "double".
 
-    Raises: TypeError for a format that the server does not know, because it would accept everything.
+    Raises: TypeError for a format that the server does not know, because it would then accept everything.
     """
     known = (*TEXT_FORMATS, *NUMBER_FORMATS)
     if name not in known:

@@ -1,5 +1,5 @@
 """
-Objects of a kind without a typed view: their JSON, decoded on demand.
+Objects of a kind without a typed view, as JSON that is decoded on demand.
 
     CronTab = Unstructured.of("stable.example.com/v1", "CronTab")
     manager.informer_for(CronTab).get("ns/name").content()["spec"]
@@ -35,7 +35,7 @@ class Unstructured(Kind, abstract=True):
     """
     The raw bytes of one object with its metadata decoded.
 
-    raw is the object as the server sent it, in its own bytes (never a slice that keeps a whole list page
+    raw is the object as the server sent it, in its own memory (never a slice that keeps a whole list page
     alive). If evolve or with_controller changes the metadata, the object keeps the raw bytes: content and
     to_json combine the two.
     """
@@ -57,7 +57,7 @@ class Unstructured(Kind, abstract=True):
 
     @staticmethod
     def of_resource(resource: Resource) -> type[Unstructured]:
-        """Return the type of a resource."""
+        """Return the type for a resource."""
         scope: Scope = "Namespaced" if resource.namespaced else "Cluster"
         return _type_of(resource.api_version, resource.kind, resource.plural, scope)
 
@@ -91,7 +91,7 @@ class Unstructured(Kind, abstract=True):
         return content
 
     def to_json(self) -> bytes:
-        """Return the whole object, as it is to be sent; raw itself if its metadata is unchanged."""
+        """Return the whole object in the form to be sent; this is raw if its metadata is unchanged."""
         if self.raw and _envelope.decode(self.raw).metadata == self.metadata:
             return self.raw
         return msgspec.json.encode(self.content())
@@ -100,12 +100,12 @@ class Unstructured(Kind, abstract=True):
         return f"<{type(self).__name__} {self.metadata.namespace}/{self.metadata.name}>"
 
     def __rich_repr__(self) -> list[tuple[str, Any]]:
-        """Without its JSON, which may be a Secret's."""
+        """Leave out its JSON, which may be a Secret's."""
         return [("namespace", self.metadata.namespace), ("name", self.metadata.name)]
 
 
 def json_of(obj: Kind) -> bytes:
-    """Return an object as it will be sent. Raises: as to_json."""
+    """Return an object as it will be sent. Raises: like to_json."""
     if isinstance(obj, Unstructured):
         return obj.to_json()
     metadata = obj.metadata
@@ -116,7 +116,8 @@ def to_json(what: str, value: Any) -> bytes:
     """
     Return a value as JSON.
 
-    Raises: ValueError that names the value and the field, for a text with a lone surrogate: JSON has none.
+    Raises: ValueError that names the value and the field, for a string with a lone surrogate, which JSON does
+    not allow.
     """
     try:
         return _encode(value)
@@ -127,7 +128,7 @@ def to_json(what: str, value: Any) -> bytes:
 
 
 def _broken(path: str, value: Any) -> Iterator[str]:
-    """Yield the places of texts that are not Unicode."""
+    """Yield the paths of strings that are not valid Unicode."""
     if isinstance(value, dict):
         for key, each in value.items():
             yield from _broken(f"{path}.{key}".lstrip("."), each)
@@ -142,7 +143,7 @@ def _broken(path: str, value: Any) -> Iterator[str]:
 
 
 def _changed(sent: dict[str, Any], before: ObjectMeta, after: ObjectMeta) -> dict[str, Any]:
-    """Return metadata as JSON with the fields that differ. Fields unknown to ObjectMeta stay."""
+    """Return metadata as JSON, with the changed fields. Fields unknown to ObjectMeta are kept."""
     said = msgspec.json.decode(_encode(after))
     for field in msgspec.structs.fields(ObjectMeta):
         if getattr(before, field.name) != getattr(after, field.name):

@@ -1,4 +1,8 @@
-"""The versions of a kind. Each class names its previous version, and two functions can join them."""
+"""
+The versions of a kind.
+
+Each class names its previous version, and two functions can convert between them.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,7 @@ S = TypeVar("S", bound=msgspec.Struct)
 
 
 def versions_of(kind: type[Kind]) -> list[type[Kind]]:
-    """Return the versions of a kind, the newest first."""
+    """Return the versions of a kind, newest first."""
     found: list[type[Kind]] = []
     version: type[Kind] | None = kind
     while version is not None:
@@ -24,12 +28,12 @@ def versions_of(kind: type[Kind]) -> list[type[Kind]]:
 
 
 def has_functions(kind: type[Kind]) -> bool:
-    """Return whether functions join a version with the previous one."""
+    """Return whether functions convert between a version and its previous one."""
     return "from_previous" in vars(kind)
 
 
 def is_converted(kind: type[Kind]) -> bool:
-    """Return whether functions join any versions of a kind, so that a webhook must convert its objects."""
+    """Return whether a kind has conversion functions, so that a webhook must convert its objects."""
     return any(has_functions(version) for version in versions_of(kind))
 
 
@@ -37,7 +41,7 @@ def same_fields(obj: msgspec.Struct, of: type[S], /, **changes: Any) -> S:
     """
     Return a struct of another type, with the fields that both have, by their names on the wire.
 
-    Args: changes are the fields with other values.
+    Args: changes: the fields that get other values.
     Raises: msgspec.ValidationError for a value that does not fit its field there; TypeError for a field that
     is required and missing.
     """

@@ -1,4 +1,4 @@
-"""Creates a kind without some of its fields, for programs that hold thousands of its objects."""
+"""Creates a kind without some of its fields, for programs that hold thousands of such objects."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ K = TypeVar("K", bound=Kind)
 
 class Abridged(NamedTuple, Generic[K]):
     """
-    How the objects of a kind are decoded: into brief, a subtype such as `without` makes, unless needed whole.
+    How a kind's objects are decoded: into brief, a subtype such as `without` creates, unless needed whole.
 
     needs_whole gets such an object. It must be pure.
     """
@@ -31,7 +31,7 @@ def without(kind: type[S], *paths: str) -> type[S]:
     Return a subtype of the same name that does not decode the fields at some paths, such as "spec.template".
 
     In its objects these fields have their defaults. As for any partial view, an update of one is refused.
-    Raises: TypeError for a path that leads nowhere, and for a field without a default.
+    Raises: TypeError for a path that does not exist, and for a field without a default.
     """
     known, left_out = fields_of(kind), dict[str, list[str]]()
     for path in paths:
@@ -46,7 +46,7 @@ def without(kind: type[S], *paths: str) -> type[S]:
         field: Any = known[name]
         whole = "" in rests
         body["__annotations__"][name] = field.type if whole else without(field.type, *rests)
-        # No server sends a field of this name, so the decoder skips the one on the wire.
+        # No server sends a field with this name, so the decoder skips the real one.
         wire = f"-{name}" if whole else field.encode_name
         body[name] = msgspec.field(default=field.default, default_factory=field.default_factory, name=wire)  # type: ignore[call-overload] # one of them is not set
     made: Any = type(kind)

@@ -1,8 +1,8 @@
 """
-Go's values for a missing field: "", 0, false, an empty list or object.
+Go's values for missing fields: "", 0, false, an empty list or object.
 
-A server converts objects that lack required fields: it removes what an applier no longer sends, and checks
-the others in every version of which somebody owns a part (structured-merge-diff, merge/update.go).
+A server also converts objects that lack required fields: it removes what an applier no longer sends, and
+checks the rest in every version in which somebody owns a part (structured-merge-diff, merge/update.go).
 """
 
 from __future__ import annotations

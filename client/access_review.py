@@ -21,7 +21,7 @@ _BEARER_REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews"
 
 
 class Permission(NamedTuple):
-    """An action that a program wants to take. namespace "" means everywhere, or a cluster-scoped one."""
+    """An action that a program wants to take. namespace "" means all of them, or a cluster-scoped action."""
 
     verb: str
     resource: Resource
@@ -45,7 +45,7 @@ class AccessAnswer(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Identity(msgspec.Struct, frozen=True):
-    """A user, as the server authenticated it."""
+    """A user as the server authenticated them."""
 
     username: str = ""
     uid: str = ""

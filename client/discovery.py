@@ -1,4 +1,4 @@
-"""A server's version, and the resources that it serves in a group and version."""
+"""Asks for a server's version, and for the resources that it serves in a group and version."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ A = TypeVar("A")
 
 
 class Version(msgspec.Struct, frozen=True, rename="camel"):
-    """The server's version. git_version is the usual form, such as `v1.36.3`."""
+    """The server's version. git_version has the usual form, such as `v1.36.3`."""
 
     major: str = ""
     minor: str = ""
@@ -48,7 +48,7 @@ class GroupResources(msgspec.Struct, frozen=True):
     """
     The resources of a group in one version.
 
-    resources holds subresources too, under `plural/subresource`.
+    resources also holds subresources, under `plural/subresource`.
     """
 
     resources: tuple[ServedResource, ...] = ()
@@ -80,7 +80,7 @@ class _Groups(msgspec.Struct, frozen=True):
 
 class Discovery:
     """
-    Asks a server about itself. Threads: any. Nothing is cached, because resources change with CRDs.
+    Asks a server what it is and what it serves. Threads: any. Nothing is cached, as CRDs change resources.
 
     Every method raises APIError, TransportError, and DecodeError for an invalid answer.
     """
@@ -113,8 +113,8 @@ class Discovery:
         """
         Return the served resource with the most similar name, such as `things.m.example.com/v1`.
 
-        It has the same name in a similar group, or a similar name in the same group and version. "" = none
-        exists, or the server does not answer.
+        It has the same name in a similar group, or a similar name in the same group and version. Returns ""
+        if there is none or the server does not answer.
         """
         try:
             return self._nearest(resource)
@@ -137,7 +137,7 @@ class Discovery:
 
     def kind(self, api_version: str, kind: str) -> type[Unstructured]:
         """
-        Return the untyped form of a kind, with the plural and scope from the server.
+        Return a kind's untyped form, with the server's plural and scope.
 
         Raises: LookupError if the server does not have the kind.
         """
@@ -165,9 +165,9 @@ class Discovery:
 
     def storage_version(self, resource: Resource, storage_version_hash: str) -> str:
         """
-        Return the version in which the server stores, found by the hash that it publishes for a resource.
+        Return the version in which a resource's objects are stored, found by the server's published hash.
 
-        No request is sent if that is the version of `resource` itself. "" = the server gives no hash, or does
+        No request is sent if it is the version of `resource`. Returns "" if the server gives no hash, or does
         not serve that version.
         Follows: apiserver pkg/endpoints/discovery/storageversionhash.go.
         """
@@ -197,6 +197,6 @@ class Discovery:
 
 
 def storage_hash(resource: Resource) -> str:
-    """Return the hash in discovery of a resource whose objects are stored in this version."""
+    """Return the hash that discovery shows for a resource whose objects are stored in this version."""
     text = f"{resource.group}/{resource.version}/{resource.kind}"
     return base64.b64encode(hashlib.sha256(text.encode()).digest()[:8]).decode()

@@ -20,7 +20,7 @@ class ListOptions(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """Such as `metadata.name=a`."""
 
     resource_version: str | None = None
-    """None and "" both mean: not sent, so the server answers with its newest state."""
+    """If this is None or "", it is not sent, and the server answers with its newest state."""
 
     resource_version_match: str = ""
     """`NotOlderThan` or `Exact`."""
@@ -42,18 +42,18 @@ class ListOptions(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
     shard_selector: str = ""
     """
-    A server without the feature ShardedListAndWatch ignores it. A list with it has a remainingItemCount that
-    counts the objects of all shards.
+    A server without the feature ShardedListAndWatch ignores it. In a list with it, remainingItemCount
+    includes the objects of all shards.
     """
 
     sieve: Sieve | None = None
-    """Not sent: drops foreign objects during decoding."""
+    """This is not sent; it drops foreign objects during decoding."""
 
     abridged: Abridged[Any] | None = None
-    """Not sent: decodes most objects in part."""
+    """This is not sent; it makes most objects be decoded only in part."""
 
     def query(self, *, watch: bool = False) -> dict[str, str]:
-        """Return the query parameters, in the order in which the server documents them."""
+        """Return the query parameters, in the server's documented order."""
         pairs = {
             "labelSelector": self.label_selector,
             "fieldSelector": self.field_selector,

@@ -1,9 +1,9 @@
 """
-Reads what a server publishes about a kind in OpenAPI v3: its schema, and its subresources.
+Reads what a server publishes about a kind in OpenAPI v3, which is its schema and its subresources.
 
 Every account may read it (system:discovery). One document covers one group and version. The core group's
 document has 1 MB or more, so only the requested part is decoded, and the document is not kept.
-Follows: kube-openapi pkg/handler3; the server answers for a definition once it has published that, a moment
+Follows: kube-openapi pkg/handler3; the server answers for a definition once it has published it, a moment
 after the definition was changed.
 """
 
@@ -30,7 +30,7 @@ _KIND: Final = "x-kubernetes-group-version-kind"
 
 
 class PublishedKind(NamedTuple):
-    """A kind as the server has it. Its schema is resolved as deep as the schema that it is compared with."""
+    """A kind in the server's form. Its schema is resolved as deeply as the schema to which it is compared."""
 
     schema: Schema
     subresources: frozenset[str]
@@ -49,7 +49,7 @@ class PublishedSchemas:
     """
     The kinds of one group and version. Threads: one.
 
-    State: _decoded, the schemas that were needed so far.
+    State: _decoded has the schemas that have been needed so far.
     """
 
     def __init__(self, document: bytes) -> None:
@@ -64,7 +64,7 @@ class PublishedSchemas:
         """
         Request a group and version.
 
-        Raises: APIError, NoKindMatch if nothing is published; TransportError; DecodeError. Blocks: for a
+        Raises: APIError, NoKindMatch if nothing is published; TransportError; DecodeError. Blocks: during a
         request.
         """
         place = f"apis/{group}/{version}" if group else f"api/{version}"
@@ -74,7 +74,7 @@ class PublishedSchemas:
         """
         Return a kind, or None if the document lacks it.
 
-        Args: like is a schema: fields that like lacks are named, but not resolved.
+        Args: like is a schema. Fields that it lacks are named, but not resolved.
         """
         for name in self._raw:
             if name.rpartition(".")[2] == resource.kind and self._is(self._schema(name), resource):
@@ -100,22 +100,22 @@ class PublishedSchemas:
 
     def _resolved(self, schema: Schema, like: Schema, above: tuple[str, ...]) -> Schema:
         """
-        Return a schema in the form of a definition: references resolved, the server's additions removed.
+        Return a schema as in a definition, with references resolved and the server's additions removed.
 
-        Args: above are the schemas around this one, at which a recursive schema becomes an open one.
+        Args: above: the enclosing schemas, at which a recursive schema becomes an open one.
         """
         whole = {key: value for key, value in schema.items() if key != "$ref"}
         if name := _reference(schema):
             whole.pop("allOf", None)
             referred = self._schema(name)
-            # A part of a built-in kind without a schema, such as a RawExtension, can hold anything.
+            # A part of a built-in kind that has no schema, such as a RawExtension, can hold anything.
             is_open = name in above or (
                 referred.get("type", "object") == "object" and not _has_shape(referred)
             )
             whole = {**(_OPEN if is_open else referred), **whole}
             above = (*above, name)
         if whole.get(_INT_OR_STRING):
-            whole.pop("anyOf", None)  # it says no more than the mark
+            whole.pop("anyOf", None)  # the mark already says this
         if whole.get(_EMBEDDED):
             whole["required"] = [each for each in whole.get("required", ()) if each not in _ENVELOPE]
         if whole.get("properties"):
@@ -132,7 +132,7 @@ class PublishedSchemas:
 
 
 def _reference(schema: Schema) -> str:
-    """Return the name that a schema refers to, directly or as the only item of allOf; "" = none."""
+    """Return the name to which a schema refers, directly or as allOf's only item; "" if there is none."""
     parts: Sequence[Schema] = schema.get("allOf") or ()
     only = parts[0] if len(parts) == 1 else {}
     return str(schema.get("$ref") or only.get("$ref", "")).removeprefix(_COMPONENTS)

@@ -1,9 +1,9 @@
 """
 Reports requests to the log and to metrics.
 
-The log: -v 6 shows a line, 7 headers, 8 cut bodies, 9 whole bodies, and never credentials. The level is
-checked before a line is built, so that unwanted lines cost nothing. The metrics have the names of
-controller-runtime's `rest_client_*` series; `method` and `verb` are both the HTTP method, as there.
+In the log, -v 6 shows a line, 7 headers, 8 truncated bodies and 9 whole bodies, but never credentials. The
+level is checked before a line is built, so that unwanted lines cost nothing. The metrics have the names of
+controller-runtime's `rest_client_*` series, in which `method` and `verb` are both the HTTP method, too.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ BODIES: Final = 8
 WHOLE_BODIES: Final = 9
 _CUT_BYTES: Final = 1024
 _SAID_WARNINGS: Final = 1000
-# The format is that of RFC 9110's predecessor: 299 AGENT "TEXT", separated by commas.
+# The format, from RFC 9110's predecessor, is 299 AGENT "TEXT", separated by commas.
 _WARNING: Final = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
 _ESCAPED: Final = re.compile(r"\\(.)")
 _SECRET_FIELDS: Final = ("authorization", "proxy-authorization")
-# The bodies of these paths are secret: Secrets, and service account tokens.
+# The bodies at these paths are secret, because they hold Secrets and service account tokens.
 _SECRET_PATHS: Final = ("/secrets", "/token")
 
 
 class _Verbosity:
-    """State: level, written by set_verbosity, and read by every request."""
+    """State: level is written by set_verbosity and read by every request."""
 
     level = 0
 
 
 def set_verbosity(level: int) -> None:
-    """Log requests from this -v level on."""
+    """Set the -v level up to which requests are logged."""
     _Verbosity.level = level
 
 
@@ -55,13 +55,13 @@ def log_answer(*, verb: str, url: str, status: int | str, seconds: float) -> Non
 
 
 def log_headers(what: str, request: str, headers: Iterable[tuple[str, str]]) -> None:
-    """The fields of a request or answer."""
+    """The log fields of a request or response."""
     if enabled(HEADERS):
         log.debug(what, v=HEADERS, request=request, headers=masked(headers))
 
 
 def log_body(what: str, path: str, body: bytes) -> None:
-    """A body, cut below level 9."""
+    """Return a body, which is truncated below level 9."""
     if not body or not enabled(BODIES):
         return
     if any(part in path for part in _SECRET_PATHS):
@@ -72,7 +72,7 @@ def log_body(what: str, path: str, body: bytes) -> None:
 
 
 def masked(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Return header fields for a log. Of credentials only the scheme is shown."""
+    """Return header fields for a log, with only the scheme of credentials."""
     return {
         name: f"{value.partition(' ')[0]} <masked>" if name.lower() in _SECRET_FIELDS else value
         for name, value in headers
@@ -81,9 +81,9 @@ def masked(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 class ServerWarnings:
     """
-    Logs the warnings in the server's answers, each text once: deprecated versions, unknown fields.
+    Logs the warnings in the server's responses, each text once: deprecated versions, unknown fields.
 
-    State: _said, the last texts, under _lock, a leaf. Threads: any.
+    State: _said has the last texts, under _lock, which is a leaf. Threads: any.
     """
 
     def __init__(self) -> None:
@@ -91,7 +91,7 @@ class ServerWarnings:
         self._said: dict[str, None] = {}
 
     def hear(self, answer: Mapping[str, str], resource: str) -> None:
-        """Args: answer holds the header fields. `Warning` can hold several texts."""
+        """Args: answer has the header fields. `Warning` can hold several texts."""
         for quoted in _WARNING.findall(answer.get("Warning", "")):
             text = _ESCAPED.sub(r"\1", quoted)
             with self._lock:
@@ -104,13 +104,17 @@ class ServerWarnings:
 
 
 class RequestMetrics:
-    """A listener that ignores all reports. Threads: any calls it, without locks; it must be quick."""
+    """
+    A listener that ignores all reports.
+
+    Threads: any thread calls it, without locks, so it must be quick.
+    """
 
     def request_total(self, *, code: str, method: str, host: str) -> None:
-        """An attempt ended. code is the HTTP status, or `<error>` if there was no answer."""
+        """An attempt ended. code is the HTTP status, or `<error>` if there was no response."""
 
     def request_duration(self, *, verb: str, host: str, seconds: float) -> None:
-        """The seconds from an attempt's start to the end of the answer, or to the end of a watch's head."""
+        """The seconds from an attempt's start to the end of the response, or to the end of a watch's head."""
 
     def request_size(self, *, verb: str, host: str, size: int) -> None:
         """Bytes of a request's body."""
@@ -119,7 +123,7 @@ class RequestMetrics:
         """Bytes of an answer's body."""
 
     def request_retry(self, *, code: str, verb: str, host: str) -> None:
-        """An attempt is repeated, because of code."""
+        """An attempt is repeated because of code."""
 
     def rate_limiter_duration(self, *, verb: str, host: str, seconds: float) -> None:
         """How long a request waited for the client's own rate limit."""

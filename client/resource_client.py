@@ -1,8 +1,8 @@
 """
-Create, read, change, delete and watch the objects of one kind.
+Creates, reads, changes, deletes and watches the objects of one kind.
 
-Follows: client-go's typed clients (gentype/type.go), differs: list returns one page; a page or event with an
-object that does not fit its type still delivers the other objects.
+Follows: client-go's typed clients (gentype/type.go), differs: list returns one page; an object that does not
+fit its type does not keep the other objects of its page or stream from being delivered.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ from handloop.client.errors import InvalidName
 from handloop.client.options import ListOptions
 from handloop.client.rest_client import Call, RESTClient
 
-# JSON allows these characters in strings. In YAML some of them are errors, and others end a line.
+# JSON allows these characters in strings. In YAML, some of them are errors and others end a line.
 _NOT_YAML: Final = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 
 T = TypeVar("T", bound=Object)
 K = TypeVar("K", bound=Kind)
 
 _OwnKind: TypeAlias = Literal["", "status"]
-"""The subresources whose answer is the object itself."""
+"""The subresources that are answered with the object."""
 
 
 class _Type(msgspec.Struct, frozen=True, rename="camel"):
-    """The kind and version that a server's answer states."""
+    """The kind and version that a server's response states."""
 
     api_version: str = ""
     kind: str = ""
@@ -97,14 +97,15 @@ class ResourceClient(Generic[T]):
     """
     The objects of one kind, in all namespaces.
 
-    Every method raises APIError if the server refuses, TransportError if there is no answer (for a write with
-    outcome_unknown: read the object before repeating it), and DecodeError if the answer is not an object of
-    the kind. A request for one object of a namespaced kind without a namespace raises ValueError, and is not
-    sent. Methods block until the answer arrives, for at most 30 s per attempt. Threads: any.
+    Every method raises APIError if the server refuses, TransportError if there is no response
+    (outcome_unknown means that a write may have happened, so read the object before you repeat it), and
+    DecodeError if the response is not an object of the kind. A request for one object of a namespaced kind
+    without a namespace raises ValueError, and is not sent. Methods block until the response arrives, for at
+    most 30 s per attempt. Threads: any.
     """
 
     def __init__(self, rest: RESTClient, codec: Codec[T], *, timeout_seconds: float | None = None) -> None:
-        """Args: timeout_seconds limits each attempt of a request, None = the transport's own 30 s."""
+        """Args: timeout_seconds limits each attempt of a request; None = the transport's 30 s."""
         self._rest = rest
         self._codec = codec
         self._timeout_seconds = timeout_seconds
@@ -113,7 +114,7 @@ class ResourceClient(Generic[T]):
         return f"<ResourceClient of {self.kind}>"
 
     def within(self, timeout_seconds: float) -> ResourceClient[T]:
-        """Return a client whose attempts take at most timeout_seconds each. Watches do not change."""
+        """Return a client whose attempts take at most timeout_seconds each. Watches are not affected."""
         return ResourceClient(self._rest, self._codec, timeout_seconds=timeout_seconds)
 
     @property
@@ -124,7 +125,7 @@ class ResourceClient(Generic[T]):
     def create(
         self, obj: T, *, namespace: str = "", field_manager: str | None = None, dry_run: bool = False
     ) -> T:
-        """Create an object. namespace "" takes the object's own. Returns the stored object."""
+        """Create an object. namespace "" means the object's namespace. Returns the stored object."""
         namespace = namespace or obj.metadata.namespace
         query = _write_query(field_manager, dry_run=dry_run)
         body = self._codec.encode(obj)
@@ -140,12 +141,12 @@ class ResourceClient(Generic[T]):
         """
         Return the object from the server. Raises NotFound if it does not exist.
 
-        A subresource of another kind is an Unstructured: of `scale` a Scale.
+        A subresource of another kind is an Unstructured, such as a Scale for `scale`.
         """
         return self._answer(self._call("get", "GET", namespace, _named(name), subresource))
 
     def list(self, namespace: str = "", *, options: ListOptions = ListOptions()) -> ListPage[T]:  # noqa: B008 - frozen
-        """One page; namespace "" means all namespaces."""
+        """Return one page; namespace "" means all namespaces."""
         response = self._rest.send(self._call("list", "GET", namespace, query=options.query()))
         return self._codec_for(options).pages.decode(response.body, options.sieve)
 
@@ -158,7 +159,8 @@ class ResourceClient(Generic[T]):
         """
         Replace an object.
 
-        A resource version in obj makes the update conditional: a Conflict if the object has changed since.
+        A resource version in obj makes the update conditional: it is a Conflict if the object has changed
+        since.
         Raises: TypeError for a partial view, because the server would erase all fields that it does not hold.
         """
         _refuse_partial(obj, "update")
@@ -214,10 +216,12 @@ class ResourceClient(Generic[T]):
         dry_run: bool = False,
     ) -> T | Unstructured:
         """
-        Change parts of an object. A subresource of another kind is an Unstructured: of `scale` a Scale.
+        Change parts of an object.
+
+        A subresource of another kind is an Unstructured, such as a Scale for `scale`.
 
         Args: patch is any JSON value (a dict, or a list for JSON), or bytes that are sent unchanged. force
-        takes over other managers' fields (APPLY only, which also needs a field_manager).
+        takes over fields from other managers; it is only for APPLY, which also needs a field_manager.
         """
         query = _write_query(field_manager, dry_run=dry_run)
         if force is not None:
@@ -242,7 +246,7 @@ class ResourceClient(Generic[T]):
         """
         Delete an object. If it has finalizers, the deletion only begins.
 
-        Args: uid and resource_version are preconditions: a Conflict if the object has others.
+        Args: uid and resource_version are preconditions: if the object has others, the result is a Conflict.
         propagation_policy is Background, Foreground or Orphan.
         """
         preconditions = {"uid": uid, "resourceVersion": resource_version}
@@ -255,7 +259,7 @@ class ResourceClient(Generic[T]):
         }
         given = {key: value for key, value in options.items() if value is not None}
         body = msgspec.json.encode({"kind": "DeleteOptions", "apiVersion": "v1", **given}) if given else None
-        # A server reads it only from the body. Call.writes reads it here.
+        # A server reads dryRun only from the body. The query is for Call.writes, which reads it here.
         query = _write_query(None, dry_run=dry_run)
         self._rest.send(self._call("delete", "DELETE", namespace, _named(name), query=query, body=body))
 
@@ -277,7 +281,11 @@ class ResourceClient(Generic[T]):
         return self._codec.decode(self._rest.send(call).body)
 
     def _answer(self, call: Call) -> T | Unstructured:
-        """Return the object, or the server's answer about a subresource. The write was done in any case."""
+        """
+        Return the object, or the server's response about a subresource.
+
+        In either case the write was done.
+        """
         body = self._rest.send(call).body
         if call.subresource in ("", "status"):
             return self._codec.decode(body)
@@ -319,7 +327,7 @@ class ResourceClient(Generic[T]):
             namespace=namespace if resource.namespaced else "",
             name=name,
             timeout_seconds=self._timeout_seconds,
-            # The answer to a write also shows which other clients write (HotLoops).
+            # The response to a write also shows which other clients write (HotLoops).
             drop_managed_fields=method == "GET" and not self._codec.keeps_managed_fields,
         )
 
@@ -330,7 +338,7 @@ def _write_query(field_manager: str | None, *, dry_run: bool) -> dict[str, str]:
 
 
 def _readable_as_yaml(body: bytes) -> bytes:
-    """Return the same JSON, for a server that reads it as YAML, as it does for an apply."""
+    """Return the JSON in a form for a server that reads it as YAML, as it does for an apply."""
     if body.isascii() and b"\x7f" not in body:
         return body
     return _NOT_YAML.sub(lambda found: f"\\u{ord(found[0]):04x}", body.decode()).encode()
@@ -345,7 +353,7 @@ def _refuse_partial(obj: Object, verb: str) -> None:
 
 
 def _named(name: str) -> str:
-    """Check a name that addresses one object. An empty name would address the whole collection."""
+    """Check a name that addresses one object, because an empty name would address the whole collection."""
     if not name:
         raise ValueError("an object's name must not be empty")
     return name
@@ -356,9 +364,9 @@ class Codec(Generic[T]):
     How a resource client encodes and decodes the objects of a kind.
 
     Args: encode returns an object's JSON, and item reads it. page reads a whole list page at once, and block
-    whole lines of a watch; without them each object is read separately. keeps_managed_fields: the objects
-    have them. wire has the names of the requested objects; None = those of the resource.
-    Threads: any, because msgspec's decoders keep no state. A decoder of events is for one watch.
+    reads whole lines of a watch; without them, each object is read separately. keeps_managed_fields = the
+    objects hold managedFields. wire has the names of the requested objects; None = those of the resource.
+    Threads: any, because msgspec's decoders keep no state. An event decoder is for one watch.
     """
 
     def __init__(
@@ -381,7 +389,7 @@ class Codec(Generic[T]):
         self._block = block
 
     def accept(self, verb: str) -> dict[str, str]:
-        """Return the header that asks for the objects in this form."""
+        """Return the header that requests the objects in this form."""
         if self._wire is self.resource:
             return {}
         kind = f"{self._wire.kind}List" if verb == "list" else self._wire.kind
@@ -397,7 +405,7 @@ class Codec(Generic[T]):
         return read(self._item, body, f"not a {self.resource.kind}")
 
     def events(self, sieve: Sieve | None = None) -> EventDecoder[T]:
-        """Return a decoder of watch events, for one watch."""
+        """Return an event decoder for one watch."""
         return EventDecoder(self._wire, self._item, self._block, sieve=sieve)
 
 

@@ -1,8 +1,8 @@
 """
-Sends a request to the API server: rate limit, attempt, the server's requested wait, error, metrics.
+Sends a request to the API server, with rate limit, attempts, requested waits, errors and metrics.
 
 It knows the API's rules, but no kinds. Each request also records whether the server answers. Several
-components can wait for an unreachable server, each backing off separately for up to half a minute: the first
+components can wait for an unreachable server, each backing off separately for up to half a minute. The first
 answered request ends the wait of all of them. Threads: any.
 """
 
@@ -66,10 +66,10 @@ _HOLDER: Final = re.compile(rb'"holderIdentity":"([^"]*)"')
 
 class Call(NamedTuple):
     """
-    One request, and the names for messages about the request.
+    One request, and the names for messages about it.
 
     path is percent-encoded; verb, resource (`plural.group`), kind, namespace and name are for messages.
-    drop_managed_fields = nobody reads these in the answer, so the server may leave them out (KEP-5958).
+    drop_managed_fields = nobody reads managedFields in the response, so the server may omit them (KEP-5958).
     """
 
     verb: str
@@ -103,14 +103,14 @@ class Call(NamedTuple):
 
 
 OnWrite = Callable[[Call, Response], None]
-"""(a write, the server's answer) when the server has accepted the write."""
+"""Called with a write and the server's response, once the server has accepted the write."""
 
 
 class RESTClient:
     """
     Sends calls over a transport.
 
-    Args: qps and burst limit our own requests, 0 = no limit; opening a watch is not counted. stop cancels
+    Args: qps and burst limit our own requests, 0 = no limit; opening a watch is not limited. stop cancels
     waits (a Retry-After, the rate limit): pass the event that stops the program. A component that outlives it
     uses `client.until(its_own_event)`. reachability counts answered and lost requests; clients of one server
     can share it. drop_managed_fields=False requests managedFields even if nobody reads them.
@@ -142,7 +142,7 @@ class RESTClient:
         self._stop: Callable[[], threading.Event] = lambda: stop or never
         self._warnings = ServerWarnings()
         self._patience_seconds = math.inf
-        # This is an event, so that copies of this client share it.
+        # Use an event, so that copies of this client share it.
         self._whole_objects = threading.Event()
         if not drop_managed_fields:
             self._whole_objects.set()
@@ -158,24 +158,24 @@ class RESTClient:
         self, stop: threading.Event | Callable[[], threading.Event], *, patience_seconds: float | None = None
     ) -> Self:
         """
-        Return the same client, with the same rate limit, whose waits end when stop is set.
+        Return a client with the same rate limit, whose waits end when stop is set.
 
         Args: stop can be a function that returns the event for each wait, called on the waiting thread.
-        patience_seconds limits the total wait of a request: if the server asks for a longer wait, its answer
-        is raised. None = as before.
+        patience_seconds limits the total wait of a request: if the server requests a longer wait, its
+        response is raised. None = as before.
         """
         client = copy(self)
-        client._stop = stop if callable(stop) else lambda: stop  # noqa: SLF001 - of our own class
+        client._stop = stop if callable(stop) else lambda: stop  # noqa: SLF001 - it is our own class
         if patience_seconds is not None:
-            client._patience_seconds = patience_seconds  # noqa: SLF001 - of our own class
+            client._patience_seconds = patience_seconds  # noqa: SLF001 - it is our own class
         return client
 
     def telling(self, on_write: OnWrite) -> Self:
         """
-        Return the same client, with the same rate limit, which also calls on_write for each accepted write.
+        Return a client with the same rate limit, which also calls on_write for each accepted write.
 
         Args: on_write is called on the writing thread before the write returns, and must not raise. It is not
-        called for a dry run, or for a write without a complete answer.
+        called for a dry run, or for a write without a complete response.
         """
         client = copy(self)
         before = self._on_write
@@ -185,20 +185,20 @@ class RESTClient:
                 before(call, response)
             on_write(call, response)
 
-        client._on_write = tell  # noqa: SLF001 - of our own class
+        client._on_write = tell  # noqa: SLF001 - it is our own class
         return client
 
     def wrap(self, wrapper: Callable[[Transport], Transport]) -> Self:
-        """Return the same client, with the same rate limit, over the transport that wrapper returns."""
+        """Return a client with the same rate limit, over the transport that wrapper returns."""
         client = copy(self)
-        client._transport = wrapper(self._transport)  # noqa: SLF001 - of our own class
+        client._transport = wrapper(self._transport)  # noqa: SLF001 - it is our own class
         return client
 
     def send(self, call: Call) -> Response:
         """
-        Send a call and return the server's answer, if that is not a failure.
+        Send a call and return the server's response if it is not a failure.
 
-        Raises: APIError, TransportError, after the retries that the server asked for.
+        Raises: APIError, TransportError, after the retries that the server requested.
         Blocks: for the attempts, the waits between them and the rate limit; stop ends the waits.
         """
         return self._as_served(call, self._send)
@@ -215,7 +215,8 @@ class RESTClient:
                     raise
                 patience -= wait
                 code = str(error.code) if isinstance(error, APIError) else _NO_ANSWER
-                # Log this at a lower level: the server did not ask for this wait of up to ten seconds.
+                # Log this at a lower level, because the server did not request this wait of up to ten
+                # seconds.
                 level = 2 if isinstance(error, TransportError) else 4
                 log.debug("Waiting before a retry", v=level, request=call.path, seconds=wait, err=str(error))
                 if self.clock.sleep(wait, self._stop()):
@@ -231,14 +232,14 @@ class RESTClient:
         """
         Return an open stream, after checking that its status is not a failure.
 
-        This call does not wait, because its caller has its own back-off, and can be stopped during it.
+        This call does not wait, because its caller has its own back-off, during which it can be stopped.
 
         Raises: APIError, TransportError.
         """
         return self._as_served(call, self._open)
 
     def _as_served(self, call: Call, send: Callable[[Call], A]) -> A:
-        """Send a call. After a 406, which may be about drop_managed_fields, retry and continue without it."""
+        """Send a call. After a 406, which drop_managed_fields may have caused, retry and go on without it."""
         if self._whole_objects.is_set():
             call = call._replace(drop_managed_fields=False)
         try:
@@ -273,7 +274,7 @@ class RESTClient:
         return response
 
     def _traced(self, call: Call, headers: dict[str, str]) -> Response:
-        """Make one attempt, with its own span if the thread is in a span; lists for caches are in none."""
+        """Make one attempt, with its own span if the thread is in one; lists for caches are in none."""
         server = urlsplit(str(getattr(self._transport, "host", "")))
         facts: dict[str, str | int] = {
             "http.request.method": call.method,
@@ -354,16 +355,16 @@ class RESTClient:
 
 
 def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
-    """Return the server's Retry-After in seconds; None if it is missing or not a whole number."""
+    """Return the server's Retry-After in seconds; None if there is none, or if it is not a whole number."""
     text = headers.get("Retry-After", "").strip()
     return float(text) if _SECONDS.fullmatch(text) else None
 
 
 def wait_before_retry(error: APIError | TransportError, *, read: bool, uniform: float) -> float | None:
     """
-    Return the seconds to wait before sending the request again, None to give up.
+    Return the seconds to wait before sending the request again; None to give up.
 
-    Args: read = the request changes nothing; uniform, in [0, 1), spreads clients that got the same answer.
+    Args: read = the request changes nothing; uniform, in [0, 1), spreads clients that got the same response.
     """
     if isinstance(error, TransportError):
         return _LOST_SECONDS if read and isinstance(error, ConnectionBroken) else None
@@ -376,7 +377,7 @@ def wait_before_retry(error: APIError | TransportError, *, read: bool, uniform: 
 
 
 def _facts_of(call: Call) -> dict[str, str]:
-    """Return facts about a request for the live page: the kind, and the holder in a write of a lease."""
+    """Return facts about a request for the live page: the kind and, when a lease is written, its holder."""
     holder = _HOLDER.search(call.body or b"") if call.kind == "Lease" else None
     return {"kind": call.kind} | ({"holder": holder[1].decode()} if holder else {})
 
@@ -389,7 +390,7 @@ def default_user_agent() -> str:
 
 
 def _version() -> str:
-    # This is imported here because the import costs more than everything else in the module.
+    # Import this here, because the import costs more than everything else in the module.
     from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415
 
     try:
@@ -402,7 +403,8 @@ class Reachability:
     """
     Tracks whether one server answers.
 
-    State, under _changed: _lost = the newest request had no answer; _returns = how often it came back.
+    State, under _changed: _lost = the newest request had no response; _returns = how often the server came
+    back.
     Threads: any.
     """
 
@@ -413,7 +415,7 @@ class Reachability:
         self._returns = 0
 
     def lost(self) -> int:
-        """Record a request without an answer. Returns: how often the server had come back by then."""
+        """Record a request without a response. Returns: how often the server had come back by then."""
         with self._changed:
             self._lost = True
             return self._returns
@@ -430,8 +432,8 @@ class Reachability:
         """
         Wait for the next return of the server.
 
-        Args: seen = the result of lost() for the failed request: a return since then counts. None = only a
-        future return counts.
+        Args: seen = the result of lost() for the failed request, so that a return since then is enough. None
+        = only a future return is.
         Returns: False if the time has passed or stop is set.
         Blocks: until then. After setting stop, call wake().
         """

@@ -1,9 +1,9 @@
 """
-Addresses of servers and proxies: checks them, shows them without secrets, finds the proxy for a server.
+Checks addresses of servers and proxies, shows them without secrets, and finds the proxy for a server.
 
-Follows, for proxies: golang.org/x/net/http/httpproxy: loopback is never proxied; NO_PROXY accepts names,
-.suffixes, *.suffixes, addresses, and networks such as 10.0.0.0/8. All except networks can have a port. Any
-other entry excludes nothing.
+Follows, for proxies: golang.org/x/net/http/httpproxy, where loopback is never proxied; NO_PROXY accepts
+names, .suffixes, *.suffixes, addresses, and networks such as 10.0.0.0/8. All except networks can have a port.
+Any other entry excludes nothing.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _HOST_AND_PORT: Final = re.compile(r"(\[[\w.:%]*\]|[\w.-]*)(:\d*)?")
 
 def server_url(server: str, tls: TLSOptions) -> str:
     """
-    Return a server as `scheme://host:port/path`; without a scheme, https if TLS is configured, else http.
+    Return a server as `scheme://host:port/path`. Without a scheme, it is https with TLS and http without TLS.
 
     Raises: ConfigError for anything that is not a server's URL.
     """
@@ -45,22 +45,23 @@ def server_url(server: str, tls: TLSOptions) -> str:
 
 def shown_server(url: str) -> str:
     """
-    Return a URL for messages, whether usable or not: `scheme://host:port`, with `...` for doubtful parts.
+    Return any URL in a form for messages: `scheme://host:port`, with `...` for doubtful parts.
 
-    All other parts can be secrets: user name, password, query, and the path, as in the sandbox's URL.
+    All other parts can be secrets: the user name, password and query, and also the path, as in the sandbox's
+    URL.
     """
     scheme, separator, rest = url.partition("://")
     if not separator or not _SCHEME.fullmatch(scheme):
         scheme, separator, rest = "", "", url
     authority = _PATH.split(rest, maxsplit=1)[0]
     host = authority.rpartition("@")[2]
-    # A password that contains a slash makes the user name look like the host.
+    # With a slash in its password, a URL's user name looks like the host.
     in_doubt = "@" in rest[len(authority) :] or not _HOST_AND_PORT.fullmatch(host)
     return f"{scheme}{separator}{'...' if in_doubt else host}"
 
 
 def _flaw(url: str) -> str:
-    """Return why a URL is unusable as a server's, without quoting it; "" = it is usable."""
+    """Return why a URL cannot be a server's, without quoting the URL; "" if it can."""
     if flaw := proxy_flaw(url):
         return flaw
     parts = urlsplit(url)
@@ -70,25 +71,25 @@ def _flaw(url: str) -> str:
 
 
 def proxy_flaw(url: str) -> str:
-    """Return why a URL is unusable as a proxy's, which may hold user name and password; "" = usable."""
+    """Return why a URL cannot be a proxy's, which may hold a user name and password; "" if it can."""
     try:
         parts = urlsplit(url)
         usable = parts.hostname and parts.port != 0 and url.isprintable()
         if ":" not in (host := parts.hostname or ""):
             host.rstrip(".").encode("idna")
     except UnicodeError:
-        return "a part of its host's name is empty, or longer than 63 letters"
+        return "a part of its host name is empty or longer than 63 characters"
     except ValueError:
         return "it is not a URL of a host"
     if parts.scheme.startswith("socks"):
-        return "SOCKS is not spoken here: it must begin with http:// or https://"
+        return "SOCKS is not supported: it must begin with http:// or https://"
     if parts.scheme not in ("http", "https"):
         return "it begins with neither http:// nor https://"
     return "" if usable else "it is not a URL of a host"
 
 
 def proxy_from_environment(server: str, environ: Mapping[str, str]) -> str:
-    """Return the proxy that the environment names for server, "" for none."""
+    """Return the proxy that the environment names for a server; "" for none."""
     url = urlsplit(server)
     name = f"{url.scheme}_proxy"
     proxy = environ.get(name.upper()) or environ.get(name) or ""
@@ -123,7 +124,7 @@ def _excludes(entry: str, host: str, ip: _Address | None, port: str) -> bool:
 
 
 def _address(text: str) -> _Address | None:
-    """Return an IPv4 or IPv6 address. An IPv4-mapped IPv6 address counts as IPv4."""
+    """Return an IPv4 or IPv6 address. An IPv4-mapped IPv6 address becomes an IPv4 address."""
     try:
         ip = ipaddress.ip_address(text)
     except ValueError:

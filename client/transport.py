@@ -1,8 +1,8 @@
 """
-The seam between the client and the network: requests in, bytes out.
+The seam between the client and the network, which turns requests into bytes.
 
 HTTPTransport speaks HTTP/1.1 to one server. The sandbox offers another Transport that never leaves the
-process. This module knows no kinds and no JSON, ignores Retry-After, and follows no redirect.
+process. This module knows neither kinds nor JSON, ignores Retry-After, and follows no redirects.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ class Transport(Protocol):
         send_seconds: float = math.inf,
     ) -> Response:
         """
-        Send a request and read its whole answer, with any status.
+        Send a request and read its whole response, whatever its status.
 
-        Args: path is percent-encoded, query is not; timeout_seconds limits the whole request, None = default.
-        send_seconds limits only the sending, not the wait for the answer.
+        Args: path is percent-encoded, query is not; timeout_seconds limits the whole request; None = default.
+        send_seconds limits only the sending, not the wait for the response.
         Raises: TransportError, with outcome_unknown for a write that may have reached the server.
-        Blocks: until the answer is complete, for at most timeout_seconds.
+        Blocks: until the response is complete, for at most timeout_seconds.
         """
 
     def stream(
@@ -71,26 +71,26 @@ class Transport(Protocol):
         read_timeout_seconds: float | None = None,
     ) -> Stream:
         """
-        Send a request and return once the head of its answer has arrived, with any status.
+        Send a request and return once the head of its response has arrived, whatever its status.
 
-        Args: read_timeout_seconds limits the silence within the answer, None = default.
+        Args: read_timeout_seconds limits the silence within the response; None = default.
         Raises: TransportError.
         """
 
 
 class ForwardingTransport:
-    """A Transport that passes everything to another one; a base for observers. Threads: any."""
+    """A Transport that passes everything to another one, as a base class for observers. Threads: any."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
     @property
     def host(self) -> str:
-        """`scheme://host:port`, "" for a transport that has none."""
+        """`scheme://host:port`; "" for a transport that has none."""
         return str(getattr(self._transport, "host", ""))
 
     def _before_request(self, method: str, path: str, send_seconds: float) -> float:  # noqa: ARG002
-        """Called before a request. Returns: its send_seconds. Raises: to send nothing."""
+        """Called before a request. Returns: its send_seconds. Raises: any error, so that nothing is sent."""
         return send_seconds
 
     def _before_stream(self) -> None:
@@ -109,11 +109,11 @@ class ForwardingTransport:
 
 class _Request(NamedTuple):
     """
-    One request as it is sent, without credentials.
+    One request in the form that is sent, without credentials.
 
-    path is for messages: it is the target without the path of the configured server, which can be a secret.
-    deadline is when the answer must be complete (monotonic); send_by is when the request must be sent, by the
-    transport's clock; infinity = only the deadline matters.
+    path is for messages. It is the target without the configured server's path, which can be a secret.
+    deadline is when the response must be complete (monotonic); send_by is when the request must be sent, by
+    the transport's clock; infinity = only the deadline matters.
     """
 
     method: str
@@ -135,10 +135,10 @@ class HTTPTransport:
     """
     A handloop.client.transport.Transport over sockets.
 
-    Every request ends within its deadline, however slowly the server answers. If the server has closed an
-    idle connection, a GET is repeated once on a new one. A write is not, because its outcome is unknown.
-    After a 401, rotating credentials are refreshed and the request is repeated once. Redirects are refused,
-    so that a token goes to one host only.
+    Every request ends by its deadline, however slowly the server responds. If the server has closed an idle
+    connection, a GET is repeated once on a new one. A write is not, because its outcome is unknown. After a
+    401, rotating credentials are refreshed and the request is repeated once. Redirects are refused, so that a
+    token reaches only one host.
 
     host is `scheme://host:port`.
     Threads: any. State: only that of Connections, TLSContexts and the credentials.
@@ -154,9 +154,9 @@ class HTTPTransport:
         seams: Seams = REAL_SEAMS,
     ) -> None:
         """
-        Prepare. No request is sent.
+        Prepare the transport. No request is sent.
 
-        Args: sockets use real time. The clock of seams is for the age of credentials and send_seconds.
+        Args: the clock of seams is for the age of credentials and for send_seconds. Sockets use real time.
         Raises: ConfigError if certificates do not load.
         """
         url = urlsplit(config.host)
@@ -177,9 +177,11 @@ class HTTPTransport:
             log.warning("TLS verification is off: insecure-skip-tls-verify is set", host=self.host)
 
     def within(self, request_seconds: float) -> HTTPTransport:
-        """Return a copy with the same connections, and request_seconds as the requests' default timeout."""
+        """
+        Return a copy with the same connections, whose requests time out after request_seconds by default.
+        """
         other = copy(self)
-        other._request_seconds = request_seconds  # noqa: SLF001 - our own copy
+        other._request_seconds = request_seconds  # noqa: SLF001 - it is our own copy
         return other
 
     def close(self) -> None:
@@ -198,7 +200,7 @@ class HTTPTransport:
         send_seconds: float = math.inf,
     ) -> Response:
         """
-        Send a request and read its whole answer; see Transport.
+        Send a request and read its whole response; see Transport.
 
         Raises: also DeadlineExceeded for a request that was not completely sent within send_seconds.
         """
@@ -217,7 +219,7 @@ class HTTPTransport:
         headers: Mapping[str, str] | None = None,
         read_timeout_seconds: float | None = None,
     ) -> HTTPStream:
-        """Send a request and read the head of its answer; see Transport."""
+        """Send a request and read the head of its response; see Transport."""
         idle_seconds = self._read_seconds if read_timeout_seconds is None else read_timeout_seconds
         request = self._prepare(method, path, query, headers, body=None, seconds=self._request_seconds)
         connection, answer = self._authorized(request)
@@ -246,7 +248,7 @@ class HTTPTransport:
         return _Request(method, path, target, fields, body, seconds, time.monotonic() + seconds)
 
     def _authorized(self, request: _Request) -> tuple[Connection, Answer]:
-        """Exchange with credentials. A 401 that fresher credentials may cure is repeated once."""
+        """Exchange with credentials. Repeat the request once after a 401 that newer credentials may fix."""
         started_at = self._clock.now()
         connection, answer = self._exchange(self._with_credentials(request))
         if answer.status != _UNAUTHORIZED or not self._credentials.rejected(started_at):
@@ -295,7 +297,8 @@ class HTTPTransport:
         log_headers("Request headers", request.words, request.headers)
         sent = False
         try:
-            # The socket checks this again before each send, even after a long suspension.
+            # The socket checks this again before each send, even after the process was suspended for a long
+            # time.
             arm(connection.sock, deadline=time.monotonic() + self._seconds_to_send(request))
             sent = True
             answer = exchange(
@@ -332,7 +335,7 @@ class HTTPTransport:
         return Response(answer.status, answer.headers, body)
 
     def _explain(self, error: Exception, request: _Request, *, sent: bool) -> ClientError:
-        """After a timeout, blame the answer, or the sending if that had less time."""
+        """Name the cause of a timeout: the response, or the sending if that had less time."""
         in_time = time.monotonic() < request.deadline
         if isinstance(error, TimeoutError) and in_time and request.send_by < math.inf:
             error = DeadlineExceeded(f"not completely sent in {request.send_seconds:.3g} s")
@@ -360,12 +363,12 @@ def _encoded(query: tuple[tuple[str, str], ...]) -> str:
 def _require_readable(answer: Answer, asked: str) -> None:
     """Refuse a redirect, and an encoding that was not requested. Inflate the requested encoding."""
     if answer.status // 100 == _REDIRECTION:
-        # The target is shown only in part, because a redirect to a login page can carry a code in its query.
+        # Show only a part of the target, because a redirect to a login page can carry a code in its query.
         where = shown_server(answer.headers.get("Location", "nowhere")) or "another path"
         raise BadAnswer(f"redirect ({answer.status}) to {where} refused")
     encoding = answer.headers.get("Content-Encoding", "identity").lower()
     if encoding in ("identity", ""):
         return
     if encoding != asked:
-        raise BadAnswer(f"the answer has Content-Encoding {encoding!r}, which was not requested")
+        raise BadAnswer(f"the response has Content-Encoding {encoding!r}, which was not requested")
     answer.inflate()

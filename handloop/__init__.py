@@ -1,5 +1,5 @@
 """
-client-go's controller machinery, written by hand in Python: what the author of a controller imports.
+client-go's controller machinery, written by hand in Python, with all that a controller's author imports.
 
     from handloop import Kind, Resource, controller_for, main
 
@@ -24,7 +24,7 @@ The parts below are packages: `handloop.apis`, `handloop.client`, `handloop.work
 handloop[sandbox]`). `handloop.controller.foo` is a controller by hand, `handloop.controller.myapp` one on the runtime.
 
 Importing handloop imports nothing else: each name is fetched when it is first used.
-"""  # noqa: E501 - a row of the table is a line
+"""  # noqa: E501 - a table row is one line
 
 import re
 from importlib import import_module
@@ -40,7 +40,7 @@ __all__ = tuple(sorted(_HOME))
 
 
 def __getattr__(name: str) -> object:
-    """Fetch a public name from its module, once."""
+    """Import a public name from its module on its first use."""
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = globals()[name] = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)

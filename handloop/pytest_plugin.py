@@ -1,5 +1,5 @@
 """
-The fixtures `sandbox`, `operator` and `explore`: an API server for a test, a set_up on it, and explorations.
+The fixtures `sandbox`, `operator` and `explore`: a test's API server, a set_up on it, and explorations.
 
     def test_mine(sandbox):
         sandbox.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}})
@@ -12,8 +12,8 @@ The fixtures `sandbox`, `operator` and `explore`: an API server for a test, a se
     def test_every_crash_point(explore):
         explore(Workload(set_up, [applied(SITE)])).check()
 
-`sandbox` lives as long as the test, `sandbox_module` and `sandbox_session` as long as their names say. The
-fixture `operator` runs on the test's `sandbox`; for a longer one use handloop.testing.running_operator.
+`sandbox` lives as long as the test; `sandbox_module` and `sandbox_session` live as long as their names say.
+The fixture `operator` runs on the test's `sandbox`; for a longer one use handloop.testing.running_operator.
 
 `@pytest.mark.sandbox(speed=50, seed=3)` passes arguments to handloop_sandbox.server.Sandbox; `pytestmark` of
 a module does so for sandbox_module. pytest loads this module by its entry point in every run, so it imports
@@ -39,7 +39,7 @@ _NOT_INSTALLED = 'the fixture "{name}" needs {missing}: pip install "handloop[{n
 def _from_one(text: str) -> int:
     number = int(text)
     if number < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not a whole number from 1")
+        raise argparse.ArgumentTypeError(f"{text} is not a whole number of at least 1")
     return number
 
 
@@ -50,9 +50,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--explore-plans", type=_from_one, metavar="N", help="how many plans an exploration plays"
     )
     group.addoption(
-        "--explore-seed", type=int, metavar="N", help="of an exploration's plans that are samples"
+        "--explore-seed", type=int, metavar="N", help="the seed of the plans that an exploration samples"
     )
-    group.addoption("--explore-replay", metavar="PLAN", help="play this plan alone, such as 3:lost")
+    group.addoption("--explore-replay", metavar="PLAN", help="play only this plan, such as 3:lost")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -62,7 +62,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @contextmanager
 def _installed(name: str) -> Iterator[None]:
-    """Report which extra contains a library that a fixture needs. Args: the name of both."""
+    """Report which extra contains a library that a fixture needs. Args: name is that of both."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -74,7 +74,7 @@ def _installed(name: str) -> Iterator[None]:
 
 def _running(request: pytest.FixtureRequest, folders: pytest.TempPathFactory) -> Iterator[Any]:
     with _installed("sandbox"):
-        from handloop.testing.running_sandbox import running_sandbox  # noqa: PLC0415 - for those who ask for it
+        from handloop.testing.running_sandbox import running_sandbox  # noqa: PLC0415 - only if it is needed
     marker = request.node.get_closest_marker("sandbox")
     if marker and marker.args:
         raise TypeError(f"pytest.mark.sandbox takes arguments by name, such as speed=50: {marker.args!r}")
@@ -85,13 +85,13 @@ def _running(request: pytest.FixtureRequest, folders: pytest.TempPathFactory) ->
 
 @pytest.fixture
 def sandbox(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A running handloop.testing.running_sandbox.RunningSandbox; it ends with the test."""
+    """A running handloop.testing.running_sandbox.RunningSandbox, which ends with the test."""
     yield from _running(request, tmp_path_factory)
 
 
 @pytest.fixture(scope="module")
 def sandbox_module(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """The same for all tests of a module."""
+    """The same sandbox for all tests of a module."""
     yield from _running(request, tmp_path_factory)
 
 
@@ -99,7 +99,7 @@ def sandbox_module(request: pytest.FixtureRequest, tmp_path_factory: pytest.Temp
 def sandbox_session(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Any]:
-    """The same for all tests of a run."""
+    """The same sandbox for all tests of a run."""
     yield from _running(request, tmp_path_factory)
 
 
@@ -108,9 +108,9 @@ def operator(sandbox: Any) -> Iterator[Callable[..., Any]]:
     """
     Run set_ups on the test's sandbox: `operator(set_up)`, as in handloop.testing.running_operator.
 
-    Each call returns a RunningOperator. At the end of the test each is stopped and checked.
+    Each call returns a RunningOperator. At the end of the test, each of them is stopped and checked.
     """
-    from handloop.testing.running_operator import running_operator  # noqa: PLC0415 - for those who ask for it
+    from handloop.testing.running_operator import running_operator  # noqa: PLC0415 - only if it is needed
 
     with ExitStack() as stack:
         yield lambda set_up, **arguments: stack.enter_context(running_operator(sandbox, set_up, **arguments))
@@ -124,5 +124,5 @@ def explore(request: pytest.FixtureRequest) -> Callable[..., Any]:
     The command line's options take precedence over the call's. A failure prints the line that replays it.
     """
     with _installed("explore"):
-        from handloop_explore.exploration import explore_in_test  # noqa: PLC0415 - for those who ask for it
+        from handloop_explore.exploration import explore_in_test  # noqa: PLC0415 - only if it is needed
     return partial(explore_in_test, request)

@@ -1,1 +1,1 @@
-"""Mirrors the cluster: list and watch, delta FIFO, indexed store, handlers, listers."""
+"""Mirrors the cluster, with list and watch, delta FIFO, indexed store, handlers and listers."""

@@ -15,12 +15,12 @@ _FACTOR: Final = 2.0
 
 class ExponentialBackoff:
     """
-    The reflector's back-off: initial_seconds, then twice as long each time, up to max_seconds.
+    The reflector's back-off: initial_seconds, and then twice as long each time, up to max_seconds.
 
     A random share of each delay is added to it. The series starts over when reset_seconds have passed since
-    it last started over. That time runs from construction and is reset only when the series starts over, not
-    by a delay: under lasting failure the delay falls back to initial_seconds about every reset_seconds, as in
-    client-go.
+    it last started over. That time runs from construction, and is reset only when the series starts over, not
+    by a delay. If failures last, the delay therefore falls back to initial_seconds about every reset_seconds,
+    as in client-go.
 
     Threads: the one that waits.
     """
@@ -42,7 +42,7 @@ class ExponentialBackoff:
         self._seconds = initial_seconds
 
     def next(self) -> float:
-        """Seconds to wait before the next try."""
+        """Return the seconds to wait before the next try."""
         if self._clock.now() - self._started_at > self._reset_seconds:
             self.reset()
         seconds = self._seconds
@@ -50,6 +50,6 @@ class ExponentialBackoff:
         return seconds + self._random() * seconds
 
     def reset(self) -> None:
-        """Start over with initial_seconds, as if there had been no failures so far."""
+        """Start over with initial_seconds, as if there had been no failures."""
         self._started_at = self._clock.now()
         self._seconds = self._initial_seconds

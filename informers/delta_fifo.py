@@ -1,8 +1,9 @@
 """
-The queue between reflector and informer. For each key it holds the changes of the object since the last pop.
+The queue between reflector and informer. For each key it holds the object's changes since the last pop.
 
-A *delta* is a single change: its type, and the object's state with it. *Deltas* are the unprocessed deltas of
-one key, oldest first, never empty. A key is queued once, and keeps its place while deltas arrive.
+A *delta* is a single change, with its type and the object's state after it. *Deltas* are the unprocessed
+deltas of one key, oldest first and never empty. A key is queued only once, and keeps its place while deltas
+arrive.
 
 The reflector thread enqueues watch events and replaces the content with lists; the informer thread pops and
 resyncs; any thread may call has_synced.
@@ -11,13 +12,14 @@ Follows: client-go tools/cache/delta_fifo.go @32ce75a7d. Differs: enqueue_batch 
 pop_batch move many keys in one wake-up; has_synced turns true after the last initial object was processed,
 not before (as RealFIFO); keys and transforms are computed before anything is queued.
 
-Today's client-go runs RealFIFO in this place, by default since 1.33 and always since 1.36
-(features/known_features.go, InOrderInformers): one list of single deltas of all keys, in the order of
-arrival. RealFIFO delivers the delete of an unknown object; the tombstones of a relist come before the listed
-objects, not after; and since 1.36 a relist or a resync is one delta, which is compared with the store when it
-is processed, without the FIFO's lock (AtomicFIFO, UnlockWhileProcessingFIFO, on by default). Here the deltas
-of a key are popped together, and a relist is compared with both the store and the queue, at once: an object
-whose Added is still queued when a relist no longer has it gets its Deleted (kubernetes#115658).
+Today's client-go uses RealFIFO instead, by default since 1.33 and always since 1.36
+(features/known_features.go, InOrderInformers), which is one list of single deltas for all keys, in the order
+of arrival. RealFIFO delivers the delete of an unknown object; the tombstones of a relist come before the
+listed objects, not after; and since 1.36 a relist or a resync is one delta, which is compared with the store
+when it is processed, without the FIFO's lock (AtomicFIFO, UnlockWhileProcessingFIFO, on by default). Here a
+key's deltas are popped together, and a relist is immediately compared with both the store and the queue, so
+that an object whose Added is still queued when a relist no longer has it gets its Deleted
+(kubernetes#115658).
 Decision: DeltaFIFO, not RealFIFO.
 """
 
@@ -53,7 +55,7 @@ T_co = TypeVar("T_co", covariant=True)
 _SLOW_SECONDS: Final = 0.1  # client-go's bounds for reporting slow processing
 _SLOW_DEPTH: Final = 10
 
-_new_tuple = tuple.__new__  # makes a Delta at half the price of its constructor
+_new_tuple = tuple.__new__  # creates a Delta at half the cost of its constructor
 
 
 class DeltaType(StrEnum):
@@ -62,8 +64,8 @@ class DeltaType(StrEnum):
     ADDED = "Added"
     UPDATED = "Updated"
     DELETED = "Deleted"
-    REPLACED = "Replaced"  # listed again: nothing may have happened, or several things unseen
-    SYNC = "Sync"  # nothing happened: the known state, once more
+    REPLACED = "Replaced"  # listed again; there may have been no change, or several unseen ones
+    SYNC = "Sync"  # nothing happened; this is the known state again
 
 
 # A global is looked up faster than an enum member.
@@ -80,14 +82,14 @@ class Delta(NamedTuple, Generic[T]):
 
 Deltas: TypeAlias = list[Delta[T]]
 ProcessBatchFunc: TypeAlias = Callable[[list[tuple[Deltas[T], bool]]], None]
-"""[(deltas, is_in_initial_list), ...] in the order of the queue, each key once."""
+"""Receives [(deltas, is_in_initial_list), ...] in queue order, each key once."""
 
 
 def extend(deltas: Deltas[T], delta: Delta[T]) -> None:
     """
-    Add a delta to the deltas of its key. Merge two Deleted in a row into one.
+    Add a delta to its key's deltas. Merge two consecutive Deleted into one.
 
-    Keep the first one unless it holds a tombstone, because a final state is worth more.
+    Keep the first one unless it holds a tombstone, because a real final state is worth more.
     """
     if delta.type is not _DELETED or deltas[-1].type is not _DELETED:
         deltas.append(delta)
@@ -95,7 +97,7 @@ def extend(deltas: Deltas[T], delta: Delta[T]) -> None:
         deltas[-1] = delta
 
 
-class FIFOClosed(CacheError):  # noqa: N818 - a state, as queue.ShutDown
+class FIFOClosed(CacheError):  # noqa: N818 - it is a state, like queue.ShutDown
     """The FIFO is closed and empty, so its consumer ends."""
 
     def __init__(self) -> None:
@@ -103,7 +105,7 @@ class FIFOClosed(CacheError):  # noqa: N818 - a state, as queue.ShutDown
 
 
 class KnownObjects(Protocol[T_co]):
-    """The objects that the consumer has stored so far: an Indexer. Its methods do not raise."""
+    """The objects that the consumer has stored so far, such as an Indexer. Its methods do not raise."""
 
     def list_keys(self) -> list[str]:
         """Return the keys of all stored objects."""
@@ -113,7 +115,7 @@ class KnownObjects(Protocol[T_co]):
 
 
 class Listed(list[T]):
-    """Return a list's objects as they are kept, and their keys from before the transform may rename them."""
+    """A list's objects in the form that is kept, and their keys from before a transform can rename them."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -127,7 +129,7 @@ class Listed(list[T]):
 
 class DeltaFIFO(Generic[T]):
     """
-    Passes the unprocessed deltas of each key to one consumer, oldest key first. Finds deletions in a relist.
+    Passes each key's unprocessed deltas to one consumer, oldest key first, and finds a relist's deletions.
 
     State, guarded by _lock unless noted:
         _items     key -> its Deltas, never empty.
@@ -151,8 +153,8 @@ class DeltaFIFO(Generic[T]):
         """
         Create an empty FIFO.
 
-        Args: relists and resyncs compare with known_objects. transformer gets the object of every watch event
-            before it is queued, but no tombstone. It must be pure.
+        Args: known_objects is what relists and resyncs compare with. transformer receives the object of every
+            watch event before it is queued, but no tombstones. It must be pure.
         """
         self._lock = new_condition("DeltaFIFO._lock", 20)
         self._items: dict[str, Deltas[T]] = {}
@@ -173,7 +175,7 @@ class DeltaFIFO(Generic[T]):
         A Deleted for a key that is neither queued nor known is dropped.
 
         Args: entries are (ADDED, UPDATED or DELETED, object).
-        Raises: ExceptionGroup with a StoreKeyError, or the transformer's error, for each entry that is not
+        Raises: ExceptionGroup with a StoreKeyError or the transformer's error for each entry that is not
             queued. The other entries are queued.
         """
         entries = list(entries)
@@ -188,17 +190,18 @@ class DeltaFIFO(Generic[T]):
 
     def replace(self, objects: Listed[T], resource_version: str = "") -> None:  # noqa: ARG002 - a store's signature
         """
-        Take a complete list: queue a Replaced for each object, and a Deleted for each key not in the list.
+        Take a complete list: queue a Replaced for each object, and a Deleted for each key that is missing.
 
-        The Deleted holds a tombstone, with the newest queued state if the key is queued, else with the known
-        state. If nothing was added before the first call, that call sets how many keys has_synced waits for.
+        The Deleted holds a tombstone, with the newest queued state if the key is queued, and otherwise with
+        the known state. If nothing was added before the first call, that call sets how many keys has_synced
+        waits for.
         """
         with self._lock:
             self._replace_locked(objects)
 
     def resync(self) -> None:
         """
-        Queue Sync with the known state for each known key that has nothing queued.
+        Queue a Sync with the known state for each known key for which nothing is queued.
 
         A queued delta is newer than the known state, so its key needs no Sync.
         """
@@ -213,11 +216,12 @@ class DeltaFIFO(Generic[T]):
         self, process: ProcessBatchFunc[T], max_keys: int = 256, timeout_seconds: float | None = None
     ) -> int:
         """
-        Remove the oldest keys, at most max_keys, and pass their deltas to process in one call.
+        Remove up to max_keys of the oldest keys, and pass their deltas to process in one call.
 
         Returns: the number of keys; 0 if the timeout passed first.
         Blocks: until a key is queued, close() is called, or the timeout has passed (None: never).
-        Raises: FIFOClosed once closed and empty; any error of process. The deltas are not put back.
+        Raises: FIFOClosed once closed and empty; any error of process, after which the deltas are not put
+        back.
         Locks: process runs with the FIFO lock held, so that replace() never compares against a store that
             lacks a popped object. process must not block, call handlers, or call this FIFO, except for
             has_synced and len.
@@ -229,15 +233,16 @@ class DeltaFIFO(Generic[T]):
             batch = self._take_locked(max_keys)
             depth, started_at = len(self._queue), self._clock.now()
             try:
-                process(batch)  # of an informer: DeltaProcessor.process, and there Indexer.apply
+                process(batch)  # for an informer DeltaProcessor.process, which calls Indexer.apply
             finally:
-                # Do this after process: has_synced turns true only once the last initial object is stored.
+                # Do this after process, because has_synced must turn true only once the last initial object
+                # is stored.
                 self._count_down_locked(len(batch))
         self._report_slow(depth, self._clock.now() - started_at)
         return len(batch)
 
     def close(self) -> None:
-        """End blocked and later pops once the queue is empty. Adding still works."""
+        """Make blocked and later pops end once the queue is empty. Adding still works."""
         with self._lock:
             self._closed = True
             self._lock.notify_all()
@@ -247,7 +252,9 @@ class DeltaFIFO(Generic[T]):
         return self._synced.is_set()
 
     def __len__(self) -> int:
-        """Return the number of queued keys. A single read, so that a gauge does not wait for the consumer."""
+        """
+        Return the number of queued keys by a single read, so that a gauge does not wait for the consumer.
+        """
         return len(self._queue)
 
     def is_drained(self) -> bool:
@@ -274,14 +281,14 @@ class DeltaFIFO(Generic[T]):
         """Return the entries that can be queued, and the errors of the other entries."""
         if self._transformer is None:
             key_func: KeyFunc = meta_namespace_key_func
-            with suppress(Exception):  # nearly every block at half the price; below says which entry failed
+            with suppress(Exception):  # half the cost for nearly every block; else find the bad entry below
                 return [(key_func(entry[1]), _new_tuple(Delta, entry)) for entry in entries], []
         prepared: list[tuple[str, Delta[T]]] = []
         errors: list[Exception] = []
         for kind, obj in entries:
             try:
                 prepared.append((self._key(obj), self._delta(kind, obj)))
-            except BaseException as error:  # noqa: BLE001 - one bad object does not stop the others
+            except BaseException as error:  # noqa: BLE001 - a bad object must not stop the others
                 errors.append(as_error(error))
         return prepared, errors
 
@@ -289,7 +296,7 @@ class DeltaFIFO(Generic[T]):
         deltas = (_new_tuple(Delta, (_REPLACED, obj)) for obj in objects)
         gone = self._queued_but_unlisted_locked(objects.keys)
         self._append_locked(zip(objects.keys, deltas, strict=True))
-        gone += self._known_but_not_queued_locked()  # the listed keys are queued by now
+        gone += self._known_but_not_queued_locked()  # the listed keys have been queued by now
         self._append_locked((tombstone.key, Delta(_DELETED, tombstone)) for tombstone in gone)
         self._populate_locked(len(self._items))
         self._lock.notify_all()
@@ -322,7 +329,7 @@ class DeltaFIFO(Generic[T]):
                 queue.append(key)
 
     def _queued_but_unlisted_locked(self, keys: list[str]) -> list[DeletedFinalStateUnknown[T]]:
-        listed = set(keys) if self._items else ()  # usually nothing is queued, and no set is needed
+        listed = set(keys) if self._items else ()  # usually nothing is queued, so no set is needed
         return [
             DeletedFinalStateUnknown(key, final_state(deltas[-1].object))
             for key, deltas in self._items.items()

@@ -3,8 +3,9 @@ Applies a batch of deltas on the informer thread: first to the store, and then t
 
 The store decides whether an object is new, not the type of the delta: an Added for a stored key is an update,
 and an Updated for an absent key is an add.
-Follows: client-go tools/cache/controller.go @32ce75a7d (processDeltas, processDeltasInBatch). Differs: one
-transaction per batch, always; a change older than the stored object is dropped (see history_guard.py).
+Follows: client-go tools/cache/controller.go @32ce75a7d (processDeltas, processDeltasInBatch). Differs: there
+is always one transaction per batch; a change that is older than the stored object is dropped (see
+history_guard.py).
 """
 
 from __future__ import annotations
@@ -44,10 +45,10 @@ class DeltaProcessor(Generic[T]):
     """
     Applies batches to the store and distributes the changes.
 
-    State: it has none of its own.
-    Threads: the informer's, with the FIFO lock (20) held. Takes block_deltas (30) for the whole batch, so
-             that a handler that is added meanwhile sees each object exactly once, in its snapshot or in a
-             notification.
+    State: none.
+    Threads: the informer's, with the FIFO lock (20) held. It takes block_deltas (30) for the whole batch, so
+    that a handler that is added meanwhile sees each object exactly once, either in its snapshot or in a
+    notification.
     """
 
     def __init__(
@@ -85,7 +86,7 @@ class DeltaProcessor(Generic[T]):
             raise ExceptionGroup("the store refused objects", failures)
 
     def _apply_guarded(self, batch: list[tuple[Deltas[T], bool]]) -> list[TransactionError[T]]:
-        """Apply the deltas one by one: the object stored just before decides whether one is an echo."""
+        """Apply the deltas one by one, as the object stored just before decides whether one is an echo."""
         failures: list[TransactionError[T]] = []
         for deltas, is_initial in batch:
             for delta in deltas:
@@ -112,9 +113,11 @@ class DeltaProcessor(Generic[T]):
         previous: list[T | None],
         failed: Mapping[int, Exception],
     ) -> None:
-        """Notify the listeners. previous = the objects that the deltas found stored; failed = left out."""
+        """
+        Notify the listeners. previous = what was stored before each delta; failed = the deltas to leave out.
+        """
         notifications: list[Notification[T]] = []
-        # These are the notifications without syncs; the same list is used until the first sync.
+        # changes = the notifications without syncs; until the first sync, it is the same list.
         changes = notifications
         initial, position = 0, -1
         for deltas, is_initial in batch:

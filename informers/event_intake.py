@@ -1,5 +1,5 @@
 """
-The way into the FIFO, for complete lists and blocks of watch events. Misfits go to the quarantine.
+The entrance to the FIFO for complete lists and blocks of watch events. Misfits go to the quarantine.
 
 `translate` is pure and turns a block of watch events into entries for the FIFO. `EventIntake` queues them.
 Follows: client-go tools/cache/reflector.go @32ce75a7d (handleAnyWatch). Differs: an event of an unknown type
@@ -45,11 +45,11 @@ class EventBlock(NamedTuple, Generic[T]):
     """
     A block of watch events, translated for the FIFO.
 
-    entries are in order. resource_version is where to continue after them, "" = unchanged. accepted counts
-    the events that were understood, bookmarks those of them that were bookmarks. all_added = each was an
-    ADDED. deletions counts DELETED objects. out_of_order = an event is older than one before it. undecodable
-    has (type, object) for each of entries that does not fit. end is what ends the stream after entries, or
-    None.
+    entries are in order. resource_version is where to continue after them; "" = unchanged. accepted counts
+    the events that were understood, and bookmarks counts the bookmarks among them. all_added = all of them
+    were ADDED. deletions counts DELETED objects. out_of_order = an event is older than one before it.
+    undecodable has (type, object) for each entry that does not fit. end is what ends the stream after the
+    entries, or None.
     """
 
     entries: list[tuple[DeltaType, T | DeletedFinalStateUnknown[T]]]
@@ -64,7 +64,7 @@ class EventBlock(NamedTuple, Generic[T]):
 
     @property
     def only(self) -> dict[str, str]:
-        """Return the type and the key of the only entry, or nothing if there are several."""
+        """Return the type and key of the only entry, or nothing if there is not exactly one."""
         if len(self.entries) != 1:
             return {}
         ((delta_type, obj),) = self.entries
@@ -91,7 +91,7 @@ def translate(events: list[WatchEvent[T]], kind: type[T], *, seen: str) -> Event
                 end = DecodeError(f"the object of a {event_type} event has no name or no resource version")
                 break
             rv = metadata.resource_version
-            # The first two comparisons are false for nearly all events of a healthy server.
+            # For nearly all events of a healthy server, the first two comparisons are false.
             if (rv < newest or len(rv) < len(newest)) and is_older(rv, newest):
                 out_of_order = True
             else:
@@ -101,7 +101,7 @@ def translate(events: list[WatchEvent[T]], kind: type[T], *, seen: str) -> Event
                 all_added = False
                 deletions += delta_type is _DELETED
         elif isinstance(obj, Undecodable) and delta_type is not None:
-            # The object's earlier state must not stay in the store: see Quarantine.
+            # Remove the object's earlier state from the store: see Quarantine.
             entries.append((DeltaType.DELETED, DeletedFinalStateUnknown(store_key(obj), None)))
             undecodable.append((event_type, obj))
             rv, all_added = obj.resource_version or rv, False
@@ -124,7 +124,7 @@ def translate(events: list[WatchEvent[T]], kind: type[T], *, seen: str) -> Event
 
 
 class ReflectorStore(Protocol[T]):
-    """The part of a DeltaFIFO that takes the objects and events of a reflector."""
+    """The part of a DeltaFIFO that receives a reflector's objects and events."""
 
     def enqueue_batch(self, entries: list[tuple[DeltaType, T | DeletedFinalStateUnknown[T]]]) -> None:
         """Take a block of changes. Raises: ExceptionGroup for the changes that could not be taken."""
@@ -158,9 +158,9 @@ class EventIntake(Generic[T]):
 
     def replace(self, objects: Listed[T], undecodable: list[Undecodable], resource_version: str) -> None:
         """
-        Take a complete list.
+        Take in a complete list.
 
-        Raises: as the store. In that case only the objects that do not fit are taken.
+        Raises: like the store, in which case only the objects that do not fit are taken.
         """
         self._hold(undecodable)
         self._store.replace(objects, resource_version)
@@ -169,7 +169,7 @@ class EventIntake(Generic[T]):
             self._restriction.forget_foreign(self._quarantine)
 
     def put(self, block: EventBlock[T]) -> None:
-        """Take a block. Entries that the store refuses are logged, and the others are queued."""
+        """Take a block. Entries that the store refuses are logged; the others are queued."""
         self._note(block)
         misfits = _misfits(block) if block.undecodable else {}
         self._hold(misfits.values())
@@ -195,12 +195,12 @@ class EventIntake(Generic[T]):
             self._store.enqueue_batch(block.entries)
         except ExceptionGroup as group:
             for error in group.exceptions:
-                log.error(  # noqa: TRY400 - one line for each, without the group's traceback
+                log.error(  # noqa: TRY400 - one line for each error, without the group's traceback
                     "Unable to queue watch event object", reflector=self._name, err=in_words(error)
                 )
 
     def _hold(self, undecodable: Iterable[Undecodable]) -> None:
-        """Called before the store loses such an object, which must never seem to be gone."""
+        """Put objects into the quarantine before the store loses them, so that they never seem to be gone."""
         for each in undecodable:
             self._quarantine.add(each)
 

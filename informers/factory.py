@@ -2,7 +2,7 @@
 One informer per kind and selection, shared by all components of a program.
 
 Follows: client-go informers/factory.go and generic.go @32ce75a7d. Differs: a kind is its Python type, so one
-factory serves both typed and later untyped kinds; shutdown itself ends the informers.
+factory serves typed and untyped kinds; shutdown ends the informers.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class ResourceSource(Protocol):
     """The part of `Client` that a factory needs."""
 
     def resource(self, kind: type[T]) -> Resources[T]:
-        """Return the collection of a kind."""
+        """Return the client for a kind's objects."""
 
 
 class SharedInformerFactory:
@@ -45,8 +45,8 @@ class SharedInformerFactory:
     Creates, starts and stops informers.
 
     State, guarded by _lock (5):
-        _informers    (kind, selection) -> its informer, one each.
-        _threads      (kind, selection) -> the thread of an informer that was started.
+        _informers    (kind, selection) -> its only informer.
+        _threads      (kind, selection) -> the thread of its informer, if that was started.
         _shutting_down    never goes back to false; nothing starts after it.
     """
 
@@ -59,7 +59,7 @@ class SharedInformerFactory:
         seams: Seams = REAL_SEAMS,
     ) -> None:
         """
-        Create a factory. It sends no request to the server before start.
+        Create a factory. It sends no requests to the server before start.
 
         Args: namespace "" = all. options apply to every informer.
         """
@@ -83,16 +83,16 @@ class SharedInformerFactory:
         """
         Return the informer of a kind, or of a selection of its objects, created on the first request.
 
-        It stays empty until start is called after this, even if start was called before, because a transform,
-        for example, must be set first.
+        It stays empty until start is called again, even if start was called before, because a transform, for
+        example, must be set first.
 
-        Raises: ValueError for a second type of one kind, which would be a second watch and a second cache; as
-        selection_of.
+        Raises: ValueError for a second type of one kind, which would need a second watch and a second cache;
+        like selection_of.
         """
         return self.informer_of(kind, selection_of(kind, labels=labels, fields=fields))
 
     def informer_of(self, kind: type[T], selection: Selection) -> SharedIndexInformer[T]:
-        """Return the same, for a selection of selection_of."""
+        """Do the same for a selection that selection_of returned."""
         with self._lock:
             informer = self._informers.get((kind, selection))
             if informer is None:
@@ -110,7 +110,11 @@ class SharedInformerFactory:
                 )
 
     def lister_for(self, kind: type[T], *, labels: Labels = "", fields: str = "") -> Lister[T]:
-        """Return a lister for the cache of informer_for, empty until synced. It answers for our namespace."""
+        """
+        Return a lister for informer_for's cache, which is empty until synced.
+
+        It covers the factory's namespace.
+        """
         selection = selection_of(kind, labels=labels, fields=fields)
         indexer = self.informer_of(kind, selection).cache
         if self._namespace and kind.resource.namespaced:
@@ -124,7 +128,7 @@ class SharedInformerFactory:
 
     def start(self, stop: threading.Event) -> None:
         """
-        Start the informers that do not run yet, each in its own thread. Does not wait.
+        Start the informers that are not running yet, each in its own thread, without waiting.
 
         They end within a second after stop is set, or immediately at shutdown.
         """
@@ -138,7 +142,7 @@ class SharedInformerFactory:
 
     def shutdown(self, seconds: float = math.inf) -> list[type[Kind]]:
         """
-        Stop all informers, permanently.
+        Stop all informers permanently.
 
         Returns: the kinds whose informers have not ended in that time.
         Blocks: until then. Handler calls that are running return first.
@@ -156,7 +160,7 @@ class SharedInformerFactory:
         """
         Wait until every started informer has synced, and log progress from time to time.
 
-        Returns: kind -> whether all its informers have synced. Some are False only if stop was set first.
+        Returns: kind -> whether all its informers have synced. A value is False only if stop was set first.
         Blocks: until then.
         """
         with self._lock:

@@ -1,10 +1,10 @@
 """
-Handlers: an informer calls their functions for every object that is added, updated or deleted.
+Handlers, whose functions an informer calls for every object that is added, updated or deleted.
 
 Objects are shared with the cache, and frozen. A handler runs on its own listener thread, one call at a time.
 It should put a key into a workqueue and return. A delete can arrive as a tombstone,
 `DeletedFinalStateUnknown`. An object deleted and recreated between two lists, or while a watch was closed, is
-*one* update with a different UID. What is not reported: docs/internals/threads-and-locks.md.
+*one* update with a different UID. For what is not reported, see docs/internals/threads-and-locks.md.
 Follows: client-go tools/cache/controller.go @32ce75a7d (ResourceEventHandler and its adaptors).
 """
 
@@ -25,28 +25,28 @@ FilterFunc: TypeAlias = Callable[[T | DeletedFinalStateUnknown[T]], bool]
 
 
 class ResourceEventHandler(Protocol[T_contra]):
-    """Receives changes in the order of the store. Its return values are ignored."""
+    """Receives changes in the order in which the store had them. Its return values are ignored."""
 
-    def on_add(self, obj: T_contra, is_in_initial_list: bool) -> None:  # noqa: FBT001 - client-go's signature
+    def on_add(self, obj: T_contra, is_in_initial_list: bool) -> None:  # noqa: FBT001 - as in client-go
         """
-        An object is new to the store.
+        Handle an object that is new to the store.
 
         Args: is_in_initial_list is True for the objects of the first list, and for those that the store held
               when this handler was added to a running informer.
         """
 
     def on_update(self, old: T_contra, new: T_contra) -> None:
-        """An object was replaced in the store. A resync passes the same object twice."""
+        """Handle an object that was replaced in the store. A resync passes the same object twice."""
 
     def on_delete(self, obj: T_contra | DeletedFinalStateUnknown[T_contra]) -> None:
-        """An object left the store. obj is its final state, or a tombstone if the deletion was missed."""
+        """Handle an object that left the store. obj is its final state, or a tombstone if that was missed."""
 
 
 class ResourceEventHandlerFuncs(Generic[T]):
     """
-    A handler made from up to three functions. If a function is missing, its kind of event is ignored.
+    A handler made from up to three functions. If a function is missing, its events are ignored.
 
-    functions = those that were given.
+    functions has those that were given.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class ResourceEventHandlerFuncs(Generic[T]):
             f for f in (add_func, update_func, delete_func) if f is not None
         )
         self._add_func = ignore if add_func is None else add_func
-        # They are bound here, not wrapped in a method, which saves one call per notification.
+        # Bind these here instead of wrapping them in a method, which saves one call per notification.
         self.on_update: UpdateFunc[T] = ignore if update_func is None else update_func
         self.on_delete: DeleteFunc[T] = ignore if delete_func is None else delete_func
 
@@ -71,10 +71,10 @@ class ResourceEventHandlerFuncs(Generic[T]):
 
 class FilteringResourceEventHandler(Generic[T]):
     """
-    Passes on to a handler only the objects that filter_func accepts.
+    Passes only the objects that filter_func accepts on to a handler.
 
-    An object that begins to pass is added, and an object that stops passing is deleted. filter_func must be
-    pure and accept tombstones.
+    For the handler, an object that begins to pass is added, and one that stops passing is deleted.
+    filter_func must be pure and accept tombstones.
     """
 
     def __init__(self, *, filter_func: FilterFunc[T], handler: ResourceEventHandler[T]) -> None:
@@ -87,7 +87,7 @@ class FilteringResourceEventHandler(Generic[T]):
             self.handler.on_add(obj, is_in_initial_list)
 
     def on_update(self, old: T, new: T) -> None:
-        """Pass on an update, an add or a delete, by the filter's results for the new and the old state."""
+        """Pass on an update, an add or a delete, depending on the filter's results for both states."""
         newer, older = self.filter_func(new), self.filter_func(old)
         if newer and older:
             self.handler.on_update(old, new)
@@ -103,15 +103,15 @@ class FilteringResourceEventHandler(Generic[T]):
 
 
 def ignore(*_: object) -> None:
-    """The function that was not given."""
+    """Stand in for a function that was not given."""
 
 
 def handler_name(handler: object) -> str:
     """
     Return a name for logs and thread dumps.
 
-    Returns: for a handler made from functions, where they are defined, if that is one place, else their names
-             joined by "+"; for any other handler the name of its type.
+    Returns: for a handler made from functions, the place where they are defined, or their names joined by "+"
+             if there are several places; for any other handler, the name of its type.
     """
     if not isinstance(handler, ResourceEventHandlerFuncs):
         return _qualified(type(handler))
@@ -123,7 +123,7 @@ def handler_name(handler: object) -> str:
 
 
 def _qualified(thing: Any) -> str:
-    """Return `module.qualified_name`, or the type's if a callable has no name of its own."""
+    """Return `module.qualified_name`, which is that of its type if a callable has no name."""
     name = getattr(thing, "__qualname__", None)
     if name is None:
         thing = type(thing)

@@ -1,9 +1,9 @@
 """
-Distinguishes old from new: which of two resource versions is older, whether an old list can be accepted, and
-which watch events are old.
+Tells old from new: which of two resource versions is older, whether an old list can be accepted, and which
+watch events are old.
 
-Resource versions are opaque to a component that only stores them. Versions of one resource can be compared as
-numbers. If a version is not a number, it is never compared, and nothing is refused because of it.
+Resource versions are opaque to a component that only stores them, but those of one resource can be compared
+as numbers. A version that is not a number is never compared, and nothing is refused because of it.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from handloop.seams.locks import new_lock
 T = TypeVar("T", bound=Object)
 
 PATIENCE_SECONDS: Final = 30.0
-"""How long a server must keep answering with the past before the answer is believed."""
-# Deletions are remembered so that an old state does not bring back an object. The number is arbitrary.
+"""How long a server must keep answering with old states before it is believed."""
+# Remember deletions, so that an old state does not bring back an object. The number is arbitrary.
 _REMEMBERED: Final = 1000
 
 
 def is_older(resource_version: str, than: str) -> bool:
     """Return whether the first resource version is certainly older than the second."""
-    # Decimal numbers without leading zeros order by length, then as text.
+    # Decimal numbers without leading zeros are ordered by length and then as strings.
     if len(resource_version) > len(than) or (len(resource_version) == len(than) and resource_version >= than):
         return False
     return resource_version.isdecimal() and than.isdecimal()
@@ -44,14 +44,14 @@ class Verdict(Enum):
 
 class ResourceVersionFloor:
     """
-    Decides about a list that is older than one already published.
+    Decides about a list that is older than one that was already published.
 
     Usually such a list comes from a server that lags behind, so it is refused, and the reflector lists again.
-    If the server has refused our version as too large, or has answered with the past for 30 s, then its
-    history was rewound (a restored backup), and the list is accepted.
+    If the server has refused our version as too large, or has answered with old states for 30 s, its history
+    was rewound (a restored backup), and the list is accepted.
 
-    State: _behind_since = when the past was first seen, None while all is normal.
-    Threads: the reflector's only.
+    State: _behind_since = when an old state was first seen, None while all is normal.
+    Threads: only the reflector's.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -60,14 +60,14 @@ class ResourceVersionFloor:
         self._server_denies = False
 
     def server_denies(self) -> None:
-        """The server has not seen the resource version that we have."""
+        """Note that the server has not seen the resource version that we have."""
         self._server_denies = True
 
     def judge(self, listed: str, seen: str) -> Verdict:
         """
         Decide about one list.
 
-        Args: listed = the list's resource version; seen = the newest one published, "" if there is none.
+        Args: listed = the list's resource version; seen = the newest published one, "" if there is none.
         """
         if not is_older(listed, seen):
             self._behind_since, self._server_denies = None, False
@@ -83,13 +83,13 @@ class ResourceVersionFloor:
 
 class HistoryGuard(Generic[T]):
     """
-    Keeps an object from going back in time if a server sends events twice or out of order.
+    Keeps objects from going back in time if a server sends events twice or out of order.
 
     The watch of a healthy server is in order, so nothing is checked until the reflector has seen an event out
     of order. From then on, before the informer applies a change, it compares UID and resource version with
     the stored object.
 
-    State: _out_of_order: set by the reflector before it queues such an event, never cleared.
+    State: _out_of_order: set by the reflector before it queues such an event, and never cleared.
            _deleted = UID -> resource version of the last deletions, oldest first, guarded by _lock (97). The
                   reflector writes it, because the FIFO drops deletions of unknown objects; the informer reads
                   it.
@@ -106,7 +106,7 @@ class HistoryGuard(Generic[T]):
         return self._out_of_order.is_set()
 
     def saw_disorder(self) -> None:
-        """An event was older than an earlier one on the same watch."""
+        """Note that an event was older than an earlier one on the same watch."""
         self._out_of_order.set()
 
     def note_deleted(self, obj: T | DeletedFinalStateUnknown[T]) -> None:
@@ -122,7 +122,7 @@ class HistoryGuard(Generic[T]):
         """
         Return whether a delta is older than the stored object.
 
-        False for deltas of lists and resyncs, for tombstones, and for objects without a UID.
+        Returns False for deltas from lists and resyncs, for tombstones, and for objects without a UID.
         """
         if isinstance(obj, DeletedFinalStateUnknown) or delta_type in (DeltaType.REPLACED, DeltaType.SYNC):
             return False
@@ -135,5 +135,5 @@ class HistoryGuard(Generic[T]):
             return delta_type is not DeltaType.DELETED and ended is not None and not is_older(ended, rv)
         if delta_type is DeltaType.DELETED and stored.metadata.uid == uid:
             return False
-        # Otherwise it is an old state, or the end of an earlier object with this name.
+        # In all other cases it is an old state, or the end of an earlier object with this name.
         return is_older(rv, stored.metadata.resource_version)

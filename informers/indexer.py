@@ -1,13 +1,13 @@
 """
-The cache of an informer: objects by the key in their metadata, with any number of indexes.
+An informer's cache, which holds objects by the key from their metadata and has any number of indexes.
 
 Follows: client-go tools/cache (store.go, index.go, thread_safe_store.go) @32ce75a7d, differs:
-  * Indexer and ThreadSafeStore are one class: nothing here uses the store by explicit keys.
-  * An object on which an index function fails is stored anyway and only absent from that index;
-    upstream panics after storing it.
+  * Indexer and ThreadSafeStore are one class, because nothing here uses the store with explicit keys.
+  * An object on which an index function fails is stored anyway, and is absent only from that index; upstream
+    panics after storing it.
   * The indexes change before the objects, in one hold of the lock; upstream stores first (updateLocked).
-  * A transaction takes deltas and returns the objects that were replaced, so the informer need not look them
-    up first.
+  * A transaction takes deltas and returns the objects that were replaced, so the informer does not have to
+    look them up first.
 """
 
 from __future__ import annotations
@@ -43,9 +43,10 @@ _DELETED: Final = DeltaType.DELETED  # a global is looked up faster than an enum
 
 IndexFunc: TypeAlias = Callable[[T], Sequence[str]]
 """
-Returns the values of an object in an index: none, one or several.
+Returns an object's values in an index: none, one or several.
 
-Pure: it is called again on the stored object to find the entries to remove, under the store's lock.
+It must be pure, because it is called again on the stored object to find the entries to remove, under the
+store's lock.
 """
 Indexers: TypeAlias = Mapping[str, IndexFunc[T]]
 """Index name to index function."""
@@ -53,16 +54,16 @@ Change: TypeAlias = tuple[DeltaType, T | DeletedFinalStateUnknown[T]]
 """A step of a transaction, such as a Delta. Deleted removes the object; every other type stores it."""
 
 
-class IndexNotFound(CacheError):  # noqa: N818 - as handloop.client.errors.NotFound
-    """There is no index of this name."""
+class IndexNotFound(CacheError):  # noqa: N818 - like handloop.client.errors.NotFound
+    """There is no index with this name."""
 
     def __init__(self, name: str, known: Iterable[str]) -> None:
         there = ", ".join(known) or "none"
-        super().__init__(f"Index with name {name} does not exist (there: {there}): add it by add_indexers")
+        super().__init__(f"Index with name {name} does not exist (there: {there}): add it with add_indexers")
 
 
-class IndexerConflict(CacheError):  # noqa: N818 - as handloop.client.errors.Conflict
-    """Indexers of these names exist; none was added."""
+class IndexerConflict(CacheError):  # noqa: N818 - like handloop.client.errors.Conflict
+    """Indexers with these names already exist; none was added."""
 
     def __init__(self, names: Sequence[str]) -> None:
         super().__init__(f"indexer conflict: {', '.join(names)}")
@@ -72,7 +73,7 @@ class TransactionError(CacheError, Generic[T]):
     """
     Some changes of a transaction failed; the others were applied.
 
-    errors maps positions in the request to errors. previous is the result that apply could not return.
+    errors maps positions in the request to errors. previous is the result that apply would have returned.
     """
 
     def __init__(
@@ -98,15 +99,15 @@ def namespace_index_func(obj: Object) -> Sequence[str]:
 
 class StoreIndex(Generic[T]):
     """
-    Maps an index value to keys, for one index function. A value without objects is removed.
+    Maps index values to keys, for one index function. A value without objects is removed.
 
-    If the function fails on an object, the index counts the object but has no value for it, until the object
+    If the function fails on an object, the index counts the object but has no value for it until the object
     changes so that the function succeeds, or is deleted.
 
     State: _keys = value -> keys.
-           _failed = key -> error of each object on which the function failed: it is under no value.
+           _failed = key -> error of each object on which the function failed, and which is under no value.
            _unreported = (key, error) of those that take_failures has not returned yet.
-    Threads: it has none; the store's lock guards it.
+    Threads: any, under the store's lock.
     """
 
     def __init__(self, index_func: IndexFunc[T]) -> None:
@@ -117,28 +118,28 @@ class StoreIndex(Generic[T]):
 
     @property
     def failed(self) -> int:
-        """Return how many stored objects are missing in this index because the function failed on them."""
+        """Return how many stored objects are missing from this index because the function failed on them."""
         return len(self._failed)
 
     def error(self, key: str) -> Exception | None:
-        """Return why a stored object is missing in this index; None if it is present."""
+        """Return why a stored object is missing from this index; None if it is present."""
         return self._failed.get(key)
 
     def values(self, obj: T) -> tuple[str, ...]:
         """
         Return the values of an object.
 
-        Raises: any error of the function; TypeError if it returns no sequence of strings.
+        Raises: any error of the function; TypeError if it does not return a sequence of strings.
         """
         values = self.index_func(obj)
-        if isinstance(values, str):  # a sequence of strings too: its letters would become values
-            raise TypeError("it returned a string, not a sequence of them")
+        if isinstance(values, str):  # it is a sequence of strings, too, so its letters would become values
+            raise TypeError("it returned a string, not a sequence of strings")
         values = tuple(values)
         hash(values)
         return values
 
     def change(self, key: str, old: T | None, new: T | None) -> None:
-        """Index new under key in place of old; None = no object."""
+        """Index new under key instead of old; None = no object."""
         if old is not None and new is not None and self._has_same_values(old, new):
             return
         before = () if old is None else self._values_before(key, old)
@@ -161,12 +162,12 @@ class StoreIndex(Generic[T]):
         return list(self._keys)
 
     def _has_same_values(self, old: T, new: T) -> bool:
-        """Handle nearly every update with two calls of the function, at half the price of the slow path."""
+        """Handle nearly every update with two calls of the function, at half the cost of the slow path."""
         if self._failed:
             return False
         try:
             return bool(self.index_func(old) == self.index_func(new))
-        except BaseException:  # noqa: BLE001 - then their values are looked at one by one
+        except BaseException:  # noqa: BLE001 - their values are then looked at one by one
             return False
 
     def _values_before(self, key: str, old: T) -> tuple[str, ...]:
@@ -174,16 +175,16 @@ class StoreIndex(Generic[T]):
             return ()
         try:
             return self.values(old)
-        except BaseException:  # noqa: BLE001 - the function is not pure: it did not fail when old came
+        except BaseException:  # noqa: BLE001 - the function is not pure, as it did not fail earlier
             return tuple(value for value, keys in self._keys.items() if key in keys)
 
     def _values_after(self, key: str, new: T | None) -> tuple[str, ...]:
         try:
             values = () if new is None else self.values(new)
-        except BaseException as error:  # noqa: BLE001 - whatever it raises, the object is stored all the same
+        except BaseException as error:  # noqa: BLE001 - whatever it raises, the object is stored
             if key not in self._failed:
                 self._unreported.append((key, as_error(error)))
-            # Log it without its traceback, whose frames hold the object.
+            # Log it without its traceback, because the traceback's frames hold the object.
             self._failed[key] = as_error(error).with_traceback(None)
             return ()
         self._failed.pop(key, None)
@@ -208,9 +209,9 @@ class StoreIndex(Generic[T]):
 
 class _Change(Generic[T]):
     """
-    Holds a store's lock for a change, and then logs, without it, one line per index that lacks objects.
+    Holds a store's lock for a change, and then logs a line, without the lock, for each incomplete index.
 
-    Every change enters it, so it is not a generator, which costs as much as the change of one object.
+    Every change uses it, so it is not a generator, which would cost as much as changing one object.
     """
 
     def __init__(self, lock: Lock, indexes: Mapping[str, StoreIndex[T]]) -> None:
@@ -239,13 +240,13 @@ class Indexer(Generic[T]):
     """
     A store of objects by key. Every write is atomic, and every index always matches the contents.
 
-    If an index function fails on an object, the store logs this once per index, until it succeeds.
+    If an index function fails on an object, the store logs this once for each index until it succeeds.
 
     State, guarded by _lock (50):
         _items     key -> object; an object is never changed after insertion.
         _indexes   name -> index; each equals its function over _items, except for those on which it fails.
 
-    Threads: any thread may read; in an informer only its loop writes. A returned list belongs to the caller
+    Threads: any thread may read; in an informer, only its loop writes. A returned list belongs to the caller
     and has no particular order; the objects in it are shared and immutable.
     """
 
@@ -291,7 +292,7 @@ class Indexer(Generic[T]):
         return self.get_by_key(self._key(obj))
 
     def get_by_key(self, key: str) -> T | None:
-        """Return the stored object with this key, or None."""
+        """Return the stored object with this key, or None if there is none."""
         with self._lock:
             return self._items.get(key)
 
@@ -315,7 +316,7 @@ class Indexer(Generic[T]):
 
     def replace(self, objects: Iterable[T], resource_version: str = "") -> None:  # noqa: ARG002 - a store's signature
         """
-        Replace the contents with objects. If several have the same key, the last one counts.
+        Replace the contents with objects. If several have the same key, the last one is stored.
 
         Raises: StoreKeyError. In that case nothing is changed.
         """
@@ -330,8 +331,8 @@ class Indexer(Generic[T]):
         """
         Apply changes in order under one hold of the lock. A change that fails does not stop the others.
 
-        Returns: for each change, the object that had its key just before, or None: a handler's `old`.
-        Raises: TransactionError if any change failed; it names the failed changes, and carries the result.
+        Returns: for each change, the object that had its key just before, or None. It is a handler's `old`.
+        Raises: TransactionError if any change failed. It names the failed changes and carries the result.
         """
         keyed, errors = self._keyed(changes)
         with self._change:
@@ -360,7 +361,7 @@ class Indexer(Generic[T]):
 
     def by_index(self, name: str, value: str) -> builtins.list[T]:
         """
-        Return the objects with this value under an index.
+        Return the objects that have this value under an index.
 
         Raises: IndexNotFound.
         """
@@ -379,12 +380,12 @@ class Indexer(Generic[T]):
             return {name: index.index_func for name, index in self._indexes.items()}
 
     def unindexed(self) -> int:
-        """Return how many entries the indexes lack because an index function failed on a stored object."""
+        """Return how many index entries are missing because an index function failed on a stored object."""
         with self._lock:
             return sum(index.failed for index in self._indexes.values())
 
     def why_unindexed(self, key: str) -> str:
-        """Return which indexes lack the stored object of this key, and why, in words; "" if none does."""
+        """Return which indexes lack the stored object with this key, and why, in words; "" if none does."""
         with self._lock:
             errors = {name: error for name, index in self._indexes.items() if (error := index.error(key))}
         return "; ".join(f'index "{name}": {in_words(error, repr)}' for name, error in errors.items())
@@ -412,11 +413,11 @@ class Indexer(Generic[T]):
     def _keyed(
         self, changes: Sequence[Change[T]]
     ) -> tuple[builtins.list[tuple[str, Change[T]]], dict[int, Exception]]:
-        """Return the changes that have a key, with the key, and the errors of the others by position."""
+        """Return the changes that have a key, with that key, and the errors of the others by position."""
         key_func: KeyFunc = deletion_handling_meta_namespace_key_func
         try:
             return [(key_func(change[1]), change) for change in changes], {}
-        except Exception:  # noqa: BLE001, S110 - below says which one failed, and how, at twice the price
+        except Exception:  # noqa: BLE001, S110 - find out below which one failed, and how, at twice the cost
             pass
         keyed: builtins.list[tuple[str, Change[T]]] = []
         errors: dict[int, Exception] = {}

@@ -1,4 +1,4 @@
-"""The errors with which an informer refuses a call or a kind."""
+"""The errors that an informer raises to refuse a call or a kind."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ class InformerError(Exception):
     """Root of an informer's refusals."""
 
 
-class InformerStopped(InformerError):  # noqa: N818 - a state
-    """Too late: the informer has stopped, for good."""
+class InformerStopped(InformerError):  # noqa: N818 - it is a state
+    """It is too late, because the informer has stopped permanently."""
 
 
-class MutableKind(InformerError, TypeError):  # noqa: N818 - what it is
-    """Readers of the cache could change objects of this kind."""
+class MutableKind(InformerError, TypeError):  # noqa: N818 - it says what the kind is
+    """Readers of the cache could change this kind's objects."""
 
     def __init__(self, kind: type[Kind], parts: tuple[str, ...]) -> None:
         super().__init__(

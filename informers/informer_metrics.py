@@ -1,8 +1,8 @@
 """
-The metrics of informers. A provider creates the instruments of each informer.
+The metrics of informers. A provider creates each informer's instruments.
 
-Without a provider nothing is recorded. Values are set once per batch, never per object, so their cost is not
-measurable.
+Without a provider, nothing is recorded. Values are set once per batch, never per object, so their cost cannot
+be measured.
 Follows: client-go tools/cache/informer_metrics.go @32ce75a7d for objects, queued_items and
 processing_latency; the others are ours.
 Decision: Informers have no registered names.
@@ -39,12 +39,13 @@ class InformerMetrics(NamedTuple):
     """
     The instruments of one informer. By default they record nothing.
 
-    objects: the number of objects in the store. queued_items: keys that wait in the FIFO. processing_latency:
-    seconds that a batch took from the FIFO into the store and the listeners' buffers. store_resource_version:
-    the newest one that was taken in, cut to its last 15 digits. relists: lists after the first, by
-    RelistReason. watch_restarts: watches opened after the first. silent_watches: watches given up because
-    nothing came. last_event_timestamp: Unix seconds when the server last answered, sent an event, or ended a
-    stream. quarantined: objects that do not fit their type and are kept out of the store. handler_panics:
+    objects: the number of objects in the store. queued_items: the keys that wait in the FIFO.
+    processing_latency: the seconds in which a batch went from the FIFO to the store and the listeners'
+    buffers. store_resource_version: the newest one that was taken in, truncated to its last 15 digits.
+    relists: the lists after the first one, by RelistReason. watch_restarts: the watches that were opened
+    after the first one. silent_watches: the watches that were given up because nothing arrived.
+    last_event_timestamp: the Unix time when the server last answered, sent an event, or ended a stream.
+    quarantined: the objects that do not fit their type and are kept out of the store. handler_panics: the
     handler calls that raised. drops_foreign: 1 once the server has sent objects that may not be held, so that
     the informer drops them.
     Threads: each instrument has one writer (see the methods of the informer's parts). Instruments have their
@@ -64,7 +65,11 @@ class InformerMetrics(NamedTuple):
     drops_foreign: SettableGaugeMetric = _NOTHING
 
     def set_store_resource_version(self, resource_version: str) -> None:
-        """Publish a resource version as a number: "" is 0; a version that is not a number is ignored."""
+        """
+        Publish a resource version as a number.
+
+        "" becomes 0, and a version that is not a number is ignored.
+        """
         if not resource_version:
             self.store_resource_version.set(0)
         elif resource_version.isdecimal():
@@ -75,7 +80,11 @@ class MetricsProvider(Protocol):
     """Makes the instruments of informers."""
 
     def for_informer(self, name: str) -> InformerMetrics:
-        """Return the instruments of an informer, created once. Args: name is such as `deployments.apps`."""
+        """
+        Return the instruments of an informer, created once.
+
+        Args: name is, for example, `deployments.apps`.
+        """
 
     def forget(self, name: str) -> None:
-        """The informer has ended permanently, so its numbers are no longer shown."""
+        """Stop showing an informer's numbers, because the informer has ended permanently."""

@@ -1,4 +1,4 @@
-"""The options of informers, which a manager or a factory passes to each informer that it creates."""
+"""The options that a manager or a factory passes to each informer that it creates."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from handloop.informers.restriction import Restrictions, Unrestricted
 
 class InformerOptions(msgspec.Struct, frozen=True, kw_only=True):
     """
-    How the informers of a manager or a factory work: `informer_options=InformerOptions(page_size=100)`.
+    How a manager's or factory's informers work: `informer_options=InformerOptions(page_size=100)`.
 
-    A Manager sets the fields from name_suffix on itself. Raises: ValueError for a page_size below 1.
+    A Manager itself sets name_suffix and the fields after it. Raises: ValueError for a page_size below 1.
     """
 
     resync_seconds: float = 0
@@ -33,21 +33,22 @@ class InformerOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     transform: Callable[[Any], Any] | None = None
     """
-    Turns each object, of any kind, into the object that the cache keeps. It must be pure and idempotent, and
-    keep namespace, name, UID and resource version. If it fails on an object, the whole object is kept.
+    Turns each object, whatever its kind, into the object that the cache keeps. It must be pure and
+    idempotent, and must keep namespace, name, UID and resource version. If it fails on an object, the whole
+    object is kept.
     """
 
     abridged: tuple[Abridged[Any], ...] = ()
     """Kinds whose objects are mostly decoded in part, which costs less than a transform."""
 
     tweak: Tweak | None = None
-    """Changes the options of each list and watch, for example adds a selector, which limits the cache."""
+    """Changes the options of each list and watch, for example adding a selector, which limits the cache."""
 
     progress_seconds: float = INTERVAL_SECONDS
-    """How often incomplete first lists are reported in the log."""
+    """How often the log reports incomplete first lists."""
 
     hints: Hints = NO_HINTS
-    """The program's commands that can fix a list or watch that fails."""
+    """The program's commands that can fix a failing list or watch."""
 
     name_suffix: str = ""
     """A suffix for the informers' names in logs and metrics, which keeps several factories apart."""
@@ -56,24 +57,24 @@ class InformerOptions(msgspec.Struct, frozen=True, kw_only=True):
     """None = nothing is measured."""
 
     reachability: Reachability | None = None
-    """Tells whether the server answers: a wait for an unreachable server ends when it answers again."""
+    """Tells whether the server answers, so that waits for an unreachable server end when it answers again."""
 
     stop_poll_seconds: float = 1.0
-    """How often a running informer checks the stop of run; infinity: only stop() ends it."""
+    """How often a running informer checks run's stop event; with infinity, only stop() ends it."""
 
     restrictions: Restrictions = Unrestricted()
-    """What each informer may hold of its kind. The default is everything."""
+    """Which of its kind's objects each informer may hold. The default is all of them."""
 
     quiet: bool = False
-    """Whether to log the end of a round of list and watch only for debugging, as something else serves."""
+    """Whether to log the end of a list-and-watch round only for debugging, as something else replaces it."""
 
     def __post_init__(self) -> None:
-        """Refuse what a server takes for no limit."""
+        """Refuse a page size that a server takes for no limit."""
         if self.page_size < 1:
             raise ValueError("page_size must be at least 1")
 
     def abridged_of(self, kind: type[Kind]) -> Abridged[Any] | None:
-        """Return how objects of a kind are decoded in part; None = all are decoded whole."""
+        """Return how a kind's objects are decoded in part; None = all are decoded whole."""
         return next((each for each in self.abridged if each.kind is kind), None)
 
 

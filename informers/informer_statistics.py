@@ -1,4 +1,4 @@
-"""A snapshot of an informer: for logs, metrics, health checks and tests."""
+"""A snapshot of an informer for logs, metrics, health checks and tests."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ class InformerStatistics(msgspec.Struct, frozen=True):
     """
     An informer at one moment.
 
-    name is such as `deployments.apps`; plural is for people. objects are in the store, queued keys in the
-    FIFO, and quarantined objects do not fit their type. reflector is None before run. unindexed counts index
-    entries that are missing because an index function failed. narrowed_by as Restriction.narrowed_by.
+    name is, for example, `deployments.apps`; plural is for people. objects counts those in the store, queued
+    the keys in the FIFO, and quarantined the objects that do not fit their type. reflector is None before
+    run. unindexed counts index entries that are missing because an index function failed. narrowed_by is that
+    of Restriction.
     """
 
     name: str

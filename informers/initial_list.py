@@ -1,12 +1,12 @@
 """
-The two ways to get all objects of a kind: page by page, or as the beginning of a watch.
+The two ways to get all of a kind's objects: page by page, or as the beginning of a watch.
 
-Both are consistent: the list is the state at one resource version, and no part of it is used before it is
-complete. Neither asks for resourceVersion=0, which a server can answer from an arbitrarily old cache, so that
-deleted objects come back after a restart (kubernetes#59848).
+Both are consistent, which means that the list is the state at one resource version, and that no part of it is
+used before it is complete. Neither requests resourceVersion=0, which a server can answer from an arbitrarily
+old cache, so that deleted objects would come back after a restart (kubernetes#59848).
 Follows: client-go tools/pager/pager.go and the temporary store of tools/cache/reflector.go @32ce75a7d.
-Differs: objects pass the transform once, when they arrive in either way; in client-go, streamed objects pass
-it a second time when they enter the FIFO.
+Differs: in both ways, objects are transformed only once, when they arrive; in client-go, streamed objects are
+transformed a second time when they enter the FIFO.
 Decision: First list: streamed, else pages at a consistent version; never `resourceVersion=0`.
 """
 
@@ -38,12 +38,12 @@ _DELETED: Final = EventType.DELETED
 
 
 def unchanged(obj: T) -> T:
-    """Return the transform that keeps all of an object."""
+    """Keep all of an object. This is the default transform."""
     return obj
 
 
 def forgiving(transform: Callable[[T], T]) -> Callable[[T], T]:
-    """An author's transform. If it fails on an object, keep that whole: one object must not end a list."""
+    """Return a transform that keeps an object whole if the author's fails, so that no object ends a list."""
 
     def call(obj: T) -> T:
         try:
@@ -58,13 +58,13 @@ def forgiving(transform: Callable[[T], T]) -> Callable[[T], T]:
 
 class PagedList(Generic[T]):
     """
-    A list by pages, all at the resource version of the first page.
+    A list by pages, which are all at the first page's resource version.
 
-    If the continue token expires during the list, the list begins again, this time in one piece, because
-    pages of two lists are never mixed.
+    If the continue token expires during the list, the list begins again in one piece, because the pages of
+    two lists are never mixed.
 
-    Args: resource_version = the list must not be older than this version; "" = the newest state. transform is
-    applied to each object when it arrives, so memory never holds a list of whole objects.
+    Args: resource_version = the version than which the list must not be older; "" = the newest state.
+    transform is applied to each object when it arrives, so that memory never holds a list of whole objects.
     Threads: the reflector's. Any thread can read items_so_far and pages, one step behind.
     """
 
@@ -99,7 +99,7 @@ class PagedList(Generic[T]):
         Read the next page.
 
         Returns: True if that was the last page.
-        Raises: as the list call, except for an expired continue token.
+        Raises: like the list call, except for an expired continue token.
         """
         page = self._next_page()
         if self.pages == 0:
@@ -125,10 +125,11 @@ class PagedList(Generic[T]):
 
 class StreamedList(Generic[T]):
     """
-    A list that arrives as the first events of a watch. A bookmark ends it.
+    A list that arrives as a watch's first events. A bookmark ends it.
 
-    State: _objects = store key -> newest state; _undecodable = by the same keys. No key is in both.
-    Threads: as PagedList.
+    State: _objects = store key -> newest state; _undecodable = the same keys -> what does not fit. No key is
+    in both.
+    Threads: like PagedList.
     """
 
     pages: Final = 0
@@ -162,7 +163,7 @@ class StreamedList(Generic[T]):
         """
         Take in a block of watch events.
 
-        Returns: None while the list is not complete; then the events that came after its end.
+        Returns: None as long as the list is not complete, and then the events that came after its end.
         Raises: the APIError of an ERROR event.
         """
         kind, objects, transform = self._kind, self._objects, self._transform
@@ -180,7 +181,7 @@ class StreamedList(Generic[T]):
         return None
 
     def _take_one(self, event_type: EventType, obj: object) -> None:
-        """Apply an event that is not just an add. Other kinds and unknown events change nothing."""
+        """Apply an event that is not simply an add. Other kinds and unknown events change nothing."""
         if event_type not in (_ADDED, _MODIFIED, _DELETED):
             return
         if isinstance(obj, Undecodable):

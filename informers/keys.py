@@ -1,5 +1,5 @@
 """
-Names of objects: store keys, object names, and the tombstone of an object whose deletion was missed.
+The names of objects: store keys, object names, and tombstones for objects whose deletion was missed.
 
 A store key is `namespace/name`, or `name` for a cluster-scoped object.
 Follows: client-go tools/cache (store.go, object-names.go, controller.go, delta_fifo.go).
@@ -15,19 +15,23 @@ from handloop.apis.meta import Object
 T = TypeVar("T")
 
 KeyFunc = Callable[[Any], str]
-"""Returns an object's store key; for deletions, a tombstone's too. Pure; raises if there is no key."""
+"""
+Returns the store key of an object or, for deletions, of a tombstone.
+
+It is pure, and raises if there is no key.
+"""
 
 _SHOWN_CHARACTERS: Final = 200
 
-_new_tuple = tuple.__new__  # makes an ObjectName at half the price of its constructor
+_new_tuple = tuple.__new__  # creates an ObjectName at half the cost of its constructor
 
 
 class CacheError(Exception):
-    """Root of the errors of stores and FIFOs."""
+    """The base class for errors of stores and FIFOs."""
 
 
 class NoMetaError(CacheError):
-    """An object without object metadata where a name was needed."""
+    """An object has no object metadata, but a name was needed."""
 
     def __init__(self, obj: object) -> None:
         super().__init__(f"object has no meta: {type(obj).__name__} has no object metadata")
@@ -54,7 +58,7 @@ class StoreKeyError(CacheError):
 
 
 class ObjectName(NamedTuple):
-    """Namespace and name of an object. The namespace of a cluster-scoped object is ""."""
+    """An object's namespace and name. The namespace of a cluster-scoped object is ""."""
 
     namespace: str
     name: str
@@ -65,7 +69,7 @@ class ObjectName(NamedTuple):
 
 class DeletedFinalStateUnknown(NamedTuple, Generic[T]):
     """
-    The tombstone of an object whose deletion was missed: a watch broke, and the next list lacks the object.
+    A tombstone for an object whose deletion was missed, as a watch broke and the next list lacks the object.
 
     obj is the last known state, which can be stale, or None if no state is known.
     """
@@ -75,7 +79,7 @@ class DeletedFinalStateUnknown(NamedTuple, Generic[T]):
 
 
 class Departed(DeletedFinalStateUnknown[Any]):
-    """The tombstone of an object that was not deleted, but must leave the cache. No handler is called."""
+    """A tombstone for an object that was not deleted, but must leave the cache. No handler is called."""
 
 
 def object_name(obj: Object) -> ObjectName:
@@ -106,7 +110,7 @@ def parse_object_name(key: str) -> ObjectName:
 
 
 def namespace_of_key(key: str) -> str:
-    """Return the namespace in a namespaced kind's store key. A name from a user can contain slashes."""
+    """Return the namespace in a namespaced kind's store key. A name that a user gave can contain slashes."""
     namespace, slash, _ = key.partition("/")
     return namespace if slash else ""
 
@@ -128,7 +132,7 @@ def meta_namespace_key_func(obj: Object) -> str:
 
 def deletion_handling_meta_namespace_key_func(obj: Object | DeletedFinalStateUnknown[Any]) -> str:
     """
-    Return the store key of an object or of a tombstone: the key function of every informer's store.
+    Return the store key of an object or a tombstone. This is the key function of every informer's store.
 
     Raises: NoMetaError.
     """

@@ -1,11 +1,12 @@
 """
-Read the cache of an informer: by name, by namespace, by label selector.
+Reads an informer's cache by name, by namespace or by label selector.
 
 A cache can be older than the server's state, and is incomplete until the informer has synced. All readers
-share its objects, which are frozen; in Go, only a convention keeps readers from changing them.
-Follows: client-go tools/cache/listers.go, listers/generic_helpers.go, differs: a lister of some namespaces
-answers for no other. For an object that is not in the cache it returns None and raises no NotFound, which
-would mean an answer of the server. `list` and `get` take the namespace; there is no lister of one.
+share its objects. They are frozen, whereas in Go only a convention keeps readers from changing them.
+Follows: client-go tools/cache/listers.go, listers/generic_helpers.go, differs: a lister for some namespaces
+answers for no other. For an object that is not in the cache, it returns None instead of raising NotFound,
+which would look like a response of the server. `list` and `get` take the namespace; there is no lister for a
+single one.
 """
 
 from __future__ import annotations
@@ -33,29 +34,29 @@ S = TypeVar("S")
 
 
 class Cache(Protocol[S]):
-    """The source of a lister: an Indexer, or several that act as one."""
+    """A lister's source, which is an Indexer, or several that act as one."""
 
     def list(self) -> builtins.list[S]:
         """Return all objects."""
 
     def get_by_key(self, key: str) -> S | None:
-        """Return the object with that store key, or None."""
+        """Return the object that has that store key, or None."""
 
     def by_index(self, name: str, value: str) -> builtins.list[S]:
         """
-        Return the objects with that value under an index.
+        Return the objects that have that value under an index.
 
         Raises: IndexNotFound.
         """
 
 
-class NamespaceNotWatched(LookupError):  # noqa: N818 - as handloop.client.errors.NotFound
-    """A cache of some namespaces was asked about another namespace, which it knows nothing about."""
+class NamespaceNotWatched(LookupError):  # noqa: N818 - like handloop.client.errors.NotFound
+    """A cache for some namespaces was asked about another one, of which it knows nothing."""
 
     def __init__(self, what: str, namespace: str, watched: str) -> None:
         super().__init__(
             f'unable to {what} from the cache: namespace "{namespace}" is not watched, but {watched}: '
-            "have it watched, too, or ask the server with a client"
+            "watch it as well, or ask the server with a client"
         )
         self.namespace = namespace
 
@@ -64,18 +65,18 @@ class MergedCache(Generic[T]):
     """
     The stores of some namespaces, read as one.
 
-    Fields: stores by namespace, a mapping that is replaced but never changed. Threads: any.
+    Fields: stores, by namespace, a mapping that is replaced but never changed. Threads: any.
     Follows: controller-runtime pkg/cache/multi_namespace_cache.go.
     """
 
     def __init__(self, stores: Mapping[str, Cache[T]], resource: Resource, *, watched: str = "") -> None:
-        """Args: errors name resource, and watched, which is "" for the names of the namespaces."""
+        """Args: resource and watched are named in errors; if watched is "", the namespaces are named."""
         self.stores = stores
         self._resource = resource
         self._watched = watched
 
     def list(self) -> builtins.list[T]:
-        """Return all objects of the namespaces that are watched."""
+        """Return all objects in the watched namespaces."""
         return [obj for store in self.stores.values() for obj in store.list()]
 
     def get_by_key(self, key: str) -> T | None:
@@ -92,7 +93,7 @@ class MergedCache(Generic[T]):
         """
         Return the objects with that value under an index.
 
-        Raises: IndexNotFound; NamespaceNotWatched for the index of namespaces.
+        Raises: IndexNotFound; NamespaceNotWatched for the namespace index.
         """
         if name != NAMESPACE_INDEX:
             return [obj for store in self.stores.values() for obj in store.by_index(name, value)]
@@ -109,11 +110,12 @@ class Lister(Generic[T]):
     """
     The objects of one kind in all watched namespaces, or those in a selection.
 
-    Threads: any. Objects are the cached ones, shared and immutable. Lists are the caller's, and unordered.
+    Threads: any. Objects are those of the cache, shared and immutable. Lists belong to the caller and are
+    unordered.
     """
 
     def __init__(self, indexer: Cache[T], resource: Resource, selection: Selection = EVERYTHING) -> None:
-        """Read from indexer; errors name resource. Args: selection = what the indexer holds."""
+        """Read from indexer. Args: resource is named in errors; selection = what the indexer holds."""
         self._indexer = indexer
         self._resource = resource
         self.selection = selection
@@ -123,13 +125,12 @@ class Lister(Generic[T]):
 
     def get(self, name: ObjectName | str, *, namespace: str = "") -> T | None:
         """
-        Return the object of that name, or None: also if its labels or fields are outside the selection.
+        Return the object with that name; None also if its labels or fields are outside the selection.
 
-        Args: name is an ObjectName, the text "namespace/name", or a name in the given namespace, which is
+        Args: name is an ObjectName, the string "namespace/name", or a name in the given namespace, which is
         ignored for a cluster-scoped kind.
-        Raises: ValueError for a name that lacks the namespace, and for an ObjectName of
-        another one; NamespaceNotWatched; OutsideSelection for a name that the selection
-        excludes.
+        Raises: ValueError for a name that lacks the namespace, and for an ObjectName in another one;
+        NamespaceNotWatched; OutsideSelection for a name that the selection excludes.
         """
         # (9) get object by key
         name = self._full_name(name, namespace)
@@ -150,8 +151,8 @@ class Lister(Generic[T]):
         """
         Return the objects whose labels match.
 
-        Args: selector can be text, such as "app=web,tier!=cache", or a LabelSelector; namespace "" = all that
-        are watched; for a cluster-scoped kind it is ignored.
+        Args: selector can be a string, such as "app=web,tier!=cache", or a LabelSelector; namespace "" = all
+        that are watched; it is ignored for a cluster-scoped kind.
         Raises: SelectorError; NamespaceNotWatched; OutsideSelection for labels that the selection excludes.
         """
         if isinstance(selector, str):
@@ -168,26 +169,26 @@ class Lister(Generic[T]):
 
     def by_index(self, name: str, value: str) -> builtins.list[T]:
         """
-        Return the objects with that value under an index.
+        Return the objects that have that value under an index.
 
         Raises: IndexNotFound.
         """
         return self._read().by_index(name, value)
 
     def __contains__(self, name: ObjectName | str) -> bool:
-        """Return whether an object of that name exists; as get."""
+        """Return whether an object with that name exists; otherwise like get."""
         return self.get(name) is not None
 
     def __iter__(self) -> Iterator[T]:
-        """Return all objects, as they are now."""
+        """Return all objects as they are now."""
         return iter(self.list())
 
-    def _read(self, namespace: str = "") -> Cache[T]:  # noqa: ARG002 - for those that fill it first
-        """Return the cache. Every read of a namespace ("" = of all) calls this."""
+    def _read(self, namespace: str = "") -> Cache[T]:  # noqa: ARG002 - for subclasses that fill it first
+        """Return the cache. Every read of a namespace ("" = all of them) calls this."""
         return self._indexer
 
     def _of_namespace(self, namespace: str) -> builtins.list[T]:
-        """Use the namespace index if it exists, otherwise look at all objects."""
+        """Use the namespace index if it exists, and otherwise look at all objects."""
         try:
             return self._read(namespace).by_index(NAMESPACE_INDEX, namespace)
         except IndexNotFound as error:
@@ -196,7 +197,7 @@ class Lister(Generic[T]):
 
     def _full_name(self, name: ObjectName | str, namespace: str) -> ObjectName:
         if isinstance(name, str):
-            # With a namespace this is a name, perhaps from a user. No valid name contains a slash.
+            # With a namespace, this is a name, which a user may have given. No valid name contains a slash.
             plain = name.removeprefix(f"{namespace}/")
             name = ObjectName(namespace, plain) if namespace else parse_object_name(name)
         if not self._resource.namespaced:

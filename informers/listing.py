@@ -1,9 +1,9 @@
 """
-Gets one complete list: as a stream if the server offers it, otherwise by pages.
+Gets one complete list, as a stream if the server supports it and otherwise by pages.
 
 If the server refuses or cuts the stream, pages replace it until the next round. If the server no longer has
-the resource version that the list must not be older than, or has not seen it yet, the reflector asks for the
-newest state instead. A list from the past is refused, until it is certain that the history was rewound
+the resource version than which the list must not be older, or has not seen it yet, the reflector requests the
+newest state instead. An older list is refused until it is certain that the history was rewound
 (kubernetes#107457).
 Follows: client-go tools/cache/reflector.go @32ce75a7d (list, watchList).
 """
@@ -38,23 +38,23 @@ T = TypeVar("T", bound=Kind)
 
 DEFAULT_PAGE_SIZE: Final = 500
 VERY_SHORT_WATCH_SECONDS: Final = 1.0
-# This many streams in a row may end before their list is complete. Then this round lists by pages.
+# If this many streams in a row end before their list is complete, this round lists by pages.
 CUT_STREAMED_LISTS: Final = 3
 
 
-class ListFailed(ClientError):  # noqa: N818 - what happened
-    """A list could not be read or processed. The exception's cause has the reason."""
+class ListFailed(ClientError):  # noqa: N818 - it is named after what happened
+    """A list could not be read or processed. The exception's cause is the reason."""
 
 
-class StaleList(ClientError):  # noqa: N818 - what it is
-    """The server answered with an older state than one it has already sent."""
+class StaleList(ClientError):  # noqa: N818 - it says what it is
+    """The server answered with a state that is older than one it has already sent."""
 
 
 class CompleteList(NamedTuple, Generic[T]):
     """
     All objects at one resource version.
 
-    rest = the events that came after the list on its stream, which is still open; None for a list by pages.
+    rest = the events after the list on its stream, which is still open; None for a list by pages.
     """
 
     items: Listed[T]
@@ -65,14 +65,15 @@ class CompleteList(NamedTuple, Generic[T]):
 
 class Listing(Generic[T]):
     """
-    Gets the list of each round of one reflector.
+    Gets the list for each of a reflector's rounds.
 
     State: _current = the list that is being read, None between lists; streaming = whether this round tries
-           streams; _cut = streams of this round that ended early; _refused_rv = the server refused our
-           resource version, so the next list asks for the newest state; _seen = the newest version published
-           before this list; _wanted = the last wish for a list of the newest state, replaced by each, and
-           beside it those that a list has begun for and was published for.
-    Threads: the reflector's; any thread can wish, and read listed and page, one step behind.
+           streams; _cut = this round's streams that ended early; _refused_rv = the server refused our
+           resource version, so the next list requests the newest state; _seen = the newest version published
+           before this list; _wanted = the last wish for a list of the newest state, which each new wish
+           replaces; _wanted_and_begun and _wanted_and_listed = the wishes for which a list has begun and was
+           published.
+    Threads: the reflector's; any thread can call want_newest, and read listed and page, one step behind.
     """
 
     def __init__(
@@ -103,13 +104,13 @@ class Listing(Generic[T]):
 
     @property
     def listed(self) -> int:
-        """Objects of the list that is being read."""
+        """Return how many objects of the list have been read so far."""
         current = self._current
         return 0 if current is None else current.items_so_far
 
     @property
     def page(self) -> int:
-        """The pages of the list that is being read; 0 while it is streamed."""
+        """Return how many pages of the list have been read; 0 while it is streamed."""
         current = self._current
         return 0 if current is None else current.pages
 
@@ -119,7 +120,7 @@ class Listing(Generic[T]):
         return self._current is not None
 
     def begin_round(self) -> None:
-        """Forget the attempts of the last round."""
+        """Forget the last round's attempts."""
         self.streaming = self._lister_watcher.supports_watch_list
         self._cut = 0
 
@@ -127,21 +128,21 @@ class Listing(Generic[T]):
         """
         Make the next list include all that was written before this call. Any thread can call this.
 
-        A server that lags behind the others must not answer that list on its own.
+        A server that lags behind the others must not answer that list from its own state.
         """
         self._wanted = object()
 
     @property
     def wants_newest(self) -> bool:
-        """Whether no such list was published yet."""
+        """Return whether no such list has been published yet."""
         return self._wanted is not self._wanted_and_listed
 
     def begin(self, seen: str) -> bool:
         """
         Start a list.
 
-        Args: seen = the resource version that the list must not be older than, "" = none was seen.
-        Returns: False if the caller has to begin again: in another way, or after a pause made here.
+        Args: seen = the resource version than which the list must not be older; "" = none was seen.
+        Returns: False if the caller has to begin again, in another way or after a pause that was made here.
         """
         self._seen, self._wanted_and_begun = seen, self._wanted
         rv = "" if self.wants_newest or self._refused_rv else seen
@@ -159,9 +160,9 @@ class Listing(Generic[T]):
         """
         Read one page or one block of events.
 
-        Returns: None while the list is not complete; then `in_progress` shows whether it continues or begins
-                 again.
-        Raises: ListFailed; StaleList for a list from the past.
+        Returns: None if the list is not complete, in which case `in_progress` shows whether it continues or
+                 begins again.
+        Raises: ListFailed; StaleList for an older list than before.
         """
         assert self._current is not None
         if isinstance(self._current, StreamedList):
@@ -173,7 +174,7 @@ class Listing(Generic[T]):
         return complete
 
     def published(self) -> None:
-        """The complete list is in the FIFO."""
+        """Note that the complete list is in the FIFO."""
         self._refused_rv = False
         self._wanted_and_listed = self._wanted_and_begun
 
@@ -181,7 +182,7 @@ class Listing(Generic[T]):
         """
         Return the server's newest resource version, from a list of one object.
 
-        Raises: as the source's list().
+        Raises: like the source's list().
         """
         return self._lister_watcher.list(ListOptions(limit=1)).resource_version
 
@@ -215,7 +216,7 @@ class Listing(Generic[T]):
     def _open_stream(self, rv: str) -> bool:
         try:
             self._response.open(rv, send_initial_events=True)
-        except Exception as error:  # noqa: BLE001 - decided by kind in one place
+        except Exception as error:  # noqa: BLE001 - one place decides by its type
             self._stream_failed(error)
             return False
         self._current = StreamedList(self._kind, self._transform)
@@ -225,7 +226,7 @@ class Listing(Generic[T]):
         try:
             events = self._response.read()
             rest = stream.take(events)
-        except Exception as error:  # noqa: BLE001 - decided by kind in one place
+        except Exception as error:  # noqa: BLE001 - one place decides by its type
             self._stream_failed(error)
             return None
         if rest is not None:
@@ -239,7 +240,7 @@ class Listing(Generic[T]):
         return CompleteList(stream.items, stream.undecodable, stream.resource_version, rest)
 
     def _stream_cut(self) -> None:
-        """The server ended the stream before the list was complete, so the objects so far are not a list."""
+        """Handle a stream that ended before its list was complete, so that its objects are not a list."""
         self._give_up_stream()
         self._cut += 1
         if self._response.seconds_open() < VERY_SHORT_WATCH_SECONDS or self._cut >= CUT_STREAMED_LISTS:
@@ -263,7 +264,11 @@ class Listing(Generic[T]):
         self.streaming = False
 
     def _forget_rv(self, error: Exception) -> bool:
-        """Return whether the server refused our resource version. The next list asks for the newest state."""
+        """
+        Return whether the server refused our resource version.
+
+        If so, the next list requests the newest state.
+        """
         too_large = is_too_large_resource_version(error)
         if self._refused_rv or not (too_large or is_expired(error)):
             return False

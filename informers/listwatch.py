@@ -1,7 +1,7 @@
 """
 A reflector's source, which can list and watch one kind, and its open stream.
 
-The informers own this Protocol, so that a test or a replay can stand in for a server.
+The informers define this Protocol, so that a test or a replay can stand in for a server.
 Follows: client-go tools/cache/listwatch.go @32ce75a7d.
 """
 
@@ -27,7 +27,7 @@ NOT_OLDER_THAN: Final = "NotOlderThan"
 WATCH_TIMEOUT_SECONDS: Final = 300.0
 
 Tweak: TypeAlias = Callable[[ListOptions], ListOptions]
-"""Changes the options of every list and watch, for example adds a selector. Pure."""
+"""Changes the options of every list and watch, for example by adding a selector. It must be pure."""
 
 
 class Watch(Protocol[T]):
@@ -35,7 +35,7 @@ class Watch(Protocol[T]):
 
     def read(self) -> list[WatchEvent[T]]:
         """
-        Return the next events, at least one; [] if the server ended the stream as it should.
+        Return the next events, at least one; [] if the server ended the stream normally.
 
         Blocks: until something arrives; close() ends the wait.
         Raises: TransportError, DecodeError. Nothing was taken from an unreadable block.
@@ -46,7 +46,7 @@ class Watch(Protocol[T]):
 
 
 class ListerWatcher(Protocol[T]):
-    """One kind of object on a server, or a part of its objects."""
+    """One kind on a server, or a part of its objects."""
 
     @property
     def supports_watch_list(self) -> bool:
@@ -54,7 +54,7 @@ class ListerWatcher(Protocol[T]):
 
     def list(self, options: ListOptions) -> ListPage[T]:
         """
-        One page.
+        Return one page.
 
         Raises: APIError, TransportError, DecodeError.
         """
@@ -71,18 +71,19 @@ class Resources(Protocol[T]):
     """The part of `ResourceClient` that reads collections."""
 
     def list(self, namespace: str = "", *, options: ListOptions) -> ListPage[T]:
-        """Return one page of a namespace, or of all namespaces."""
+        """Return one page for a namespace or for all namespaces."""
 
     def watch(self, namespace: str = "", *, options: ListOptions) -> Watch[T]:
-        """Return a stream of a namespace, or of all namespaces."""
+        """Return a stream for a namespace or for all namespaces."""
 
 
 class ListWatch(Generic[T]):
     """
     One kind on a server, restricted by namespace, selection and tweak, for both list and watch.
 
-    Args: namespace "" = all, or a cluster-scoped kind. supports_watch_list False = never ask for a streaming
-    list; if True, the server may still refuse. abridged decodes most objects in part, None = none.
+    Args: namespace "" = all, or a cluster-scoped kind. supports_watch_list False = never request a streaming
+    list; if it is True, the server may still refuse. abridged decodes most objects in part; None = no
+    objects.
     """
 
     def __init__(
@@ -119,9 +120,9 @@ class ListWatch(Generic[T]):
 
 class OpenResponse(Generic[T]):
     """
-    The stream of a reflector. At most one is open at a time.
+    A reflector's stream. At most one is open at a time.
 
-    A thread that is blocked in a read cannot see an event, so a stop closes the response under it.
+    A thread that is blocked in a read cannot see an event, so a stop closes the response during the read.
 
     State: _watch, guarded by _lock (15). opened_at = Clock.now() just before the stream was requested.
     Threads: the reflector's; stop from any thread.
@@ -146,8 +147,8 @@ class OpenResponse(Generic[T]):
         """
         Request a stream from a resource version, or a streaming list that is not older than that version.
 
-        The server is asked to end the stream after a random time of 5 to 10 minutes.
-        Raises: as the request. In that case nothing is open.
+        The request asks the server to end the stream after a random time of 5 to 10 minutes.
+        Raises: like the request, in which case nothing is open.
         """
         options = ListOptions(
             resource_version=resource_version or None,
@@ -163,11 +164,11 @@ class OpenResponse(Generic[T]):
             self._watch = watch
         self.opened_at = opened_at
         if self._stopped.is_set():
-            watch.close()  # stop() may have looked before the stream was open
+            watch.close()  # stop() may have come before the stream was open
 
     def read(self) -> list[WatchEvent[T]]:
         """
-        Return the next events of the open stream, [] at its end.
+        Return the next events of the open stream; [] at its end.
 
         Blocks: until there are events; stop() ends the wait.
         Raises: see Watch.
@@ -177,11 +178,11 @@ class OpenResponse(Generic[T]):
         return watch.read()
 
     def seconds_open(self) -> float:
-        """Return how long ago the stream was asked for."""
+        """Return how long ago the stream was requested."""
         return self._clock.now() - self.opened_at
 
     def current(self) -> Watch[T] | None:
-        """Return the open stream, for a thread that may have to close it under its reader."""
+        """Return the open stream, for a thread that may have to close it while it is being read."""
         with self._lock:
             return self._watch
 
@@ -193,7 +194,7 @@ class OpenResponse(Generic[T]):
             watch.close()
 
     def stop(self) -> None:
-        """Close the stream under its reader. Any thread can call this, after stopped was set."""
+        """Close the stream while it is being read. Any thread can call this after stopped was set."""
         watch = self.current()
         if watch is not None:
             watch.close()

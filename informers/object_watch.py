@@ -1,8 +1,8 @@
 """
 One object with a given name, kept up to date by a reflector on one thread.
 
-An informer has three threads and a queue, for many objects and many handlers. If a program follows hundreds
-of single names, each has one reader, so the reflector's thread also stores and reports the object.
+An informer has three threads and a queue, for many objects and many handlers. When a program follows hundreds
+of single names, each has only one reader, so the reflector's thread also stores and reports the object.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from handloop.seams.seams import REAL_SEAMS, Seams
 T = TypeVar("T", bound=Kind)
 
 Changed = Callable[[T | None, T | None, bool], None]
-"""Called with the old and the new object, None = no object, and whether it is from the first list."""
+"""Called with the old and the new object (None = no object), and whether it is from the first list."""
 
 
 class ObjectWatch(Generic[T]):
     """
     Implements handloop.informers.event_intake.ReflectorStore.
 
-    Fields: kind, selection, name; quarantine has the object while it does not fit its type.
-    State, under _lock (55): _obj, or None; _known, whether a first list has come.
-    Threads: run is `watch-<plural>`; it calls changed without the lock; any thread reads.
+    Fields: kind, selection, name; quarantine, which holds the object while it does not fit its type.
+    State, under _lock (55): _obj, or None; _known, whether a first list has arrived.
+    Threads: run is on `watch-<plural>`, and calls changed without the lock; any thread reads.
     """
 
     def __init__(
@@ -55,8 +55,8 @@ class ObjectWatch(Generic[T]):
         seams: Seams = REAL_SEAMS,
     ) -> None:
         """
-        Args: options apply as far as they concern the transform, the tweak and the server. fill is called
-        before a read while there was no list.
+        Args: of options, only those about the transform, the tweak and the server apply. fill is called
+        before a read as long as there was no list.
         """
         self.kind = kind
         self.name = name
@@ -110,32 +110,32 @@ class ObjectWatch(Generic[T]):
         self.has_ended = False
 
     def stop(self) -> None:
-        """End run permanently, from any thread. Does not wait."""
+        """End run permanently, from any thread, without waiting."""
         self.has_ended = True
         self._reflector.stop()
 
     def get(self) -> T | None:
-        """Return the object as it was last heard of."""
+        """Return the last known state of the object."""
         with self._lock:
             return self._obj
 
     def read(self) -> T | None:
-        """Return the object, after a first list. Raises, blocks: as fill."""
+        """Return the object, after a first list. Raises, blocks: like fill."""
         if not self.has_synced():
             self._fill(self, "")
         return self.get()
 
     def has_synced(self, _namespace: str = "") -> bool:
-        """Return whether a first list has come."""
+        """Return whether a first list has arrived."""
         with self._lock:
             return self._known
 
     def is_failing(self, _namespace: str = "") -> bool:
-        """Return whether the object's list fails and is being retried."""
+        """Return whether the object's list has failed and is being retried."""
         return bool(self._reflector.statistics().last_error)
 
     def troubles(self, _namespace: str = "") -> list[str]:
-        """Return why the first list has not come yet, in words; empty once it has come."""
+        """Return why the first list has not arrived yet, in words; empty once it has."""
         if self.has_synced():
             return []
         now = self._reflector.statistics()
@@ -158,7 +158,7 @@ class ObjectWatch(Generic[T]):
                 self._put(self._transform(obj))
 
     def replace(self, objects: Listed[T], resource_version: str) -> None:  # noqa: ARG002 - of the protocol
-        """Take a complete list, of the one object or none."""
+        """Take a complete list, with the one object or none."""
         self._put(objects[0] if objects else None)
 
     def _put(self, obj: T | None) -> None:

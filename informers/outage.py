@@ -1,12 +1,12 @@
 """
-While lists and watches fail, a reflector waits longer after each failure, and logs the trouble.
+While lists and watches fail, makes a reflector wait longer after each failure, and logs the trouble.
 
-The first failure of a kind is logged in full on one line, with the fix if a person has to do something.
-Repeats are counted once a minute. The end of the trouble is logged on one line.
+The first failure of its kind is logged in full on one line, with the fix if a person has to act. Repeats are
+logged as a number once a minute. The end of the trouble is logged on one line.
 
-Each wait is longer than the last, and at least as long as the server asked for. Reflectors that share a
-Reachability wait for a server together: its first answer to any request ends all their waits. Then each
-back-off starts over: an error after the server's return is new trouble, and begins with a short wait.
+Each wait is longer than the last one, and at least as long as the server requested. For reflectors that share
+a Reachability, a server's first answer to any request ends all their waits. Then each back-off starts over,
+because an error after the server's return is new trouble and begins with a short wait.
 Decision: One answer ends an outage for all reflectors.
 """
 
@@ -53,29 +53,29 @@ BACKOFF_RESET_SECONDS: Final = 120.0
 
 # Waits shorter than this are not worth cutting short.
 _LONG_SECONDS: Final = 2.0
-# A return of the server starts the back-off over only once in this time. So the back-off still grows if a
+# The server's return starts the back-off over only once in this time. This way, the back-off still grows if a
 # server comes and goes, or if one stream is cut again and again while others are not.
 _RETURN_SECONDS: Final = 10.0
-# When a server is back, reflectors come back spread over this time, not all at once.
+# When a server is back, reflectors return spread over this time, not all at once.
 _SPREAD_SECONDS: Final = 1.0
-# A longer Retry-After of a server is not believed.
+# A server's Retry-After that is longer than this is not believed.
 _RETRY_AFTER_MAX_SECONDS: Final = 120.0
 
 _GONE: Final = "gone"
-# A refusal can be harmless for this long. A server that has just started reads its roles for a few seconds,
-# and allows nothing meanwhile; one that has a new definition prepares its storage, and answers 429.
+# A refusal can be harmless for this long. A server that has just started takes a few seconds to read its
+# roles, and allows nothing meanwhile; one that has a new definition prepares its storage, and answers 429.
 PATIENCE_SECONDS: Final = 15.0
 _FORBIDDEN_ANEW: Final = "forbidden anew"
 _ASKED_TO_WAIT: Final = "asked to wait"
 _ROLES_HINT: Final = "this was allowed before: a server that has just started may still be reading its roles"
 
-# These are the ways in which a server does not answer.
+# These are the ways in which a server can fail to answer.
 _UNANSWERED: Final = (ConnectionRefused, ConnectionBroken, DeadlineExceeded)
 _THEIRS: Final = (APIError, TransportError, DecodeError)
 
 
 def cause_of(error: Exception) -> BaseException:
-    """Return the server's or the network's error that caused one of ours, or the error itself."""
+    """Return the server's or network's error that caused one of ours, or else the error."""
     if error.__cause__ is None or isinstance(error, _THEIRS):
         return error
     return error.__cause__
@@ -88,11 +88,11 @@ def is_unanswered(error: Exception) -> bool:
 
 class Hints(msgspec.Struct, frozen=True):
     """
-    A program's additions to the fix of a trouble: commands whose output `kubectl apply -f -` takes.
+    A program's additions to the fix for a trouble: commands whose output `kubectl apply -f -` accepts.
 
     crd_command prints the CustomResourceDefinitions of crds (None = of any resource); rbac_command prints the
-    missing roles, with `-n NAME` for the roles of one namespace. "" = the program has no such command.
-    nearest finds a resource of the server that is similar to an unknown one, "" = none; it may send a request
+    missing roles, with `-n NAME` for the roles in one namespace. "" = the program has no such command.
+    nearest finds a resource on the server that is similar to an unknown one, "" = none; it may send a request
     to the server, and does not raise.
     """
 
@@ -116,7 +116,7 @@ def fix_for(
     """
     Return the fix for a failed list or watch, for a person; "" if only waiting helps.
 
-    Args: namespace "" = all; object_name = the only object that is watched, "" = others too.
+    Args: namespace "" = all; object_name = the only watched object, "" = there are others.
     """
     cause = cause_of(error)
     if isinstance(cause, NoKindMatch):
@@ -144,7 +144,11 @@ def fix_for(
 
 
 def _did_you_mean(resource: Resource, hints: Hints) -> str:
-    """It may send a few requests, on the reflector's thread, for a line that comes once a minute."""
+    """
+    Return a question about a similar resource.
+
+    It may send a few requests on the reflector's thread, because the line comes only once a minute.
+    """
     near = hints.nearest(resource) if hints.nearest is not None else ""
     return f" (did you mean {near}?)" if near else ""
 
@@ -157,7 +161,7 @@ class Backoff(Protocol):
     """Growing delays."""
 
     def next(self) -> float:
-        """Seconds to wait before the next try."""
+        """Return the seconds to wait before the next try."""
 
     def reset(self) -> None:
         """Start over with the shortest."""
@@ -167,10 +171,10 @@ class RetryPause:
     """
     The waits of one reflector.
 
-    State: stopped ends every wait, for good. _gone = the server was found gone and has not answered since.
-           _returned_at = when it last came back. retry_at (as Clock.now() counts, None = not waiting) is for
-           others to read, one step behind.
-    Threads: the reflector's; stop from any.
+    State: stopped ends every wait permanently. _gone = the server was unreachable and has not answered since.
+           _returned_at = when it last came back. retry_at (in the time of Clock.now(), None = not waiting) is
+           for others to read, one step behind.
+    Threads: the reflector's; any thread can call stop.
     """
 
     def __init__(
@@ -218,7 +222,7 @@ class RetryPause:
         """
         Wait.
 
-        Args: gone = until the server is back, if that is earlier; returns_seen as of the error.
+        Args: gone = wait only until the server is back, if that is earlier; returns_seen is the error's.
         Blocks: until then, or until stop().
         """
         server, began_at = self._reachability, self._clock.now()
@@ -233,7 +237,7 @@ class RetryPause:
         self.retry_at = None
 
     def server_answered(self) -> None:
-        """The server answers, whatever it says."""
+        """Note that the server answers, whatever it says."""
         if self._gone and not self._has_just_returned():
             self._returned_at = self._clock.now()
             self._backoff.reset()
@@ -252,26 +256,28 @@ class Doing(IntEnum):
 
 
 class _Trouble(NamedTuple):
-    """Return the identity of a trouble, without texts of errors, which hold addresses and times."""
+    """The identity of a trouble, without error texts, because these contain addresses and times."""
 
     doing: Doing
     error: str
     code: int
 
     def is_same(self, other: _Trouble) -> bool:
-        """A server that stops first cuts streams off and then refuses connections. Both are one trouble."""
+        """
+        Return whether both are one trouble: a stopping server cuts off streams, then refuses connections.
+        """
         return self == other or self.error == other.error == _GONE
 
 
 class Outage:
     """
-    The log lines of one reflector's trouble, and the waiting in it.
+    The log lines about one reflector's trouble, and the waits during it.
 
     State: _trouble = the last one, None while all is well; _said = a line of level 0 reported it; _repeats =
-           the same again since the last line. _worked = something has succeeded before. _refused_since = the
-           code of the last refusals, 0 for other errors, and since when nothing else comes. For others to
-           read, one step behind: last_error, its HTTP status last_code, and before them fix, for the last one
-           logged.
+           how often it came again since the last line. _worked = something has succeeded before.
+           _refused_since = the code of the last refusals, 0 for other errors, and since when there is nothing
+           else. Others may read these, one step behind: last_error, its HTTP status last_code, and fix, set
+           before them, for the last logged error.
     Threads: the reflector's.
     """
 
@@ -288,7 +294,7 @@ class Outage:
         clock: Clock = REAL_CLOCK,
     ) -> None:
         """
-        Args: name is the reflector's. namespace and object_name are only named in the fix. quiet as in
+        Args: name is the reflector's. namespace and object_name only appear in the fix. quiet is as in
         InformerOptions.
         """
         self.name = name
@@ -309,7 +315,7 @@ class Outage:
 
     def wait(self, doing: Doing, error: Exception, *, ends_round: bool = False) -> None:
         """
-        Log the trouble, then wait before the next attempt.
+        Log the trouble, and then wait before the next attempt.
 
         Args: ends_round = a new list follows.
         Blocks: until the wait is over, or until the reflector is stopped.
@@ -325,7 +331,7 @@ class Outage:
             log.debug("Failed to watch", v=2, reflector=self.name, err=in_words(error))
         else:
             self._failed(doing, error, delay)
-        # Set this after the fix, so that a reader that sees the error also sees what to do.
+        # Set this after the fix, so that a reader that sees the error also sees the fix.
         cause = cause_of(error)
         self.last_code = cause.code if isinstance(cause, APIError) else 0
         self.last_error = in_words(error)
@@ -334,7 +340,7 @@ class Outage:
         )
 
     def over(self, doing: Doing) -> None:
-        """A stage succeeded: clear the error. If trouble up to this stage was logged, log its end."""
+        """Clear the error, because a stage succeeded. If trouble up to this stage was logged, log its end."""
         self._worked, self._refused_since = True, None
         self.last_error = self.fix = ""
         self.last_code = 0
@@ -366,7 +372,11 @@ class Outage:
             self._said_at, self._repeats = now, 0
 
     def _kind(self, error: Exception, now: float, delay: float) -> str:
-        """In a word. At first a 429 is only a wish to wait, and a 403 is temporary if allowed before."""
+        """
+        Return the kind of error.
+
+        At first, a 429 only requests a wait, and a 403 is temporary after a success.
+        """
         cause = cause_of(error)
         code = cause.code if isinstance(cause, TooManyRequests | Forbidden) else 0
         if self._refused_since is None or self._refused_since[0] != code:
@@ -395,5 +405,5 @@ class Outage:
         elif isinstance(cause_of(error), ClientError):
             log.warning(message, **facts)
         else:
-            # This is an error of ours, not of a server or a network, so show its traceback.
+            # This is our own error, not one of a server or a network, so show its traceback.
             log.error(message, **facts, exc_info=error)

@@ -2,20 +2,22 @@
 Passes changes from the store to the handlers. Every handler has its own buffer and its own thread, so a slow
 handler does not delay the others.
 
-A *listener* is one handler with its buffer and thread. A *notification* is the change of one object. A *sync*
-notification is an update whose two states have the same resource version: nothing happened, and a resync or a
-relist repeats the object. A resync helps with outside state that sends no events, and with bugs in a sync. It
-repeats the cache, so it brings no event that a watch has missed.
+A *listener* is one handler with its buffer and thread. A *notification* is one object's change. A *sync*
+notification is an update whose two states have the same resource version, which means that nothing happened,
+and that a resync or a relist repeats the object. A resync helps if there is outside state that sends no
+events, or a bug in a sync. It only repeats the cache, so it brings no events that a watch has missed.
 
-The informer thread hands over notifications in batches: one hold of the lock and one wake-up per listener.
-The listener thread swaps its whole buffer for an empty one and calls the handler, one call at a time, in the
-order of distribution. Buffers are unbounded: a hanging handler costs memory, as `statistics()` shows.
+The informer thread hands over notifications in batches, with one hold of the lock and one wake-up per
+listener. The listener thread swaps its whole buffer for an empty one and calls the handler, one call at a
+time, in the order of distribution. Buffers are unbounded, so a handler that hangs costs memory, as
+`statistics()` shows.
 
 Follows: client-go tools/cache/shared_informer.go @32ce75a7d (sharedProcessor, processorListener). Differs:
-one thread per listener replaces two goroutines and a ring, as Go needs a pump between unbuffered channels and
-a list under a condition does not; a handler that raises never ends the process, as a panic does in Go
-(HandleCrash, unless ReallyCrash is off). Its next call follows at once (client-go waits for a second), so one
-object does not delay the others. An add of the initial list that raised counts as delivered.
+one thread per listener replaces two goroutines and a ring, because Go needs a pump between unbuffered
+channels, which a list under a condition does not need; a handler that raises never ends the process, as a
+panic does in Go (HandleCrash, unless ReallyCrash is off). Its next call follows immediately (client-go waits
+for a second), so that one object does not delay the others. An add of the initial list that raised is
+considered delivered.
 """
 
 from __future__ import annotations
@@ -73,8 +75,8 @@ class ListenerStatistics(msgspec.Struct, frozen=True):
     """
     A snapshot of a listener.
 
-    pending = notifications not yet handled; handled and panics = calls so far; synced = every add of the
-    initial list has returned; blocked_seconds = for how long, across snapshots, the same call has run.
+    pending = notifications that are not handled yet; handled and panics = calls so far; synced = every add of
+    the initial list has returned; blocked_seconds = how long the same call has run, across snapshots.
     """
 
     name: str
@@ -89,13 +91,13 @@ class ProcessorListener(Generic[T]):
     """
     One handler, its buffer and its thread.
 
-    State: _pending: notifications not yet taken, in the order of distribution, guarded by _changed (60).
-           _initial: adds of the initial list that have not returned from the handler, guarded by the same.
-           _looked: how many calls the last snapshots saw handled, one in hand, and since when; by readers.
-           _in_hand, _handled, _panics: written by the listener thread only; a reader may be one call behind.
-           resync_seconds, the period in effect, 0 = no resyncs; _resync_at; _thread, kept after its end:
-                guarded by the processor's lock (40).
-    Threads: add is called on the informer thread or the one that adds the handler; run has its own.
+    State: _pending: the notifications that are not taken yet, in the order of distribution, guarded by
+           _changed (60). _initial: the adds of the initial list that have not returned from the handler,
+           guarded by the same lock. _looked: how many handled calls the last snapshots saw with one in hand,
+           and since when; written by readers. _in_hand, _handled, _panics: written only by the listener
+           thread; a reader may be one call behind. resync_seconds, the period in effect, 0 = no resyncs;
+           _resync_at; _thread, kept after its end: guarded by the processor's lock (40).
+    Threads: add is called on the informer thread, or on the one that adds the handler; run has its own.
     """
 
     def __init__(
@@ -135,14 +137,14 @@ class ProcessorListener(Generic[T]):
 
     def has_synced(self) -> bool:
         """Return whether the informer has synced and this handler has returned from every initial add."""
-        # Ask the informer first: an earlier count can miss the last add of the list.
+        # Ask the informer first, because an earlier count can miss the list's last add.
         if not self._informer_has_synced():
             return False
         with self._changed:
             return self._initial == 0
 
     def is_current_thread(self) -> bool:
-        """Return whether the caller is this listener's handler."""
+        """Return whether the caller is on this listener's thread, that is, in its handler."""
         return self._thread_id == threading.get_ident()
 
     def take_resync(self, now: float) -> bool:
@@ -170,7 +172,7 @@ class ProcessorListener(Generic[T]):
 
     def run(self) -> None:
         """
-        Call the handler for everything handed over.
+        Call the handler for everything that is handed over.
 
         Blocks: until stop(). A running handler call then returns first, and the buffer is dropped.
         """
@@ -178,11 +180,11 @@ class ProcessorListener(Generic[T]):
         while notifications := self._take():
             self._deliver(notifications)
         self._in_hand = 0
-        self._thread_id = 0  # another thread may get the same number
+        self._thread_id = 0  # another thread may get the same ID
 
     def start(self, spawn: Spawn) -> None:
         """
-        Run in a thread of its own.
+        Run in its own thread.
 
         Locks: the caller holds the processor's lock.
         """
@@ -192,13 +194,13 @@ class ProcessorListener(Generic[T]):
         """
         Wait for the end of a listener, from any thread but its own.
 
-        Blocks: until its last call has returned. Does not block if it was never started or not stopped.
+        Blocks: until its last call has returned, unless it was never started or not stopped.
         """
         if self._thread is not None and self._stop.is_set():
             self._thread.join()
 
     def stop(self) -> None:
-        """End run, from any thread. Does not wait for it."""
+        """End run, from any thread, without waiting for it."""
         self._stop.set()
         with self._changed:
             self._changed.notify()
@@ -217,7 +219,7 @@ class ProcessorListener(Generic[T]):
         )
 
     def _blocked_seconds(self) -> float:
-        # Measure between the looks of outside checks. Reading the clock on every call would cost more.
+        # Measure from one outside check to the next, because reading the clock on every call would cost more.
         now, looked = self._clock.now(), self._looked
         if not self._in_hand:
             self._looked = None
@@ -227,7 +229,7 @@ class ProcessorListener(Generic[T]):
         return now - looked[1]
 
     def _take(self) -> list[Notification[T]]:
-        """Return everything that is pending, at least one notification; [] when stopped."""
+        """Return everything that is pending, at least one notification; [] once stopped."""
         with self._changed:
             while not self._pending and not self._stop.is_set():
                 self._clock.wait(self._changed, None)
@@ -238,7 +240,7 @@ class ProcessorListener(Generic[T]):
     def _deliver(self, notifications: list[Notification[T]]) -> None:
         # listener thread, no lock held
         handler, stopped = self._handler, self._stop.is_set
-        initial = 0  # adds of the initial list that returned and are not yet reported
+        initial = 0  # adds of the initial list that have returned but are not reported yet
         for notification in notifications:
             if stopped():
                 return
@@ -285,7 +287,7 @@ def _key_of(notification: Notification[T]) -> str:
 
 
 class Registration(Generic[T]):
-    """The handle of a handler that was added: ask whether it is synced, or remove it."""
+    """The handle of a handler that was added, to ask whether it is synced or to remove it."""
 
     def __init__(self, listener: ProcessorListener[T]) -> None:
         self.listener: Final = listener  # for the informer
@@ -303,9 +305,9 @@ class SharedProcessor(Generic[T]):
     """
     The listeners of one informer.
 
-    State: _syncing: listener -> whether it gets sync notifications, guarded by _listeners_lock (40).
-           _started: whether listeners have threads, guarded by the same.
-    Guarantee: each listener gets the notifications in the order in which they were distributed.
+    State: _syncing: listener -> whether it receives sync notifications, guarded by _listeners_lock (40).
+           _started: whether listeners have threads, guarded by the same lock.
+    Guarantee: each listener receives the notifications in the order in which they were distributed.
     """
 
     def __init__(self, *, seams: Seams = REAL_SEAMS) -> None:
@@ -321,7 +323,7 @@ class SharedProcessor(Generic[T]):
             return list(self._syncing)
 
     def add_listener(self, listener: ProcessorListener[T]) -> None:
-        """Add a listener. It starts immediately if the others run. A new listener is syncing."""
+        """Add a listener. It starts immediately if the others are running. A new listener is syncing."""
         with self._listeners_lock:
             self._syncing[listener] = True
             if self._started:
@@ -331,10 +333,11 @@ class SharedProcessor(Generic[T]):
         """
         Stop a listener and forget it. If it is not one of ours, do nothing.
 
-        Its last call may still be running: join() waits for that. No thread starts for the listener any more.
+        Its last call may still be running; join() waits for it. No thread is started for the listener from
+        then on.
         """
         with self._listeners_lock:
-            # The listener is stopped under the lock, so when a second removal returns, it has been stopped.
+            # Stop the listener under the lock, so that it has been stopped when a second removal returns.
             if self._syncing.pop(listener, None) is not None:
                 listener.stop()
 
@@ -348,7 +351,7 @@ class SharedProcessor(Generic[T]):
         """
         Hand a batch to all listeners.
 
-        Args: changes = notifications without the sync ones, for listeners that are not syncing;
+        Args: changes = the notifications other than syncs, for listeners that are not syncing;
               initial = how many are adds of the initial list.
         """
         with self._listeners_lock:
@@ -361,7 +364,7 @@ class SharedProcessor(Generic[T]):
                         _tell(listener, batch)
 
     def should_resync(self) -> bool:
-        """Return whether any listener is due. Until the next call exactly the due listeners are syncing."""
+        """Return whether any listener is due. Until the next call, exactly those that are due are syncing."""
         now = self._clock.now()
         with self._listeners_lock:
             for listener in self._syncing:
@@ -369,7 +372,7 @@ class SharedProcessor(Generic[T]):
             return any(self._syncing.values())
 
     def resync_check_period_changed(self, effective: Callable[[float], float]) -> None:
-        """Recompute every listener's period from the period that it asked for."""
+        """Recompute every listener's period from the one that it requested."""
         with self._listeners_lock:
             for listener in self._syncing:
                 listener.resync_seconds = effective(listener.requested_resync_seconds)
@@ -383,7 +386,7 @@ class SharedProcessor(Generic[T]):
 
     def stop(self) -> None:
         """
-        Stop all listeners. They stay registered.
+        Stop all listeners, which stay registered.
 
         Blocks: until the handler calls that are running have returned.
         """
@@ -400,8 +403,8 @@ class ResyncPeriods:
     """
     How often the handlers of one informer receive every object again, in seconds; 0 = never.
 
-    An informer has one *check period*, after which it checks which listeners are due. The effective period of
-    a handler is a multiple of it.
+    An informer has one *check period*, after which it checks which listeners are due. A handler's effective
+    period is a multiple of it.
 
     State: check_seconds, shortened by handlers until the informer starts; guarded by the informer's lock.
     """
@@ -412,7 +415,7 @@ class ResyncPeriods:
 
     def admit(self, requested: float | None, *, started: bool) -> float:
         """
-        Return the period that counts as requested by a handler.
+        Return the period that is taken as a handler's request.
 
         If it is shorter than the check period, the check period is shortened. Once the informer has started,
         the handler's period is raised to the check period instead.

@@ -21,7 +21,7 @@ log = get_logger("informers")
 INTERVAL_SECONDS: Final = 10.0
 TTY_INTERVAL_SECONDS: Final = 2.0
 WARN_SECONDS: Final = 300.0
-# Log a stream that has been silent for this long.
+# Log a stream that has been silent for at least this long.
 _SILENT_SECONDS: Final = 10.0
 
 
@@ -34,9 +34,9 @@ class Observed(Protocol):
 
 class SyncProgress:
     """
-    Logs every interval_seconds how full each cache is. After five minutes it warns, with the last errors.
+    Logs how full each cache is every interval_seconds. After five minutes it warns, with the last errors.
 
-    State: _next_at, _warn_at as Clock.now() counts; _said = whether a line was written.
+    State: _next_at and _warn_at, in the time of Clock.now(); _said = whether a line was written.
     Threads: the one that waits.
     """
 
@@ -76,7 +76,7 @@ class SyncProgress:
         log.warning(line, lastErrors=errors)
 
     def finished(self) -> None:
-        """Log the last line, if any was logged before."""
+        """Log the last line if any were logged before."""
         if self._said:
             self._said = False
             line = f"caches are filled: {self._describe([one.statistics() for one in self._informers])}"
@@ -89,7 +89,7 @@ class SyncProgress:
 
 
 def describe(statistics: InformerStatistics, now: float) -> str:
-    """Describe one informer in a few words; now as Clock.now() counts."""
+    """Describe one informer in a few words; now is in the time of Clock.now()."""
     name, reflector = statistics.plural, statistics.reflector
     if statistics.synced:
         return f"{name} ✓ {_number(statistics.objects)}"
@@ -112,5 +112,5 @@ def _how(reflector: ReflectorStatistics, now: float) -> str:
 
 
 def _number(count: int) -> str:
-    """Groups of three digits, parted by spaces."""
+    """Write a number in groups of three digits, separated by spaces."""
     return f"{count:,}".replace(",", " ")

@@ -1,4 +1,4 @@
-"""Objects that exist on the server but do not fit their type: kept out of the cache, and known by name."""
+"""Keeps objects that exist but do not fit their type out of the cache, and knows their names."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ log = get_logger("informers")
 
 UndecodableCallback = Callable[[Undecodable], None]
 """
-Called once per object and resource version, on the reflector thread. On registration it is also called for
-the objects already held, on the registering thread. It must not block.
+Called once for each object and resource version, on the reflector thread. On registration it is also called
+for the objects that are already held, on the registering thread. It must not block.
 """
 
 
@@ -26,9 +26,9 @@ class Quarantine:
     The objects of one informer that exist on the server but do not fit their type.
 
     They are kept out of the store, counted, and logged once. The store holds neither such an object nor its
-    earlier state, because a controller must not act on a copy that no longer describes the object. So the
-    object leaves the store with a tombstone, as if its deletion had been missed, and comes back with an add
-    once it fits again. To tell the two apart, call `is_quarantined` or register with `on_undecodable`.
+    earlier state, because a controller must not act on a copy that no longer describes the object. The object
+    therefore leaves the store with a tombstone, as if its deletion had been missed, and comes back with an
+    add once it fits again. To tell the two apart, call `is_quarantined` or register with `on_undecodable`.
 
     State: _held = store key -> the object that did not fit; _mended = the keys of objects that fit again and
     are on their way through the FIFO. The reflector thread writes both.
@@ -38,7 +38,7 @@ class Quarantine:
     def __init__(
         self, *, kind: str, gauge: SettableGaugeMetric, in_store: Callable[[str], bool] = lambda _: True
     ) -> None:
-        """Args: in_store returns whether the store has an object of a key."""
+        """Args: in_store returns whether the store has an object with a key."""
         self._kind = kind
         self._gauge = gauge
         self._in_store = in_store
@@ -52,7 +52,7 @@ class Quarantine:
             return len(self._held)
 
     def is_quarantined(self, key: str) -> bool:
-        """Return whether the object of that key exists but does not fit, or fits but is not stored yet."""
+        """Return whether the object with that key exists but does not fit, or fits but is not stored yet."""
         with self._lock:
             held, mended = key in self._held, key in self._mended
         return held or (mended and not self._in_store(key))
@@ -70,14 +70,14 @@ class Quarantine:
     def on_undecodable(self, callback: UndecodableCallback) -> None:
         """Call callback for every object that is held, and for later ones."""
         with self._lock:
-            # This is atomic: from now on, add calls the callback.
+            # This is atomic, and from now on, add calls the callback.
             self._callbacks.append(callback)
             held = tuple(self._held.values())
         for undecodable in held:
             self._call(callback, undecodable)
 
     def add(self, undecodable: Undecodable) -> None:
-        """Hold an object. Log and call back unless this very version is already held."""
+        """Hold an object. Log this and call the callbacks, unless the same version is already held."""
         key = store_key(undecodable)
         with self._lock:
             before = self._held.get(key)
@@ -102,11 +102,11 @@ class Quarantine:
 
     def release(self, keys: Iterable[str], *, mended: Container[str] = ()) -> None:
         """
-        Release the objects of these keys, which fit again or are gone.
+        Release the objects with these keys, which fit again or are gone.
 
-        Args: mended = the keys of those that fit, and that the FIFO has.
+        Args: mended = the keys of those that fit and are in the FIFO.
         """
-        # No other thread writes _mended. The store has its own lock, so it is asked without ours.
+        # No other thread writes _mended. The store has its own lock, so ask it without ours.
         arrived = {key for key in self._mended if self._in_store(key)}
         with self._lock:
             self._mended -= arrived
@@ -126,13 +126,13 @@ class Quarantine:
                 log.info("Object no longer in quarantine", kind=self._kind, key=key)
 
     def forget(self, foreign: Callable[[Undecodable], bool]) -> None:
-        """Release the objects that belong to another process now."""
+        """Release the objects that are another process's now."""
         with self._lock:
             gone = [key for key, each in self._held.items() if foreign(each)]
         self.release(gone)
 
     def replace(self, undecodables: Iterable[Undecodable], *, mended: Container[str] = ()) -> None:
-        """A list was complete: hold exactly these objects. Args: as release."""
+        """Hold exactly the objects from a complete list. Args: like release."""
         wanted = {store_key(undecodable): undecodable for undecodable in undecodables}
         with self._lock:
             others = [key for key in {*self._held, *self._mended} if key not in wanted]

@@ -96,10 +96,10 @@ class ReflectorStatistics(msgspec.Struct, frozen=True):
     """
     A snapshot of a reflector.
 
-    listed and page = objects and pages of the list that is being read; page is 0 while the list is streamed.
-    relists = lists after the first, by RelistReason. watches = streams opened. last_event_at and retry_at as
-    Clock.now() counts, None = none. fix is for the last error that was logged, "" = waiting helps; last_code
-    is the HTTP status of the last error, 0 = none.
+    listed and page = the objects and pages of the list that is being read; page is 0 while the list is
+    streamed. relists = the lists after the first one, by RelistReason. watches = the streams that were
+    opened. last_event_at and retry_at are in the time of Clock.now(), None = none. fix is for the last logged
+    error, "" = waiting helps; last_code is the last error's HTTP status, 0 = none.
     """
 
     state: State
@@ -117,10 +117,10 @@ class ReflectorStatistics(msgspec.Struct, frozen=True):
 
 class Tally:
     """
-    The counts of one reflector, for its statistics and its metrics.
+    One reflector's counts, for its statistics and metrics.
 
-    State: listed, whether there was a list; last_event_at as Clock.now() counts, None before anything was
-    heard.
+    State: listed, whether there was a list; last_event_at, in the time of Clock.now(), None before anything
+    was received.
     Threads: the reflector's; others can read, one step behind.
     """
 
@@ -138,7 +138,7 @@ class Tally:
         return dict(self._relists)
 
     def list_taken(self, reason: RelistReason) -> None:
-        """A list is in the FIFO. The first one needs no reason."""
+        """Note that a list is in the FIFO. The first one needs no reason."""
         if self.listed:
             self._relists[reason] = self._relists.get(reason, 0) + 1
             self._metrics.relists[reason].inc()
@@ -152,14 +152,14 @@ class Tally:
         self.heard()
 
     def heard(self) -> None:
-        """The server was reachable: it answered, sent an event, or ended a stream."""
+        """Note that the server was reachable, because it answered, sent an event, or ended a stream."""
         self.last_event_at = self._clock.now()
         self._metrics.last_event_timestamp.set(self._clock.time())
 
 
 class Reflector(Generic[T]):
     """
-    The list-watch loop of one kind.
+    The list-and-watch loop for one kind.
 
     State: _last_rv, guarded by _rv_lock (16). Only the reflector thread writes the other fields; a reader may
            be one step behind.
@@ -177,7 +177,7 @@ class Reflector(Generic[T]):
         transform: Callable[[T], T] = unchanged,
         seams: Seams = REAL_SEAMS,
     ) -> None:
-        """Args: restriction has the source; transform is applied to every listed object when it arrives."""
+        """Args: restriction has the source; transform is applied to every listed object on arrival."""
         self.name = outage.name
         self._kind = kind
         self._intake = intake
@@ -202,16 +202,16 @@ class Reflector(Generic[T]):
         self._rv_lock = new_lock("Reflector._rv_lock", 16)
         self._last_rv = ""
         self._state = State.EMPTY
-        self._round_error: Exception | None = None  # the error that ended the stream and with it the round
+        self._round_error: Exception | None = None  # the error that ended the stream and the round
         self._relist_reason = RelistReason.ERROR
         self._accepted = 0  # events of this stream that were understood
         self._hold_rv = False  # a watch without a version is still sending the present objects, in no order
 
     def stop(self) -> None:
         """
-        End run and the open stream, from any thread. Does not wait.
+        End run and the open stream, from any thread, without waiting.
 
-        A list request in progress is not interrupted; its result is dropped.
+        A list request in progress is not interrupted, but its result is dropped.
         """
         self._outage.pause.stop()
         self._response.stop()
@@ -219,21 +219,26 @@ class Reflector(Generic[T]):
 
     def restriction_changed(self) -> None:
         """
-        List again if more may be held, or stop asking if nothing may. Any thread. Does not wait.
+        List again if more may be held, or stop requests if nothing may. Any thread; it does not wait.
 
         A list in progress is completed first, unless nothing may be held.
         """
         now = self._restriction
         now.wake()
-        # The stream before the state: a stream that is opened later asks for what may be held now. The
-        # reflector checks that after it has set its state, so one of the two threads sees the other's change.
+        # Look at the stream before the state. A stream that is opened later requests what may be held now.
+        # The reflector checks that after it has set its state, so one of the two threads sees the other's
+        # change.
         watch = self._response.current()
         if watch is not None and now.must_list and (self._state is State.WATCHING or now.is_empty):
             self._called_back = True
             watch.close()
 
     def list_newest(self) -> None:
-        """After the current list, list again all that was written before this call. Does not wait."""
+        """
+        After the current list, list again everything that was written before this call.
+
+        It does not wait.
+        """
         self._listing.want_newest()
         # Make the request before closing the stream, as in restriction_changed.
         watch = self._response.current()
@@ -242,7 +247,7 @@ class Reflector(Generic[T]):
             watch.close()
 
     def last_sync_resource_version(self) -> str:
-        """Return the resource version up to which everything is in the FIFO, "" before the first list."""
+        """Return the resource version up to which everything is in the FIFO; "" before the first list."""
         with self._rv_lock:
             return self._last_rv
 
@@ -271,13 +276,13 @@ class Reflector(Generic[T]):
         while not self._stop.is_set():
             try:
                 self._run_round()
-            except BaseException:  # noqa: BLE001 - such as a log that cannot be written: the reflector lives on
+            except BaseException:  # noqa: BLE001 - such as a log that cannot be written
                 self._clock.sleep(UNTOLD_SECONDS, self._stop)
 
     def _run_round(self) -> None:
         try:
             self.list_and_watch()
-        except BaseException as error:  # noqa: BLE001 - whatever ends a round, there is a next one
+        except BaseException as error:  # noqa: BLE001 - whatever ends a round, another one follows
             self._after_failed_round(as_error(error))
         else:
             if self._round_error is not None and not self._stop.is_set():
@@ -292,7 +297,7 @@ class Reflector(Generic[T]):
 
     def list_and_watch(self) -> None:
         """
-        One round: list, publish, watch until a new list is needed.
+        Do one round: list, publish, and watch until a new list is needed.
 
         Blocks: until then, or until stop().
         Raises: the error of a list or of opening a watch, but not the error that ends an open stream.
@@ -311,7 +316,7 @@ class Reflector(Generic[T]):
             self._state = State.EMPTY
 
     def _step(self, state: State) -> State | None:
-        """Do one step. Returns: the next state, None if the round is over."""
+        """Do one step. Returns: the next state; None if the round is over."""
         match state:
             case State.EMPTY:
                 return self._begin_list()
@@ -323,7 +328,7 @@ class Reflector(Generic[T]):
                 return self._read_watch()
 
     def _may_go_on(self, state: State) -> bool:
-        """Return whether the round still asks for all that may be held; a list may ask for less."""
+        """Return whether the round still requests all that may be held; a list may request less."""
         if state in (State.LISTED, State.WATCHING) and self._listing.wants_newest:
             self._relist_reason = RelistReason.TAKEOVER
             return False
@@ -335,7 +340,7 @@ class Reflector(Generic[T]):
         return False
 
     def _may_ask(self) -> bool:
-        """Return whether this round has anything to ask for. If not, the store is complete when empty."""
+        """Return whether this round has anything to request. If not, the store is complete when empty."""
         self._called_back = False
         if self._restriction.is_empty:
             self._intake.replace(Listed(), [], "")
@@ -409,7 +414,7 @@ class Reflector(Generic[T]):
     def _read_watch(self) -> State | None:
         try:
             events = self._response.read()
-        except Exception as error:  # noqa: BLE001 - decided by kind in one place
+        except Exception as error:  # noqa: BLE001 - one place decides by its type
             return self._watch_ended(error)
         if self._stop.is_set():
             return None
@@ -421,7 +426,7 @@ class Reflector(Generic[T]):
         return State.WATCHING if block.end is None else self._watch_ended(block.end)
 
     def _accept(self, block: EventBlock[T]) -> None:
-        """Put a block into the FIFO, then advance the resource version."""
+        """Put a block into the FIFO, and then advance the resource version."""
         if TRACE.on and block.accepted:
             rv = block.resource_version
             TRACE.tell(1, self.name, "", events=len(block.entries), resource_version=rv, **block.only)
@@ -437,7 +442,7 @@ class Reflector(Generic[T]):
         self._outage.over(Doing.READ_WATCH)
 
     def _watch_ended(self, error: Exception | None) -> State | None:
-        """Decide what follows the end of a stream; error None = the server ended it as it should."""
+        """Decide what follows the end of a stream; error None = the server ended it normally."""
         self._response.close()
         if self._stop.is_set():
             return None
@@ -462,7 +467,11 @@ class Reflector(Generic[T]):
         return None
 
     def _watch_was_silent(self, error: DeadlineExceeded) -> State | None:
-        """A silent watch can mean an idle kind: the next watch shows whether the server is gone."""
+        """
+        Note a silent watch, which can mean an idle kind.
+
+        The next watch shows whether the server is gone.
+        """
         log.debug("Watch was silent, opening another", v=4, reflector=self.name, err=str(error))
         self._metrics.silent_watches.inc()
         self._tell_end(str(error))
@@ -478,10 +487,10 @@ class Reflector(Generic[T]):
             TRACE.tell(1, self.name, "", ended=why, resource_version=self._last_rv)
 
     def _may_be_rewound(self) -> bool:
-        """Return whether the server is behind our resource version; the server of an idle cluster is not."""
+        """Return whether the server is behind our resource version, which an idle cluster's server is not."""
         try:
             return is_older(self._listing.newest_resource_version(), self._last_rv)
-        except Exception:  # noqa: BLE001 - the list that follows meets the same, and says it
+        except Exception:  # noqa: BLE001 - the list that follows meets and reports the same error
             return True
 
     def _set_last_rv(self, rv: str) -> None:

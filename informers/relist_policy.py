@@ -1,12 +1,12 @@
 """
 Decides whether an error of a watch needs a new list, or only a new watch.
 
-A list costs the server and us as much as all objects together. So the reflector lists only if nothing else
-helps: if the server refuses our resource version, or if watch after watch brings nothing. After a broken
-connection, an overloaded server or an unreadable tail, a new watch is enough.
-Follows: client-go tools/cache/reflector.go @32ce75a7d. Differs: in client-go, if a watch cannot be opened
-this leads to a new list, except for connection refused and 429, and so does a very short watch; a broken
-stream does not (apimachinery pkg/watch/streamwatcher.go). An unreadable event leads to one every time.
+A list costs the server and us as much as all objects do. For this reason, the reflector lists only if nothing
+else helps, which is if the server refuses our resource version, or if watch after watch brings nothing. After
+a broken connection, an overloaded server or an unreadable tail, a new watch is enough.
+Follows: client-go tools/cache/reflector.go @32ce75a7d. Differs: in client-go, a watch that cannot be opened
+causes a new list, except for connection refused and 429, and so does a very short watch; a broken stream does
+not (apimachinery pkg/watch/streamwatcher.go). An unreadable event always causes one.
 Decision: A watch is never trusted forever.
 """
 
@@ -28,11 +28,11 @@ from handloop.client.errors import (
 
 _SERVER_ERRORS: Final = 500
 
-# This many watches in a row may bring nothing before a new list.
+# This many watches in a row may bring nothing before a new list is made.
 FRUITLESS_WATCHES: Final = 5
-# The same for watches that time out on a server that is known to send bookmarks. While objects change, it
-# sends one about every minute, so two silent watches miss several. A silent server is either idle, or its
-# history was rewound behind our resource version. The reflector asks which before it lists.
+# The same, but for watches that time out on a server that is known to send bookmarks. While objects change,
+# it sends one about every minute, so two silent watches miss several. Either such a server is idle, or its
+# history was rewound to before our resource version. The reflector finds out which before it lists.
 SILENT_WATCHES: Final = 2
 
 
@@ -41,16 +41,16 @@ class RelistReason(StrEnum):
 
     EXPIRED = "expired"  # 410
     TOO_LARGE = "too-large"  # the server has not seen our resource version
-    REWOUND = "rewound"  # a bookmark from the past
+    REWOUND = "rewound"  # a bookmark older than what was seen
     ERROR = "error"  # any other error
     UNREADABLE = "unreadable"  # watches that could not be read, or that ended at once
     WIDENED = "slots"  # this process may hold more than before
     TAKEOVER = "takeover"  # this process does the work of another one from now on
-    SILENT = "silent"  # watches without even bookmarks, from a server that is behind what it has sent
+    SILENT = "silent"  # watches without even bookmarks, on a server that is behind what it sent
 
 
-class StaleBookmark(ClientError):  # noqa: N818 - what it is
-    """The server sent a bookmark older than an event it had sent before: it lost part of its history."""
+class StaleBookmark(ClientError):  # noqa: N818 - it says what it is
+    """The server sent a bookmark older than an earlier event, so it has lost part of its history."""
 
 
 class VeryShortWatch(ClientError):  # noqa: N818 - client-go's noun
@@ -58,7 +58,7 @@ class VeryShortWatch(ClientError):  # noqa: N818 - client-go's noun
 
 
 def relist_reason(error: Exception) -> RelistReason:
-    """Return the reason that an error stands for."""
+    """Return the reason that an error represents."""
     own = isinstance(error, APIError | StaleBookmark)  # their causes are details of the transport
     cause = error if own or error.__cause__ is None else error.__cause__
     if isinstance(cause, StaleBookmark):
@@ -71,7 +71,7 @@ def relist_reason(error: Exception) -> RelistReason:
 
 
 def may_open_again(error: Exception) -> bool:
-    """Return whether a watch that could not be opened is retried unchanged: no connection, 429 and 5xx."""
+    """Return whether to retry, unchanged, a watch that could not be opened: no connection, 429 or 5xx."""
     if isinstance(error, TransportError | TooManyRequests):
         return True
     if is_too_large_resource_version(error):
@@ -84,7 +84,7 @@ class RelistPolicy:
     Decides what follows each watch that ended with an error.
 
     State: _fruitless = watches in a row that brought nothing; _bookmarks_seen = this server sends bookmarks.
-    Threads: the reflector's only.
+    Threads: only the reflector's.
     """
 
     def __init__(self) -> None:
@@ -92,7 +92,7 @@ class RelistPolicy:
         self._bookmarks_seen = False
 
     def events_came(self, *, bookmarks: bool) -> None:
-        """A watch brought something that was understood."""
+        """Note that a watch brought something that was understood."""
         self._fruitless = 0
         self._bookmarks_seen = self._bookmarks_seen or bookmarks
 
@@ -101,7 +101,7 @@ class RelistPolicy:
         Decide.
 
         Args: brought_nothing = no event of this watch was understood.
-        Returns: None if a new watch, after a pause, continues from the same resource version.
+        Returns: None if a new watch continues from the same resource version after a pause.
         """
         if isinstance(error, TooManyRequests):
             return None

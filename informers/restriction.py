@@ -1,8 +1,8 @@
 """
-What an informer may hold of its kind at each moment: everything, or what a Restriction allows.
+Which of its kind's objects an informer may hold at each moment: all, or those that a Restriction allows.
 
-Reflector, informer, intake and readers ask their Restriction, and do not know how it restricts. Each version
-of it has another set of objects. `Whole` is for an informer without a restriction;
+Reflector, informer, intake and readers ask their Restriction, and do not know how it restricts. Each of its
+versions has another set of objects. `Whole` is for an informer without a restriction;
 handloop.informers.sharding has the one for replicas that share a kind.
 """
 
@@ -27,14 +27,18 @@ class Restricted(Protocol):
     """What follows a restriction: a Reflector."""
 
     def restriction_changed(self) -> None:
-        """Called after the set of objects that may be held has changed, on that thread; must not block."""
+        """
+        This is called after the set of objects that may be held has changed, on that thread.
+
+        It must not block.
+        """
 
 
 class Restriction(Protocol[T]):
     """
     The restriction of one informer. If more may be held, a new list is due; if less, objects leave silently.
 
-    Field: restricts, False for a Whole.
+    Field: restricts is False for a Whole.
     Threads: the reflector's, unless noted otherwise.
     """
 
@@ -42,11 +46,11 @@ class Restriction(Protocol[T]):
 
     @property
     def source(self) -> ListerWatcher[T]:
-        """What lists and watches what may be held."""
+        """Return the source that lists and watches what may be held."""
 
     @property
     def narrowed_by(self) -> str:
-        """What keeps other objects away, "" = nothing has to, or it is not known yet. Any thread."""
+        """Return what keeps other objects away; "" = nothing has to, or it is not known yet. Any thread."""
 
     # for the informer
 
@@ -58,13 +62,13 @@ class Restriction(Protocol[T]):
         name: str,
         clock: Clock,
     ) -> DeltaFIFO[T]:
-        """Return the FIFO of a reflector and its informer. Called once."""
+        """Return the FIFO for a reflector and its informer. This is called once."""
 
     def cache(self, store: Cache[T]) -> Cache[T]:
         """Return the store for listers, which refuse to answer for what may not be held."""
 
     def follow(self, restricted: Restricted) -> None:
-        """Report each change from now on. Called after new_fifo."""
+        """Report each change from now on. This is called after new_fifo."""
 
     def leave(self) -> None:
         """Tell of none any more."""
@@ -80,15 +84,15 @@ class Restriction(Protocol[T]):
 
     @property
     def must_list(self) -> bool:
-        """Return whether more may be held than the last list was asked for, or nothing. Any thread."""
+        """Return whether nothing, or more than the last list requested, may be held. Any thread."""
 
     @property
     def is_wide(self) -> bool:
-        """Return whether another watch would bring less than the open one."""
+        """Return whether a new watch would bring less than the open one."""
 
     def before_list(self, stopped: threading.Event) -> bool:
         """
-        Make the next list ask for what may be held now.
+        Make the next list request what may be held now.
 
         Returns: False if stopped, or if nothing may be held any more. Blocks: for a moment.
         """
@@ -97,7 +101,7 @@ class Restriction(Protocol[T]):
         """Wait until something may be held, or stopped is set and wake was called."""
 
     def wake(self) -> None:
-        """End wait: the reflector is stopped, or may hold something else. Any thread."""
+        """End wait, because the reflector is stopped or may hold something else. Any thread."""
 
     def forget_foreign(self, quarantine: Quarantine) -> None:
         """Let a quarantine forget what may not be held."""
@@ -109,7 +113,9 @@ class Restriction(Protocol[T]):
         """What may be held now: another object after each change."""
 
     def version_of(self, namespace: str) -> int | None:
-        """Since which version a namespace may be held; 0 = always, or not by namespace; None = not now."""
+        """
+        Return since what version a namespace may be held; 0 = always or not by namespace, None = not now.
+        """
 
     def holds(self, obj: Kind) -> bool:
         """Return whether an object may be held now."""
@@ -151,7 +157,7 @@ class Whole(Generic[T]):
         """See Restriction."""
 
     def has_listed(self, _version: int) -> bool:
-        """See Restriction: one complete list has all."""
+        """See Restriction. One complete list has everything."""
         return True
 
     def before_list(self, _stopped: threading.Event) -> bool:
@@ -181,7 +187,7 @@ class Whole(Generic[T]):
 
 
 class Restrictions(Protocol):
-    """Which objects of each kind the informers of a manager may hold."""
+    """Which objects of each kind a manager's informers may hold."""
 
     def restrict(
         self, kind: type[T], source: ListerWatcher[T], /, *, metrics: InformerMetrics, name: str, clock: Clock
@@ -190,7 +196,7 @@ class Restrictions(Protocol):
 
 
 class Unrestricted:
-    """Implements Restrictions: every kind is whole."""
+    """Implements Restrictions, where every kind is whole."""
 
     def restrict(self, _kind: type[T], source: ListerWatcher[T], /, **_facts: Any) -> Restriction[T]:
         """See Restrictions."""

@@ -1,5 +1,5 @@
 """
-The part of a kind that an informer holds: objects with some labels, with some fields, or with one name.
+The part of a kind that an informer holds: objects with certain labels, certain fields, or one name.
 
     selection_of(Pod, labels="app=web", fields="spec.nodeName=worker-1")
 """
@@ -33,11 +33,11 @@ from handloop.client.options import ListOptions
 from handloop.informers.keys import ObjectName
 
 Labels: TypeAlias = Selector | SelectingStruct | str
-"""A label selector: a text such as `app=web,tier!=cache`, or a LabelSelector."""
+"""A label selector, as a string such as `app=web,tier!=cache` or as a LabelSelector."""
 
 
-class OutsideSelection(LookupError):  # noqa: N818 - as NamespaceNotWatched
-    """A cache of a part of a kind was asked about another part, which it knows nothing about."""
+class OutsideSelection(LookupError):  # noqa: N818 - like NamespaceNotWatched
+    """A cache of a part of a kind was asked about another part, of which it knows nothing."""
 
     def __init__(self, what: str, selection: Selection) -> None:
         super().__init__(
@@ -52,7 +52,7 @@ class Selected(Protocol):
     selection: Selection
 
 
-class SeveralSelections(LookupError):  # noqa: N818 - as OutsideSelection
+class SeveralSelections(LookupError):  # noqa: N818 - like OutsideSelection
     """A controller that watches several selections of a kind has to name the one that it reads."""
 
     def __init__(self, kind: type[Kind], caches: Sequence[Selected]) -> None:
@@ -64,7 +64,7 @@ class SeveralSelections(LookupError):  # noqa: N818 - as OutsideSelection
         self.caches = caches
 
 
-class MetadataOnly(LookupError):  # noqa: N818 - as OutsideSelection
+class MetadataOnly(LookupError):  # noqa: N818 - like OutsideSelection
     """A cache of metadata was asked for whole objects."""
 
     def __init__(self, kind: type[Kind]) -> None:
@@ -78,7 +78,7 @@ class MetadataOnly(LookupError):  # noqa: N818 - as OutsideSelection
 @dataclass(frozen=True)
 class Selection:
     """
-    What an informer holds: without terms, all objects. selection_of orders the terms, so equals are equal.
+    What an informer holds; without terms, all objects. selection_of sorts the terms, so equal ones are equal.
 
     An object that no longer matches leaves the cache, and looks deleted.
     """
@@ -86,10 +86,10 @@ class Selection:
     labels: Selector = Selector()  # noqa: RUF009 - immutable
     fields: tuple[FieldTerm, ...] = ()
     custom: bool = False
-    """Whether the kind is custom: its fields have no other names, unlike `spec.host` of a Pod."""
+    """Whether the kind is custom. If so, its fields have no other names, unlike a Pod's `spec.host`."""
 
     def __bool__(self) -> bool:
-        """Return whether anything is left out."""
+        """Return whether any objects are left out."""
         return bool(self.labels.requirements or self.fields)
 
     def __str__(self) -> str:
@@ -104,16 +104,16 @@ class Selection:
 
     @property
     def field_text(self) -> str:
-        """The field selector, as a query has it."""
+        """The field selector in the form of a query."""
         return ",".join(map(str, self.fields))
 
     @property
     def name(self) -> str:
-        """The one name that is selected, "" = any."""
+        """The only name that is selected; "" = any."""
         return exact(self.fields, NAME) or ""
 
     def narrowed(self, options: ListOptions) -> ListOptions:
-        """Return the options of a list or watch, with this selection added to their own."""
+        """Return the options of a list or watch with this selection added."""
         return replace(
             options,
             label_selector=",".join(filter(None, (options.label_selector, str(self.labels)))),
@@ -133,19 +133,23 @@ class Selection:
         """
         Refuse a name that no selected object can have.
 
-        Raises: OutsideSelection, which begins with `unable to {what}`.
+        Raises: OutsideSelection, whose message begins with `unable to {what}`.
         """
         self._check(what, {NAME: name.name, NAMESPACE: name.namespace})
 
     def check_list(self, what: str, labels: Selector, namespace: str) -> None:
-        """Refuse labels and a namespace that no selected object can have; "" = all. Raises: as check_name."""
+        """
+        Refuse labels and a namespace that no selected object can have; "" = all.
+
+        Raises: like check_name.
+        """
         for ours in self.labels.requirements:
             if any(_contradict(ours, theirs) for theirs in labels.requirements):
                 raise OutsideSelection(what, self)
         self._check(what, {NAMESPACE: namespace})
 
     def _check(self, what: str, known: Mapping[str, str]) -> None:
-        """Args: known = the fields of the objects that are asked for; "" = any."""
+        """Args: known = the fields of the requested objects; "" = any."""
         for term in self.fields:
             value = known.get(term.field, "")
             if value and (value == term.value) is not term.equal:
@@ -158,7 +162,7 @@ _ONE_OF: Final = (Operator.EQUALS, Operator.DOUBLE_EQUALS, Operator.IN)
 
 
 def _contradict(one: Requirement, other: Requirement) -> bool:
-    """Return whether no value of the label meets both. Only lists of values and absence are compared."""
+    """Return whether no value of a label meets both. Only value lists and absence are compared."""
     if one.key != other.key:
         return False
     for values, rule in ((one, other), (other, one)):
@@ -176,7 +180,7 @@ def selection_of(kind: type[Kind], *, labels: Labels = "", fields: str = "") -> 
     """
     if not labels and not fields:
         return EVERYTHING
-    # Do this only with fields, because a selection without fields is the same for all kinds.
+    # Do this only for fields, because a selection without fields is the same for all kinds.
     is_custom = bool(fields) and not is_built_in(kind.resource.group)
     return Selection(_labels(labels), _fields(kind, fields), custom=is_custom)
 
@@ -208,7 +212,7 @@ def _fields(kind: type[Kind], text: str) -> tuple[FieldTerm, ...]:
 
 
 def _check_offered(kind: type[Kind], terms: tuple[FieldTerm, ...]) -> None:
-    """Raises: SelectorError. For a custom kind that is not ours, only its CRD knows the fields."""
+    """Raises: SelectorError. For a custom kind that is not ours, only the CRD knows the fields."""
     resource, custom = kind.resource, not is_built_in(kind.resource.group)
     if custom and (kind.partial or issubclass(kind, Unstructured)):
         return

@@ -1,20 +1,20 @@
 """
-One kind, mirrored into an indexed store, with any number of handlers that are called for every change.
+One kind, mirrored into an indexed store, and any number of handlers that are called for every change.
 
     server -> Reflector -> DeltaFIFO -> informer loop -> Indexer
                                                      '-> SharedProcessor -> one listener per handler
 
 Threads: `reflector-<plural>` reads the server and fills the FIFO. The thread that calls run is the informer
-loop: it empties the FIFO in batches into the store and the listeners' buffers, and fires resyncs when a pop
-times out. `listener-<plural>-<n>` calls one handler.
+loop, which empties the FIFO in batches into the store and the listeners' buffers, and fires resyncs when a
+pop times out. `listener-<plural>-<n>` calls one handler.
 
-Guarantees: the store changes before any handler is called. Each handler sees the changes of an object in
-their order, and every object at least once; intermediate states may be skipped. After stop no handler is
-called any more, and an informer does not start again.
+Guarantees: the store changes before any handler is called. Each handler sees an object's changes in order,
+and every object at least once; intermediate states may be skipped. After stop, no handler is called, and an
+informer cannot start again.
 
 Follows: client-go tools/cache/shared_informer.go and controller.go @32ce75a7d. Differs: when the informer
-stops, it drops undelivered notifications at once. It does not detect changes to cached objects; instead it
-refuses a kind whose objects could be changed.
+stops, it immediately drops undelivered notifications. It does not detect changes to cached objects; instead
+it refuses a kind whose objects could be changed.
 """
 
 from __future__ import annotations
@@ -61,16 +61,17 @@ log = get_logger("informers")
 
 T = TypeVar("T", bound=Kind)
 
-# A stopped informer waits this long for a list request that cannot be cut short.
+# A stopped informer waits this long for a list request that cannot be interrupted.
 REFLECTOR_GRACE_SECONDS: Final = 5.0
 BATCH_KEYS: Final = 256
 
 
 class SharedIndexInformer(Generic[T]):
     """
-    One kind, mirrored, with any number of handlers; see the module's docstring.
+    One mirrored kind with any number of handlers; see the module's docstring.
 
-    Fields: indexer, the store, to read; quarantine, which holds misfits; restriction, what may be held.
+    Fields: indexer, the store, for reading; quarantine, which holds misfits; restriction, which says what may
+    be held.
 
     State, guarded by _started_lock (10):
         _started, _stopped    never go back to false.
@@ -92,7 +93,7 @@ class SharedIndexInformer(Generic[T]):
         """
         Create an informer. run starts it.
 
-        Args: namespace and selection are only named here: lister_watcher applies them, as well as the tweak
+        Args: namespace and selection are only for names, because lister_watcher applies them, and the tweak
         of options, if there is one.
         Raises: MutableKind.
         """
@@ -148,12 +149,12 @@ class SharedIndexInformer(Generic[T]):
         return f"<SharedIndexInformer of {self.name}: {state}, {now.objects} objects>"
 
     def has_synced(self) -> bool:
-        """Return whether the first list is completely in the store. Once true, this stays true."""
-        fifo = self._fifo  # a single read, without the lock: every read of a lister asks
+        """Return whether the whole first list is in the store. Once true, this stays true."""
+        fifo = self._fifo  # a single read without the lock, as every read of a lister asks
         return fifo is not None and fifo.has_synced()
 
     def has_died(self) -> bool:
-        """Return whether one of the two threads has ended although nobody stopped it."""
+        """Return whether one of the two threads has ended although it was not stopped."""
         thread = self._reflector_thread
         return self._died or (thread is not None and not self._stopping.is_set() and not thread.is_alive())
 
@@ -167,26 +168,27 @@ class SharedIndexInformer(Generic[T]):
         """
         Return whether the store has all changes up to resource_version, so that a missing object was deleted.
 
-        Also False if the informer has not heard of that version yet. Blocks: for at most one batch.
+        It is also False if the informer does not know that version yet. Blocks: for at most one batch.
         """
         with self._started_lock:
             reflector, fifo = self._reflector, self._fifo
         if reflector is None or fifo is None:
             return False
-        # The order matters: once the queue is drained, everything queued before this moment is stored.
+        # The order matters, because once the queue is drained, everything that was queued before now is
+        # stored.
         seen = reflector.last_sync_resource_version()
         return bool(seen) and not is_older(seen, resource_version) and fifo.is_drained()
 
     def newest_resource_version(self) -> str:
         """
-        Return the server's newest resource version of the kind, from a list of one object.
+        Return the server's newest resource version for the kind, from a list of one object.
 
-        Raises: as ListerWatcher.list. Blocks: for the request.
+        Raises: like ListerWatcher.list. Blocks: during the request.
         """
         return self._lister_watcher.list(ListOptions(limit=1)).resource_version
 
     def list_newest(self) -> None:
-        """List again everything that was written before this call. Does not wait."""
+        """List again everything that was written before this call, without waiting."""
         with self._started_lock:
             reflector = self._reflector
         if reflector is not None:
@@ -196,7 +198,7 @@ class SharedIndexInformer(Generic[T]):
         """
         Return whether, since a version of its restriction, the store has had a list of all that may be held.
 
-        Handlers do not count, so a slow handler delays nobody else.
+        Handlers are not considered, so that a slow handler does not delay anybody else.
         """
         return self.restriction.has_listed(version) and self.has_synced()
 
@@ -240,7 +242,7 @@ class SharedIndexInformer(Generic[T]):
             self.indexer.add_indexers(indexers)
 
     def on_undecodable(self, callback: UndecodableCallback) -> None:
-        """Call callback for every object that does not fit its type, beginning with those known already."""
+        """Call callback for every object that does not fit its type, starting with those already known."""
         self.quarantine.on_undecodable(callback)
 
     def add_event_handler(
@@ -249,8 +251,9 @@ class SharedIndexInformer(Generic[T]):
         """
         Call handler for every change. A handler that is added late first gets an add for every stored object.
 
-        Args: resync_seconds = how often it receives everything again, 0 = never, None = the informer's; at
-              least 1 s, and in effect a multiple of the shortest period that was requested before run.
+        Args: resync_seconds = how often it receives everything again, 0 = never, None = the informer's
+              default; it is at least 1 s, and in effect a multiple of the shortest period that was requested
+              before run.
         Raises: InformerStopped.
         """
         with self._started_lock:
@@ -263,7 +266,8 @@ class SharedIndexInformer(Generic[T]):
             if not self._started:
                 self._processor.add_listener(listener)
             else:
-                # No event comes between the snapshot and the first notification: none is missed or doubled.
+                # No event comes between the snapshot and the first notification, so none is missed or
+                # reported twice.
                 with self._block_deltas:
                     snapshot = [AddNotification(obj, True) for obj in self.indexer.list()]
                     listener.add(snapshot, initial=len(snapshot))
@@ -282,10 +286,10 @@ class SharedIndexInformer(Generic[T]):
 
     def shut_down_event_handler(self, registration: Registration[T]) -> None:
         """
-        As remove_event_handler.
+        Do the same as remove_event_handler, but wait.
 
         Blocks: until the handler's last call has returned, even if it was removed before.
-        Raises: TypeError; RuntimeError if that handler itself calls it, because it would wait for itself.
+        Raises: TypeError; RuntimeError if that handler calls this, because it would wait for itself.
         """
         if registration.listener.is_current_thread():
             raise RuntimeError("a handler cannot wait for its own end: use remove_event_handler")
@@ -320,7 +324,7 @@ class SharedIndexInformer(Generic[T]):
             self.stop()
             thread.join(REFLECTOR_GRACE_SECONDS)
             if thread.is_alive():
-                # If nobody needs the namespace or name any more, this is not news.
+                # This is no news if nobody needs the namespace or name any longer.
                 tell = log.warning if stop.is_set() else partial(log.debug, v=4)
                 tell("Reflector is still in a request; its result will be dropped", reflector=self.name)
             with self._started_lock:
@@ -328,7 +332,7 @@ class SharedIndexInformer(Generic[T]):
             self._processor.stop()
 
     def stop(self) -> None:
-        """End run permanently, from any thread, without waiting. A blocked read ends immediately."""
+        """End run permanently, from any thread and without waiting. A blocked read ends immediately."""
         self._stopping.set()
         with self._started_lock:
             reflector, fifo = self._reflector, self._fifo
@@ -337,7 +341,7 @@ class SharedIndexInformer(Generic[T]):
             fifo.close()
 
     def _start(self) -> Reflector[T] | None:
-        """Build FIFO and reflector; None if run was called before."""
+        """Build the FIFO and the reflector; return None if run was called before."""
         with self._started_lock:
             if self._started:
                 return None
@@ -381,10 +385,11 @@ class SharedIndexInformer(Generic[T]):
         """
         Transform a listed object, and return the stored one instead if the two are equal.
 
-        A relist then needs memory for a page and the changed objects, not for all objects twice. Whole
-        objects are compared, because another default or conversion does not change their version.
+        A relist then needs memory for a page and the changed objects, but not for all objects twice. Whole
+        objects are compared, because a new default or conversion does not change their version.
         """
-        # On the reflector thread, before the transform, which may change the key. A first list finds none.
+        # This is on the reflector thread, before the transform, which may change the key. A first list finds
+        # none.
         stored = self.indexer.get(obj) if self.indexer else None
         if self._transform is not None:
             obj = self._transform(obj)
@@ -405,7 +410,7 @@ class SharedIndexInformer(Generic[T]):
                 fifo.pop_batch(self._deltas.process, BATCH_KEYS, timeout)
             except FIFOClosed:
                 return
-            except BaseException as error:  # noqa: BLE001 - only this thread writes the store: it lives on
+            except BaseException as error:  # noqa: BLE001 - the store's only writer must live on
                 self._unprocessed(error)
             self._metrics.queued_items.set(len(fifo))
             if period and self._clock.now() >= resync_at:

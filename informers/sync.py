@@ -1,8 +1,8 @@
 """
-Wait until caches are filled.
+Waits until caches are filled.
 
 Follows: client-go tools/cache/shared_informer.go @32ce75a7d. Differs: a wait polls, because a thread cannot
-wait for two things at once. It can therefore log progress during the wait.
+wait for two things at once. It can therefore also log progress.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ class Progress(Protocol):
     """Called now and then while a thread waits."""
 
     def tick(self) -> None:
-        """Say something if it is time to."""
+        """Report progress if it is time to do so."""
 
     def finished(self) -> None:
         """The wait is over."""
 
 
 def poll_seconds(waited_seconds: float) -> float:
-    """Return the time until the caches are checked again: an eighth of the wait, to notice quick lists."""
+    """Return the time until the next check, an eighth of the wait so far, which notices quick lists early."""
     return min(max(waited_seconds / 8, _SHORTEST_SECONDS), LONGEST_POLL_SECONDS)
 
 
@@ -39,7 +39,7 @@ def wait_for_cache_sync(
     progress: Progress | None = None,
 ) -> bool:
     """
-    Wait until all are synced.
+    Wait until all caches are synced.
 
     Returns: False if stop was set first.
     Blocks: until then.

@@ -92,7 +92,7 @@ def test_lines_stay_as_they_are():
     manager = SimpleNamespace(access=lambda: (), reconciled_kinds=lambda: ())
     with pytest.raises(AssertionError) as failed:
         assert_rbac_exact(SimpleNamespace(asked=lambda: [asked], manager=manager, namespaces=()))
-    assert str(failed.value) == "declared access is not what was used\\nused, but not declared: get pods"
+    assert str(failed.value) == "declared access differs from used access\\nused, but not declared: get pods"
 """
 
 EXPLORES = """

@@ -1,1 +1,1 @@
-"""Decides when a key is worked on: queues, and their rate limiters, orders and metrics."""
+"""Decides when a key is worked on, with queues and their rate limiters, orders and metrics."""

@@ -47,7 +47,7 @@ LOW_PRIORITY: Final = -100  # the initial list and resyncs, as controller-runtim
 
 class PriorityOrder(Generic[T]):
     """
-    The container: highest priority first, and first in, first out within a priority.
+    The container, with the highest priority first, and first in, first out within a priority.
 
     Ageing: when max_overtakes pops in a row have overtaken the item that has waited longest, the next pop
     takes that item. So one of any max_overtakes + 1 pops takes the oldest item, and an item behind m older
@@ -67,9 +67,9 @@ class PriorityOrder(Generic[T]):
 
     def __init__(self, *, max_overtakes: int = 9) -> None:
         """
-        Make an empty order.
+        Create an empty order.
 
-        Args: max_overtakes, at least 0. With 9, low priorities get every tenth pop under constant pressure.
+        Args: max_overtakes is at least 0. With 9, low priorities get every tenth pop under constant pressure.
         """
         self.waiting: Final[OrderedDict[T, int]] = OrderedDict()
         self._max_overtakes = max_overtakes
@@ -79,7 +79,7 @@ class PriorityOrder(Generic[T]):
         self._overtakes = 0
 
     def push(self, item: T, priority: int) -> None:
-        """Put an item that does not wait yet at the end of its level."""
+        """Put an item that is not waiting yet at the end of its level."""
         if not self.waiting:
             self._priority = priority
         elif self._levels or priority != self._priority:
@@ -87,13 +87,13 @@ class PriorityOrder(Generic[T]):
         self.waiting[item] = priority
 
     def rise(self, item: T, priority: int) -> None:
-        """Give a waiting item at least that priority. It can move to the end of a higher level."""
+        """Give a waiting item at least that priority. This can move it to the end of a higher level."""
         current = self.waiting[item]
         if priority > current:
-            # The order matters: without levels the item enters both.
+            # The order matters, because if there are no levels, the item enters both.
             self._enter_level(item, priority)
             self._leave_level(item, current)
-            # A queued key keeps its place: the item keeps its age.
+            # A queued key keeps its place, so the item keeps its age.
             self.waiting[item] = priority
 
     def pop(self) -> tuple[T, int]:
@@ -116,7 +116,7 @@ class PriorityOrder(Generic[T]):
         return item, priority
 
     def depths(self) -> dict[int, int]:
-        """Return how many items wait per priority."""
+        """Return how many items wait for each priority."""
         if self.waiting and not self._levels:
             return {self._priority: len(self.waiting)}
         return {priority: len(level) for priority, level in self._levels.items()}
@@ -160,7 +160,7 @@ class PriorityQueue(RateLimited[T], BlockingQueue[T]):
         """Make an empty queue."""
         self._rate_limiter = rate_limiter
         self._order: PriorityOrder[T] = PriorityOrder()
-        # The field is read directly, which saves one method call per add and get.
+        # Read the field directly, which saves one method call per add and get.
         self._container = self._order.waiting
         self._in_flight: dict[T, int] = {}
         self._readded: dict[T, int] = {}
@@ -181,7 +181,7 @@ class PriorityQueue(RateLimited[T], BlockingQueue[T]):
 
     def add_all(self, items: Iterable[T], *, priority: int = DEFAULT_PRIORITY) -> None:
         """Add each item in order with at least that priority, under one hold of the lock."""
-        # Iterate before the lock is taken, because a generator is the caller's code.
+        # Iterate before taking the lock, because a generator runs the caller's code.
         batch = tuple(items)
         with self._lock:
             for item in batch:
@@ -222,7 +222,7 @@ class PriorityQueue(RateLimited[T], BlockingQueue[T]):
             )
 
     def items(self, most: int) -> QueueItems[T]:
-        """Return a snapshot of at most this many items of each kind."""
+        """Return a snapshot with at most this many items of each kind."""
         with self._lock:
             queued, in_flight, readded = (
                 tuple(islice(items, most)) for items in (self._container, self._in_flight, self._readded)
@@ -261,7 +261,7 @@ class PriorityQueue(RateLimited[T], BlockingQueue[T]):
         return True
 
     def _add_due_locked(self, items: list[T]) -> None:
-        """Loop thread: the time of items has come."""
+        """Add the items whose time has come. Called on the loop thread."""
         for item in items:
             self._add_locked(item, self._delayed.pop(item))
 

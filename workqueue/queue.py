@@ -1,5 +1,5 @@
 """
-The work queue: decides when a key is worked on, and that no two workers work on the same key.
+The work queue, which decides when a key is worked on, and that no two workers work on the same key.
 
 Terms
   item        a hashable key, equal by value; usually namespace and name
@@ -38,19 +38,19 @@ from handloop.workqueue.queue_metrics import MetricsProvider, QueueMetrics
 T = TypeVar("T", bound=Hashable)
 
 RANK: Final = 80
-"""Of the lock of a queue."""
+"""The rank of a queue's lock."""
 
 
-class ShutDown(Exception):  # noqa: N818 - the name queue.ShutDown has in Python 3.13
+class ShutDown(Exception):  # noqa: N818 - Python 3.13 has the name queue.ShutDown
     """
     The queue is shutting down and no items wait, so the worker should end.
 
-    This is not final while items are in flight: a done() can queue its item again for a later get().
+    This is not final while items are in flight, because a done() can queue its item again for a later get().
     """
 
 
 class QueueStatistics(NamedTuple):
-    """A snapshot: items that wait, are with workers, were added again meanwhile, and wait for their time."""
+    """A snapshot: items that wait, are with workers, were added again meanwhile, or wait for their time."""
 
     queued: int
     in_flight: int
@@ -76,13 +76,13 @@ class QueueItems(NamedTuple, Generic[T]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueOptions:
-    """What every queue is made with."""
+    """What every queue is created with."""
 
     name: str = ""
-    """The label of its metrics and threads. Without a name nothing is measured."""
+    """The label of its metrics and threads. Without a name, nothing is measured."""
 
     metrics_provider: MetricsProvider | None = None
-    """Makes its instruments; None = nothing is measured."""
+    """Creates its instruments; None = nothing is measured."""
 
     seams: Seams = REAL_SEAMS
     """Clock and threads."""
@@ -116,7 +116,7 @@ class BlockingQueue(ABC, Generic[T]):
     _in_flight: Collection[T]
 
     def __init__(self, options: QueueOptions, lock: Lock) -> None:
-        """Call once _container and _in_flight exist."""
+        """Initialize the base. Call this once _container and _in_flight exist."""
         self.name = options.name
         self._lock = lock
         self._item_ready = condition_over(lock)
@@ -135,7 +135,7 @@ class BlockingQueue(ABC, Generic[T]):
 
     @abstractmethod
     def _take_back_locked(self, item: T) -> bool | None:
-        """End item's flight. Returns: whether it was requeued, None if it was not in flight."""
+        """End item's flight. Returns: whether it was requeued; None if it was not in flight."""
 
     @abstractmethod
     def statistics(self) -> QueueStatistics:
@@ -148,7 +148,7 @@ class BlockingQueue(ABC, Generic[T]):
         Raises: ShutDown if shutting down and no items wait; remaining items are handed out first.
         Blocks: until an item waits or the queue is shut down.
         """
-        if not self._lock.acquire(False):  # for `with self._lock`, as in add and done: cheaper when busy
+        if not self._lock.acquire(False):  # in place of `with self._lock`, as in add and done: cheaper
             acquire_contended(self._lock)
         try:
             if self._metrics is not None:
@@ -186,7 +186,11 @@ class BlockingQueue(ABC, Generic[T]):
             self._lock.release()
 
     def __len__(self) -> int:
-        """Return how many items wait for a worker, not counting those with workers. For information only."""
+        """
+        Return how many items wait for a worker, not counting those with workers.
+
+        This is for information only.
+        """
         with self._lock:
             return len(self._container)
 
@@ -195,13 +199,13 @@ class BlockingQueue(ABC, Generic[T]):
         Ignore further adds, and end blocked getters and drainers.
 
         Items that wait for a worker are still handed out. Items that wait for their time are dropped.
-        Blocks: until the threads of the queue have ended. It does not wait for workers.
+        Blocks: until the queue's threads have ended. It does not wait for workers.
         """
         self._shut_down(drain=False)
 
     def shut_down_with_drain(self) -> None:
         """
-        Shut down and wait for the items that workers have, but not for queued items.
+        Shut down, and wait for the items that workers have, but not for queued items.
 
         Blocks: until no item is in flight, or another thread calls shut_down().
         """
@@ -226,7 +230,7 @@ class BlockingQueue(ABC, Generic[T]):
         try:
             self._item_ready.wait()
         except BaseException:
-            # This getter was interrupted after a wake-up, so hand the item to another getter.
+            # This getter was interrupted after a wake-up, so pass the wake-up on to another getter.
             self._item_ready.notify()
             raise
         finally:
@@ -254,7 +258,7 @@ class BlockingQueue(ABC, Generic[T]):
 
 class Queue(BlockingQueue[T]):
     """
-    A queue that is first in, first out.
+    A queue in which the first item in is the first out.
 
     State, all guarded by `_lock`, beside that of BlockingQueue:
       _dirty, _processing, _container   container = dirty - processing, each item in it once; processing is
@@ -280,7 +284,7 @@ class Queue(BlockingQueue[T]):
 
     def add_all(self, items: Iterable[T]) -> None:
         """Add each item in order, under one hold of the lock and with one call to wake getters."""
-        # Iterate before the lock is taken, because a generator is the caller's code.
+        # Iterate before taking the lock, because a generator runs the caller's code.
         batch = tuple(items)
         pushed = 0
         with self._lock:
@@ -288,7 +292,7 @@ class Queue(BlockingQueue[T]):
                 for item in batch:
                     pushed += self._accept_locked(item)
             finally:
-                # Do this even if an item cannot be hashed, because the items before it are queued.
+                # Do this even if an item cannot be hashed, because the items before it have been queued.
                 if pushed and self._waiting:
                     self._item_ready.notify(pushed)
 
@@ -299,7 +303,7 @@ class Queue(BlockingQueue[T]):
             return QueueStatistics(queued, in_flight, readded=len(self._dirty) - queued, delayed=0)
 
     def items(self, most: int) -> QueueItems[T]:
-        """Return a snapshot of at most this many items of each kind."""
+        """Return a snapshot with at most this many items of each kind."""
         with self._lock:
             queued = (item for item in self._dirty if item not in self._processing)
             readded = (item for item in self._processing if item in self._dirty)
@@ -331,7 +335,7 @@ class Queue(BlockingQueue[T]):
         self._dirty.add(item)
         if self._metrics is not None:
             self._metrics.add(item)
-        # Do not push it here, or a second worker could get an item in flight. done() pushes it.
+        # Do not push it here, because a second worker could get an item in flight. done() pushes it.
         if item in self._processing:
             return False
         self._container.append(item)

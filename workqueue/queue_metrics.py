@@ -1,5 +1,5 @@
 """
-The measurements of a queue, and the provider that creates the instruments.
+A queue's measurements, and the provider that creates the instruments.
 
 Follows: client-go util/workqueue/metrics.go, differs: the thread that refreshes the gauges of unfinished work
 starts with the first get, so a queue without workers has no thread. A provider is passed to each queue, not
@@ -51,13 +51,13 @@ class HistogramMetric(Protocol):
 
 class QueueInstruments(NamedTuple):
     """
-    The seven instruments of a queue.
+    A queue's seven instruments.
 
-    depth: items that need work and are not with a worker, or were added again while with one. adds: accepted
-    adds. latency: seconds from add to get. work_duration: seconds from get to done. unfinished_work_seconds:
-    the sum of the ages of the items with workers. longest_running_processor_seconds: the age of the oldest
-    item with a worker. retries: delayed adds.
-    Locks: called with the queue's lock held. The instruments must not block or raise.
+    depth: the items that need work and are not with a worker, or were added again while with one. adds:
+    accepted adds. latency: seconds from add to get. work_duration: seconds from get to done.
+    unfinished_work_seconds: the sum of the ages of the items with workers. longest_running_processor_seconds:
+    the age of the oldest item with a worker. retries: delayed adds.
+    Locks: they are called with the queue's lock held. The instruments must not block or raise.
     """
 
     depth: GaugeMetric
@@ -73,15 +73,15 @@ class MetricsProvider(Protocol):
     """Makes the instruments of queues."""
 
     def for_queue(self, name: str) -> QueueInstruments:
-        """Return the instruments of a named queue, made once."""
+        """Return the instruments of a named queue, which are created only once."""
 
 
 class QueueMetrics:
     """
     Measures the items of a queue.
 
-    State: `_added_at` of the items in need of work, `_started_at` of the items with workers. Guarded by the
-    queue's lock, which every caller holds. Field: updater, its thread.
+    State: `_added_at` for the items that need work, `_started_at` for the items with workers. Both are
+    guarded by the queue's lock, which every caller holds. Field: updater, its thread.
     """
 
     __slots__ = ("_added_at", "_clock", "_started_at", "instruments", "updater")
@@ -117,7 +117,7 @@ class QueueMetrics:
 
     @property
     def is_idle(self) -> bool:
-        """Whether no item is in flight."""
+        """Return whether no item is in flight."""
         return not self._started_at
 
     def update_unfinished_work(self) -> None:
@@ -133,8 +133,8 @@ class MetricsUpdater:
     The thread `metrics-<queue>`: refreshes the gauges of unfinished work until the queue shuts down.
 
     It sleeps while no item is in flight, because nothing changes then.
-    State: `_stopped`, `_sleeps`, `_thread` and `_update_at`, guarded by the queue's lock. Nothing is
-    published, and no thread started, once `_stopped` is set.
+    State: `_stopped`, `_sleeps`, `_thread` and `_update_at`, guarded by the queue's lock. Once `_stopped` is
+    set, nothing is published and no thread started.
     """
 
     def __init__(self, metrics: QueueMetrics, lock: Lock, *, name: str, seams: Seams) -> None:
@@ -150,13 +150,13 @@ class MetricsUpdater:
         self._update_at = 0.0
 
     def start_locked(self) -> None:
-        """Start the thread unless it was started. Locks: the caller holds the queue's lock."""
+        """Start the thread unless it has been started. Locks: the caller holds the queue's lock."""
         if self._thread is None and not self._stopped:
             self._update_at = self._clock.now() + UNFINISHED_WORK_UPDATE_SECONDS
             self._thread = self._spawn(f"metrics-{self._name}", self._run)
 
     def wake_locked(self) -> None:
-        """An item was handed out. Locks: the caller holds the queue's lock."""
+        """Note that an item was handed out. Locks: the caller holds the queue's lock."""
         if self._sleeps:
             self._sleeps = False
             self._update_at = self._clock.now() + UNFINISHED_WORK_UPDATE_SECONDS
@@ -168,7 +168,7 @@ class MetricsUpdater:
         self._changed.notify_all()
 
     def join(self) -> None:
-        """Wait for the end of the thread, once stopped."""
+        """Wait for the end of the thread once it is stopped."""
         if self._thread is not None:
             self._thread.join()
 

@@ -2,8 +2,8 @@
 Decides how long a failed item waits before its next attempt.
 
 Limiters slow down retries. Neither a handler's `add` nor a client's request uses one. client-go's default
-pair is 5 ms to 1000 s per item, and 10 a second after the first 100 over all items; sample-controller and Foo
-use 50 and 300.
+pair is 5 ms to 1000 s for each item, and 10 a second for all items after the first 100; sample-controller and
+Foo use 50 and 300.
 
 Follows: client-go util/workqueue/default_rate_limiters.go; for the token bucket golang.org/x/time/rate
 (Limiter.reserveN) and client-go util/flowcontrol/throttle.go. Durations are float seconds.
@@ -22,23 +22,24 @@ T = TypeVar("T", bound=Hashable)
 T_contra = TypeVar("T_contra", bound=Hashable, contravariant=True)
 
 _NANOSECONDS: Final = 1e9
-_MAX_EXPONENT: Final = 1023  # 2.0 ** 1024 raises OverflowError; a product beyond the largest float is inf
+_MAX_EXPONENT: Final = 1023  # 2.0 ** 1024 raises OverflowError, but a product beyond the largest float is inf
 
 
 class TokenBucket:
     """
     Holds up to burst tokens and gains rate tokens per second. It starts full.
 
-    State: `_tokens` as of `_updated_at`. A negative number counts the tokens promised to waiting callers.
-    Threads: any. It has one leaf lock, under which only the clock is read.
+    State: `_tokens` is the number at `_updated_at`. A negative number counts the tokens promised to waiting
+    callers.
+    Threads: any. There is one leaf lock, under which only the clock is read.
     """
 
     def __init__(self, rate: float, burst: int, clock: Clock = REAL_CLOCK) -> None:
         """
-        Make a full bucket.
+        Create a full bucket.
 
-        Args: rate in tokens per second, `math.inf` for no limit, 0 for no refill; burst 0 means that a token
-        never comes (unless the rate is infinite).
+        Args: rate is in tokens per second, `math.inf` for no limit, 0 for no refill; burst 0 means that a
+        token never comes (unless the rate is infinite).
         """
         self._rate = rate
         self._burst = burst
@@ -66,7 +67,7 @@ class TokenBucket:
         if self._burst < 1:
             return math.inf
         with self._lock:
-            # A clock that was read before another thread's update must not turn time back.
+            # A clock that was read before another thread's update must not turn back time.
             now = max(self._clock.now(), self._updated_at)
             tokens = min(self._burst, self._tokens + (now - self._updated_at) * self._rate) - 1
             wait_seconds = self._seconds_for(-tokens)
@@ -85,20 +86,24 @@ class TokenBucket:
 
 
 class RateLimiter(Protocol[T_contra]):
-    """Decides how long each item waits. Thread-safe. It remembers an item until forget, even forever."""
+    """
+    Decides how long each item waits.
+
+    It is thread-safe, and remembers an item until forget, even forever.
+    """
 
     def when(self, item: T_contra) -> float:
-        """Count one more failure. Return the seconds to wait before the next attempt."""
+        """Count one more failure, and return the seconds to wait before the next attempt."""
 
     def forget(self, item: T_contra) -> None:
-        """The item succeeded or was given up, so its count starts over."""
+        """Reset an item's count, because the item succeeded or was given up."""
 
     def num_requeues(self, item: T_contra) -> int:
-        """Return how many failures are counted."""
+        """Return how many failures have been counted."""
 
 
 class _FailureCounts(Generic[T]):
-    """Failures per item. State: `_failures`, without entries of 0, guarded by `_lock` (rank 90)."""
+    """Counts failures per item. State: `_failures`, without entries of 0, guarded by `_lock` (rank 90)."""
 
     def __init__(self) -> None:
         self._lock = new_lock("FailureCounts._lock", 90)
@@ -110,12 +115,12 @@ class _FailureCounts(Generic[T]):
             self._failures.pop(item, None)
 
     def num_requeues(self, item: T) -> int:
-        """Return how many failures are counted."""
+        """Return how many failures have been counted."""
         with self._lock:
             return self._failures.get(item, 0)
 
     def _count(self, item: T) -> int:
-        """Count one more failure. Return the number of earlier failures."""
+        """Count one more failure, and return the number of earlier ones."""
         with self._lock:
             before = self._failures.get(item, 0)
             self._failures[item] = before + 1
@@ -123,22 +128,22 @@ class _FailureCounts(Generic[T]):
 
 
 class ItemExponentialFailureRateLimiter(_FailureCounts[T]):
-    """Waits base_seconds, doubled with each failure of the item, up to max_seconds."""
+    """Waits base_seconds, which double with each failure of the item, up to max_seconds."""
 
     def __init__(self, base_seconds: float = 0.005, max_seconds: float = 1000.0) -> None:
-        """Args: the default pair is client-go's, for retries of controllers."""
+        """Args: the default pair is client-go's for controllers' retries."""
         super().__init__()
         self._base_seconds = base_seconds
         self._max_seconds = max_seconds
 
     def when(self, item: T) -> float:
-        """Count one more failure. Return the seconds to wait before the next attempt."""
+        """Count one more failure, and return the seconds to wait before the next attempt."""
         exponent = min(self._count(item), _MAX_EXPONENT)
         return min(self._base_seconds * 2.0**exponent, self._max_seconds)
 
 
 class ItemFastSlowRateLimiter(_FailureCounts[T]):
-    """Waits fast_seconds for the first max_fast_attempts failures of the item, then slow_seconds."""
+    """Waits fast_seconds for the item's first max_fast_attempts failures, and then slow_seconds."""
 
     def __init__(self, fast_seconds: float, slow_seconds: float, max_fast_attempts: int) -> None:
         super().__init__()
@@ -147,12 +152,12 @@ class ItemFastSlowRateLimiter(_FailureCounts[T]):
         self._max_fast_attempts = max_fast_attempts
 
     def when(self, item: T) -> float:
-        """Count one more failure. Return the seconds to wait before the next attempt."""
+        """Count one more failure, and return the seconds to wait before the next attempt."""
         return self._fast_seconds if self._count(item) < self._max_fast_attempts else self._slow_seconds
 
 
 class BucketRateLimiter(Generic[T]):
-    """Limits all items together: each failure takes a token from one bucket and waits until it is due."""
+    """Limits all items with one bucket, from which each failure takes a token and waits until that is due."""
 
     def __init__(self, rate: float, burst: int, *, clock: Clock = REAL_CLOCK) -> None:
         self._bucket = TokenBucket(rate, burst, clock)
@@ -165,7 +170,7 @@ class BucketRateLimiter(Generic[T]):
         """A bucket knows no items."""
 
     def num_requeues(self, _item: T) -> int:
-        """Return a bucket knows no items: 0."""
+        """Return 0, because a bucket knows no items."""
         return 0
 
 
@@ -176,17 +181,17 @@ class MaxOfRateLimiter(Generic[T]):
         self._limiters = limiters
 
     def when(self, item: T) -> float:
-        """Count one more failure in each limiter. Return the seconds to wait before the next attempt."""
-        # There is no short cut: a token is taken even if another limiter asks for a longer wait.
+        """Count one more failure in each limiter, and return the seconds to wait before the next attempt."""
+        # There is no shortcut, because a token must be taken even if another limiter requests a longer wait.
         return max([limiter.when(item) for limiter in self._limiters], default=0.0)
 
     def forget(self, item: T) -> None:
-        """Drop the count of item in each limiter."""
+        """Drop the item's count in each limiter."""
         for limiter in self._limiters:
             limiter.forget(item)
 
     def num_requeues(self, item: T) -> int:
-        """Return the largest count of the limiters."""
+        """Return the largest of the limiters' counts."""
         return max((limiter.num_requeues(item) for limiter in self._limiters), default=0)
 
 
@@ -198,7 +203,7 @@ class WithMaxWaitRateLimiter(Generic[T]):
         self._max_seconds = max_seconds
 
     def when(self, item: T) -> float:
-        """Count one more failure. Return the seconds to wait before the next attempt."""
+        """Count one more failure, and return the seconds to wait before the next attempt."""
         return min(self._inner.when(item), self._max_seconds)
 
     def forget(self, item: T) -> None:
@@ -206,7 +211,7 @@ class WithMaxWaitRateLimiter(Generic[T]):
         self._inner.forget(item)
 
     def num_requeues(self, item: T) -> int:
-        """Return how many failures are counted."""
+        """Return how many failures have been counted."""
         return self._inner.num_requeues(item)
 
 
@@ -214,8 +219,8 @@ def default_controller_rate_limiter(
     *, rate: float = 10.0, burst: int = 100, clock: Clock = REAL_CLOCK
 ) -> MaxOfRateLimiter[Hashable]:
     """
-    Return the default limiter per item, together with a bucket over all items.
+    Return the default limiter for each item, combined with a bucket for all items.
 
-    Args: rate and burst of the bucket; sample-controller uses 50 and 300.
+    Args: rate and burst are the bucket's; sample-controller uses 50 and 300.
     """
     return MaxOfRateLimiter(ItemExponentialFailureRateLimiter(), BucketRateLimiter(rate, burst, clock=clock))

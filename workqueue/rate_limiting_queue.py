@@ -1,5 +1,5 @@
 """
-A queue that can add an item later, and a queue that adds failed items back with a rate limiter's delay.
+A queue that can add items later, and a queue that adds failed items back with a rate limiter's delay.
 
 A worker does
     item = queue.get()                      # ShutDown: return
@@ -9,7 +9,7 @@ A worker does
     finally: queue.done(item)               # always, exactly once
 
 Follows: client-go util/workqueue/delaying_queue.go and rate_limiting_queue.go, differs: `schedule.py`, and
-shut_down_with_drain ends the loop at once; client-go's ends at its next heartbeat.
+shut_down_with_drain ends the loop immediately; client-go's ends at its next heartbeat.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class DelayingQueue(Queue[T]):
         """
         Add item after delay_seconds, or immediately if that is not positive. Ignored while shutting down.
 
-        If item is already waiting for its time, the earlier of the two times counts.
+        If item is already waiting for its time, the earlier of the two times is used.
         """
         with self._delays:
             if self._schedule.stopped:
@@ -66,7 +66,7 @@ class DelayingQueue(Queue[T]):
         return super().statistics()._replace(delayed=delayed)
 
     def items(self, most: int) -> QueueItems[T]:
-        """Return a snapshot of at most this many items of each kind."""
+        """Return a snapshot with at most this many items of each kind."""
         with self._delays:
             delayed = self._schedule.seconds_left_locked(most)
         return super().items(most)._replace(delayed=delayed)
@@ -83,7 +83,7 @@ class DelayingQueue(Queue[T]):
 
 class RateLimited(ABC, Generic[T]):
     """
-    The part of a queue that adds failed items back with the delay of a rate limiter.
+    The part of a queue that adds failed items back with a rate limiter's delay.
 
     State: _rate_limiter, which has its own lock. Threads: any.
     """
@@ -108,7 +108,7 @@ class RateLimited(ABC, Generic[T]):
         self._add_later(item, seconds)
 
     def forget(self, item: T) -> None:
-        """End the count of failures of item. The queue itself does not change: done() is still required."""
+        """Reset item's failure count. The queue does not change, so done() is still required."""
         if TRACE.on:
             TRACE.tell(11, self.name, item, forgotten=self._rate_limiter.num_requeues(item))
         self._rate_limiter.forget(item)
@@ -127,7 +127,11 @@ class RateLimitingQueue(RateLimited[T], DelayingQueue[T]):
         self._rate_limiter = rate_limiter
 
     def add_after(self, item: T, delay_seconds: float) -> None:
-        """Like DelayingQueue.add_after: for an item that only has to wait. The limiter does not count it."""
+        """
+        Add an item that only has to wait, as DelayingQueue.add_after does.
+
+        The limiter does not count it.
+        """
         if TRACE.on:
             failures = self.num_requeues(item)
             TRACE.tell(11, self.name, item, seconds=delay_seconds, failures=failures, waits=handled_error())

@@ -1,12 +1,12 @@
 """
-Items that wait for their time, and the thread that hands them over.
+Holds items that wait for their time, and has the thread that hands them over.
 
 Follows: client-go util/workqueue/delaying_queue.go, differs:
-  * An item is put on the heap by the caller, so there is no hand-over buffer that could fill up and block.
-  * No heartbeat. The loop decides under the lock to wait for the earliest item. An earlier item or a stop,
-    which ends that wait early, is written under the same lock and notifies, so the loop cannot miss it.
-  * The thread starts with the first item: a queue that never delays has no thread.
-  * Items of equal time are handed over in the order of the calls.
+  * The caller puts an item on the heap, so there is no hand-over buffer that could fill up and block.
+  * There is no heartbeat. The loop decides under the lock to wait for the earliest item. An earlier item or a
+    stop, which ends that wait early, is written under the same lock and notifies, so the loop cannot miss it.
+  * The thread starts with the first item, so a queue that never delays has no thread.
+  * Items with equal times are handed over in the order of the calls.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class Schedule(Generic[T]):
 
     State, all guarded by the lock of the queue:
       _ready_at   item -> its time
-      _heap       (time, sequence number, item); an entry counts if its time is the one in _ready_at. The
-                  others gave way to an earlier one or were discarded: the loop skips them
+      _heap       (time, sequence number, item); an entry is valid if its time is the one in _ready_at. The
+                  others gave way to an earlier one or were discarded, and the loop skips them
       stopped     never goes back to False
 
     Threads: any; the loop thread `delaying-<queue>` runs once the first item is added.
@@ -43,9 +43,9 @@ class Schedule(Generic[T]):
         self, lock: Lock, hand_over_locked: Callable[[list[T]], object], *, name: str, seams: Seams
     ) -> None:
         """
-        Make an empty schedule.
+        Create an empty schedule.
 
-        Args: hand_over_locked takes the items that are due, in the order of their times. The loop thread
+        Args: hand_over_locked receives the items that are due, in the order of their times. The loop thread
         calls it with lock held, and has already removed the items from the schedule.
         """
         self.stopped = False
@@ -64,7 +64,11 @@ class Schedule(Generic[T]):
         return len(self._ready_at)
 
     def put_locked(self, item: T, delay_seconds: float) -> None:
-        """Hand over item after delay_seconds, or earlier if already requested. Ignored once stopped."""
+        """
+        Hand over item after delay_seconds, or earlier if that was already requested.
+
+        Ignored once stopped.
+        """
         ready_at = self._clock.now() + delay_seconds
         known = self._ready_at.get(item)
         if self.stopped or (known is not None and known <= ready_at):
@@ -74,10 +78,10 @@ class Schedule(Generic[T]):
         heapq.heappush(self._heap, entry)
         self._sweep_locked()
         if self._loop is None:
-            # Start it with the lock held, so that a stop finds the thread that it has to join.
+            # Start the thread with the lock held, so that a stop finds the thread that it has to join.
             self._loop = self._spawn(f"delaying-{self._name or 'queue'}", self._run)
         elif self._heap[0] is entry:
-            # The new entry is the earliest, and the loop waits for a later time.
+            # Wake the loop, because it waits for a later time than the new, earliest entry.
             self._changed.notify()
 
     def discard_locked(self, item: T) -> None:
@@ -85,7 +89,7 @@ class Schedule(Generic[T]):
         self._ready_at.pop(item, None)
 
     def seconds_left_locked(self, most: int) -> dict[T, float]:
-        """Return at most this many items, unordered, and the seconds until their times."""
+        """Return at most this many items, unordered, with the seconds until their times."""
         now = self._clock.now()
         return {item: max(0.0, at - now) for item, at in itertools.islice(self._ready_at.items(), most)}
 
@@ -97,12 +101,16 @@ class Schedule(Generic[T]):
         self._changed.notify_all()
 
     def join(self) -> None:
-        """Wait for the end of the thread, once stopped. Locks: the caller does not hold the queue's lock."""
+        """
+        Wait for the end of the thread once it is stopped.
+
+        Locks: the caller does not hold the queue's lock.
+        """
         if self._loop is not None:
             self._loop.join()
 
     def _sweep_locked(self) -> None:
-        """Once most entries are void, drop them. Each sweep removes more than it keeps."""
+        """Drop invalid entries once they are the majority, so that each sweep removes more than it keeps."""
         if len(self._heap) <= _COMPACT_FROM + 2 * len(self._ready_at):
             return
         self._heap = [entry for entry in self._heap if self._ready_at.get(entry[2]) == entry[0]]

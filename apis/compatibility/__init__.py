@@ -1,1 +1,1 @@
-"""What a change of a definition does to clients, and to stored objects."""
+"""What a changed definition does to clients and to stored objects."""

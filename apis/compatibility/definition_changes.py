@@ -1,8 +1,9 @@
 """
-Compares two definitions of a kind: what the newer one does to the older one's clients and stored objects.
+Compares two definitions of a kind, to find what the newer one does to clients and stored objects.
 
-Follows: crdify's validators of definitions, of one version and of served versions; and the server, which
-decodes in the version of a request, stores in one version, and with the strategy None copies no field over.
+Follows: crdify's validators for definitions, single versions and served versions; and the server, which
+decodes an object in the request's version, stores it in one version, and copies no fields with the strategy
+None.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class NotADefinitionError(ValueError):
 
 def definition_changes(old: Definition, new: Definition) -> list[Finding]:
     """
-    Return the findings. Those that break something come first.
+    Return the findings, with those that break something first.
 
     Raises: NotADefinitionError.
     """
@@ -75,7 +76,7 @@ def _schema(version: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _about_names(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Finding]:
     if before["group"] != after["group"]:
-        text = "another group: this is another kind, and the objects of the old one stay where they are"
+        text = "another group means another kind, and the old kind's objects stay where they are"
         yield Finding("group", BREAKS, "", before["group"], after["group"], text)
     for key, severity in _NAMES.items():
         was, is_ = before["names"].get(key), after["names"].get(key)
@@ -130,13 +131,13 @@ def _strategy(spec: Mapping[str, Any]) -> str:
 
 
 def _about_version(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Finding]:
-    """Return findings about a version's fields other than its schema."""
+    """Return findings about the parts of a version other than its schema."""
     before, after = old.get("subresources") or {}, new.get("subresources") or {}
     if "status" in before and "status" not in after:
-        text = "no subresource status: writes of it get 404"
+        text = "the subresource status is gone: writes to it get 404"
         yield Finding("status", BREAKS, "status", {}, None, text)
     if "status" in after and "status" not in before:
-        text = "a subresource status: a status in other writes is silently ignored"
+        text = "there is a subresource status now: a status in other writes is silently ignored"
         yield Finding("status", BREAKS, "status", None, {}, text)
     if "scale" in before and not _is_part(before["scale"] or {}, after.get("scale") or {}):
         text = "scale changed: kubectl scale and autoscalers use it"
@@ -153,7 +154,7 @@ def _about_version(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[F
     if gone := [name for name in columns if name not in others]:
         yield Finding("columns", WARNS, "", columns, others, f"gone from kubectl get: {', '.join(gone)}")
     if new.get("deprecated") and not old.get("deprecated"):
-        yield Finding("deprecated", WARNS, "", False, True, "each answer carries a warning now")
+        yield Finding("deprecated", WARNS, "", False, True, "each response carries a warning now")
 
 
 def _is_part(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:

@@ -1,4 +1,4 @@
-"""One thing that a change of a definition does."""
+"""One consequence of changing a definition."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Severity = Literal["breaks", "warns"]
 BREAKS: Final = "breaks"
 """A correct client is refused, or a stored object loses something or cannot be written."""
 WARNS: Final = "warns"
-"""Somebody may have relied on it."""
+"""Somebody may have relied on the old behavior."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,8 +18,8 @@ class Finding:
     """
     A rule that a change breaks, or that deserves attention.
 
-    Fields: path is that of a field, `spec.tags[].x`, "" for the definition itself; version "" = all versions;
-    old and new are parts of the definitions as JSON has them, None for an absent part.
+    Fields: path leads to a field, such as `spec.tags[].x`, and is "" for the definition itself; version "" =
+    all versions; old and new are parts of the definitions as JSON values, None for an absent part.
     """
 
     rule: str

@@ -1,8 +1,8 @@
 """
-Checks whether a server's definition fits a type: what it would drop, refuse, or fill in differently.
+Finds where a server's definition does not fit a type: what it would drop, refuse or fill in differently.
 
-The rules are those of a change from the type's definition to the served one, so `crd diff` and the checks of
-a program agree. A newer definition with more fields fits.
+The rules are those for a change from the type's definition to the served one, so `crd diff` and a program's
+checks agree. A newer definition with more fields fits.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LONGEST: Final = 80
 
 def misfits(schema: Schema, served: Schema, absent: Iterable[str] = ()) -> list[Finding]:
     """
-    Return the misfits of a kind of ours.
+    Return the misfits of one of our own kinds.
 
     Args: schema is from its own definition, served is from the server; absent are subresources that only the
     definition has.
@@ -36,9 +36,9 @@ def misfits(schema: Schema, served: Schema, absent: Iterable[str] = ()) -> list[
 
 def misfits_of_view(schema: Schema, served: Schema) -> list[Finding]:
     """
-    Return the misfits of another program's kind. Our type has some of the fields, and few rules for values.
+    Return the misfits of another program's kind, of which our type has only some fields and few value rules.
 
-    So a further demand of the server is not a finding, and the width of a number is not one either.
+    For this reason, extra requirements of the server and a different number width are not findings.
     """
     return [each for each in schema_changes(schema, served) if each.severity == BREAKS and _is_said(each)]
 
@@ -48,7 +48,7 @@ def _is_said(each: Finding) -> bool:
 
 
 def in_words(found: Sequence[Finding]) -> Iterator[str]:
-    """Return a line for each finding. The first line has all dropped fields."""
+    """Return a line for each finding. The first line lists all dropped fields."""
     if dropped := [each.path for each in found if each.rule == "field"]:
         yield f"the server drops {', '.join(dropped)}"
     yield from (_line(each) for each in found if each.rule != "field")

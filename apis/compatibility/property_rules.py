@@ -1,5 +1,5 @@
 """
-The rules about one field: its schema before and after, without the fields below it.
+The rules about one field, which compare its schema before and after, without the fields below it.
 
 A new schema applies to stored objects at their next write. Since Kubernetes 1.33 a server tolerates a value
 that a write does not change; a client that sends a new one is still refused.
@@ -27,11 +27,15 @@ _ABSENT: Final = object()
 _READ: Final = re.compile(r"\bself\.(\w+)")
 """The fields that a rule reads."""
 _CHECKED_FORMATS: Final = {"int32": ("int64",), "float": ("double",), "": ("int64", "double")}
-"""What a format can become without refusing a value; "" = no format, which accepts any 64-bit number."""
+"""The formats to which each one can change without refusing a value; "" = none: any 64-bit number."""
 
 
 def changes(path: str, old: Schema, new: Schema) -> Iterator[Finding]:
-    """Return the differences in one field's schema. Args: path of the field, "" for the object."""
+    """
+    Return the differences in one field's schema.
+
+    Args: path leads to the field; "" is the object itself.
+    """
     seen = {*_HANDLED_BELOW}
     for keys, rule in _RULES:
         seen.update(keys)
@@ -64,7 +68,7 @@ def _type(path: str, old: Schema, new: Schema) -> Iterator[Finding]:
 def _enum(path: str, old: Schema, new: Schema) -> Iterator[Finding]:
     before, after = old.get("enum"), new.get("enum")
     if before is None:
-        yield Finding("enum", BREAKS, path, None, after, "only some values are taken now")
+        yield Finding("enum", BREAKS, path, None, after, "only some values are accepted now")
         return
     if gone := [value for value in before if value not in (after or before)]:
         text = f"no longer taken: {_listed(gone)}"
@@ -99,7 +103,7 @@ def _bound(name: str, *, is_least: bool) -> Callable[[str, Schema, Schema], Iter
                 if is_least
                 else "at most"
             )
-            yield Finding(name, BREAKS, path, before, after, f"only {sign} {after} is taken now")
+            yield Finding(name, BREAKS, path, before, after, f"only {sign} {after} is accepted now")
 
     return rule
 
@@ -107,7 +111,7 @@ def _bound(name: str, *, is_least: bool) -> Callable[[str, Schema, Schema], Iter
 def _pattern(path: str, old: Schema, new: Schema) -> Iterator[Finding]:
     before, after = old.get("pattern"), new.get("pattern")
     severity: Severity = BREAKS if after is not None else WARNS
-    text = "only texts of another pattern are accepted now" if after else "texts of any pattern are taken now"
+    text = "only another pattern is accepted now" if after else "any string is accepted now"
     yield Finding("pattern", severity, path, before, after, text)
 
 
@@ -122,7 +126,7 @@ def _format(path: str, old: Schema, new: Schema) -> Iterator[Finding]:
 def _multiple(path: str, old: Schema, new: Schema) -> Iterator[Finding]:
     before, after = old.get("multipleOf"), new.get("multipleOf")
     if after is not None and not (before is not None and before % after == 0):
-        yield Finding("multipleOf", BREAKS, path, before, after, f"only multiples of {after} are taken now")
+        yield Finding("multipleOf", BREAKS, path, before, after, f"only multiples of {after} are valid now")
 
 
 def _nullable(path: str, old: Schema, new: Schema) -> Iterator[Finding]:
@@ -137,7 +141,7 @@ def _nullable(path: str, old: Schema, new: Schema) -> Iterator[Finding]:
 def _default(path: str, old: Schema, new: Schema) -> Iterator[Finding]:
     before, after = old.get("default"), new.get("default")
     if "default" not in old:
-        text = "is filled in now, in stored objects, too, whenever they are read"
+        text = "is filled in now, also in stored objects whenever they are read"
         yield Finding("default", WARNS, path, None, after, f"{_listed([after])} {text}")
     elif "default" not in new:
         yield Finding("default", WARNS, path, before, None, f"{_listed([before])} is no longer filled in")
@@ -165,7 +169,7 @@ def _preserved(path: str, old: Schema, new: Schema) -> Iterator[Finding]:
     if old.get(PRESERVE) and not new.get(PRESERVE):
         text = "fields that the schema does not name are erased now"
         if kind_of(new) == "map":
-            text = "entries of another shape are refused or erased now"
+            text = "entries of any other shape are refused or erased now"
         yield Finding("preserve-unknown-fields", BREAKS, path, True, None, text)
     elif new.get(PRESERVE) and not old.get(PRESERVE):
         text = "fields that the schema does not name are kept now"
@@ -219,10 +223,10 @@ def _branches(path: str, old: Schema, new: Schema) -> Iterator[Finding]:
 def _unique(path: str, old: Schema, new: Schema) -> Iterator[Finding]:
     key = "x-kubernetes-embedded-resource"
     if new.get(key) and not old.get(key):
-        text = "must be a whole object now: apiVersion, kind and metadata"
+        text = "must be a whole object now, with apiVersion, kind and metadata"
         yield Finding("embedded-resource", BREAKS, path, None, True, text)
     elif old.get(key) and not new.get(key):
-        yield Finding("embedded-resource", WARNS, path, True, None, "need be no whole object any more")
+        yield Finding("embedded-resource", WARNS, path, True, None, "no longer has to be a whole object")
 
 
 def _text(path: str, old: Schema, new: Schema) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""Two schemas of one version, field by field."""
+"""Compares two schemas of one version, field by field."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ENVELOPE: Final = ("apiVersion", "kind", "metadata")
 
 
 def schema_changes(old: Schema, new: Schema, path: str = "") -> Iterator[Finding]:
-    """Return the findings about a new schema, from the outside in."""
+    """Return the findings about a new schema, from the outermost field inwards."""
     yield from property_rules.changes(path, old, new)
     before, after = _fields(old, path), _fields(new, path)
     yield from _about_shape(old, new, path)
@@ -40,7 +40,7 @@ def lost_paths(schema: Schema, other: Schema, path: str = "") -> Iterator[str]:
 
 
 def _inside(schema: Schema, other: Schema) -> Iterator[tuple[str, Schema, Schema]]:
-    """Return the schemas of two lists' items or two maps' values, with their notation in a path."""
+    """Return the item schemas of two lists or the value schemas of two maps, with their path notation."""
     for key, step in (("items", "[]"), ("additionalProperties", "{}")):
         inner, there = schema.get(key), other.get(key)
         if isinstance(inner, Mapping) and isinstance(there, Mapping):
@@ -57,17 +57,17 @@ def _below(path: str, name: str) -> str:
 
 
 def _about_shape(old: Schema, new: Schema, path: str) -> Iterator[Finding]:
-    """Return findings about removed fields, a struct that becomes a map, or a map that becomes a struct."""
+    """Return findings about removed fields, and about structs that become maps or the other way round."""
     before, after = _fields(old, path), _fields(new, path)
     if before and kind_of(new) == "map":
         yield Finding("shape", BREAKS, path, "object", "map", "was a struct and is a map")
         return
     if after and kind_of(old) == "map":
-        text = "was a map and is a struct: entries of other names are erased"
+        text = "was a map and is a struct: entries with other names are erased"
         yield Finding("shape", BREAKS, path, "map", "object", text)
         return
     if kind_of(new) not in ("object", "anything"):
-        return  # the type says it all
+        return  # the change of type says enough
     gone = [name for name in before if name not in after]
     for name in gone:
         schema = before[name]

@@ -1,6 +1,6 @@
 """
-What the API writes as text: quantities, durations, times, selectors of labels, fields and shards, YAML.
+The API's text formats: quantities, durations, times, selectors for labels, fields and shards, and YAML.
 
-It imports nothing from handloop, because the sandbox includes this folder through a link, and does not need
-handloop. Imports inside it are relative, because it has two names.
+It imports nothing from handloop, because the sandbox includes this folder through a link without depending on
+handloop. Imports inside it are relative, because the folder is imported under two names.
 """

@@ -22,7 +22,7 @@ _UNITS: Final = {
 _PART: Final = re.compile(r"([0-9]*+)(?:\.([0-9]*+))?+([^0-9.]*+)")  # without backtracking: linear time
 _LARGEST: Final = 2**63
 _DIGITS: Final = 18
-"""Digits after the point that count."""
+"""The number of decimals that are used."""
 
 
 class DurationError(ValueError):
@@ -41,7 +41,7 @@ def parse_duration(text: str) -> int:
     total, position = 0, 0
     while position < len(body) or not body:
         match = _PART.match(body, position)
-        assert match is not None  # it also matches an empty text
+        assert match is not None  # the pattern also matches an empty string
         total += _part(text, *match.groups(default=""))
         position = match.end()
     if total > _LARGEST - (text[0] != "-"):
@@ -59,5 +59,5 @@ def _part(text: str, whole: str, decimals: str, unit: str) -> int:
     size, counted = _UNITS[unit], decimals[:_DIGITS]
     if len(whole.lstrip("0")) > len(str(_LARGEST)):
         raise DurationError(f'time: invalid duration "{text}"')
-    fraction = int(int(counted or "0") * (size / 10 ** len(counted)))  # by floats, as Go does
+    fraction = int(int(counted or "0") * (size / 10 ** len(counted)))  # computed with floats, as Go does
     return int(whole or "0") * size + fraction

@@ -1,8 +1,8 @@
 """
-Field selectors choose the objects of a query or a watch by the few fields that the server offers.
+Field selectors choose the objects of a query or a watch by the few fields that the server supports.
 
 Follows: apimachinery pkg/fields/selector.go and the registry strategies; the grammar, the fields and the
-texts of errors are those of kube-apiserver 1.36.
+error texts are those of kube-apiserver 1.36.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _ABSENT: Final = {"spec.unschedulable": "false", "spec.hostNetwork": "false", "s
 _ALIASES: Final = {"spec.host": "spec.nodeName", "name": NAME, "status.successful": "status.succeeded"}
 _ESCAPABLE: Final = "\\,="
 _INVOLVED: Final = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
-# by `plural.group`, besides name and namespace
+# These are keyed by `plural.group`, and come in addition to name and namespace.
 _OFFERED: Final[dict[str, tuple[str, ...]]] = {
     "events": (
         *(f"involvedObject.{field}" for field in _INVOLVED),
@@ -57,7 +57,7 @@ _OFFERED: Final[dict[str, tuple[str, ...]]] = {
 
 
 class FieldTerm(NamedTuple):
-    """One comparison; equal False means `!=`."""
+    """One comparison; equal=False means `!=`."""
 
     field: str
     equal: bool
@@ -79,7 +79,7 @@ def parse_fields(text: str) -> tuple[FieldTerm, ...]:
 
 
 def built_in_fields(group_resource: str) -> tuple[str, ...]:
-    """Return the fields that the server offers for a built-in kind, besides name and namespace."""
+    """Return the fields that the server supports for a built-in kind, besides name and namespace."""
     return _OFFERED.get(group_resource, ())
 
 
@@ -87,7 +87,7 @@ def check_offered(
     terms: Iterable[FieldTerm], own: Sequence[str], *, kind: str, namespaced: bool, custom: bool
 ) -> None:
     """
-    Refuse a field that the server does not offer.
+    Refuse a field that the server does not support.
 
     Args: own = the fields of the kind besides name and namespace.
     Raises: SelectorError in the server's words.
@@ -106,7 +106,11 @@ def check_offered(
 
 
 def offered_fields(own: Sequence[str], *, namespaced: bool, custom: bool) -> tuple[str, ...]:
-    """Return the fields that a query may name. Built-in cluster-scoped kinds include the namespace."""
+    """
+    Return the fields that a query may name.
+
+    They include the namespace even for built-in cluster-scoped kinds.
+    """
     if namespaced or not (own or custom):
         return (NAME, NAMESPACE, *own)
     return (NAME, *own)
@@ -115,7 +119,7 @@ def offered_fields(own: Sequence[str], *, namespaced: bool, custom: bool) -> tup
 def matcher(
     terms: Iterable[FieldTerm], *, custom: bool = False
 ) -> Callable[[Mapping[str, Any]], bool] | None:
-    """Return a predicate of objects as JSON; None selects everything. Args: custom = a custom kind."""
+    """Return a predicate for objects as JSON; None selects everything. Args: custom = the kind is custom."""
     aliases = {} if custom else _ALIASES
     compiled = [(tuple(aliases.get(t.field, t.field).split(".")), t) for t in terms]
     if not compiled:
@@ -124,7 +128,7 @@ def matcher(
 
 
 def exact(terms: Iterable[FieldTerm], field: str) -> str | None:
-    """Return the value that a field must equal, None if the selector does not require one."""
+    """Return the value that a field must equal; None if the selector does not require one."""
     return next((term.value for term in terms if term.field == field and term.equal), None)
 
 
@@ -148,7 +152,7 @@ def _event_source(obj: Mapping[str, Any]) -> str:
 
 
 def _split(text: str) -> list[str]:
-    """Return the parts between unescaped commas."""
+    """Split a text at its unescaped commas."""
     parts, start, escaped = [], 0, False
     for index, char in enumerate(text):
         if escaped:

@@ -1,7 +1,7 @@
 """
-Rules for a label's key and value, in the server's words.
+Rules for label keys and values, with the server's error texts.
 
-Follows: apimachinery pkg/util/validation; texts as kube-apiserver 1.36 answers them.
+Follows: apimachinery pkg/util/validation; the texts are those of kube-apiserver 1.36.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _BAD_PREFIX: Final = (
 
 
 def label_key_errors(key: str) -> list[str]:
-    """Return the errors in a label's key, `name` or `prefix/name`; [] when it is valid."""
+    """Return the errors in a label key, `name` or `prefix/name`; [] if it is valid."""
     prefix, slash, name = key.rpartition("/")
     if "/" in prefix:
         return [_BAD_KEY]
@@ -57,7 +57,7 @@ def label_key_errors(key: str) -> list[str]:
 
 
 def label_value_errors(value: str) -> list[str]:
-    """Return the errors in a label's value; [] when it is valid."""
+    """Return the errors in a label value; [] if it is valid."""
     errors = []
     if len(value.encode()) > _NAME_LIMIT:
         errors.append(f"must be no more than {_NAME_LIMIT} bytes")

@@ -23,7 +23,7 @@ _PUNCTUATION: Final = frozenset(("", "==", "!=", "=", "!", "<", ">", "(", ")", "
 
 
 class SelectorError(ValueError):
-    """A string that is not a label selector. The message is the server's."""
+    """A string is not a label selector. The message is the server's."""
 
 
 class Operator(StrEnum):
@@ -49,8 +49,8 @@ _BINARY: Final = {operator.value: operator for operator in Operator if operator 
 @dataclass(frozen=True, slots=True)
 class Requirement:
     """
-    One condition on one label. values are sorted and distinct: none for EXISTS and DOES_NOT_EXIST, one or
-    more for IN and NOT_IN, one for the other operators.
+    One condition on one label. values are sorted and distinct. There are none for EXISTS and DOES_NOT_EXIST,
+    one or more for IN and NOT_IN, and exactly one for the other operators.
 
     Raises: SelectorError.
     """
@@ -118,14 +118,14 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """Return the objects whose labels meet every requirement; with nothing set, none at all."""
+    """Selects the objects whose labels meet every requirement, or none if `nothing` is set."""
 
     requirements: tuple[Requirement, ...] = ()
     nothing: bool = False
 
     @property
     def everything(self) -> bool:
-        """Return whether every object is selected, so that no labels need be compared."""
+        """Return whether every object is selected, so that no labels have to be compared."""
         return not self.requirements and not self.nothing
 
     def matches(self, labels: Mapping[str, str]) -> bool:
@@ -154,7 +154,7 @@ def nothing() -> Selector:
 
 def parse_selector(text: str) -> Selector:
     """
-    Read a selector as in a query: `a=b,c!=d,e in (f,g),h notin (i),j,!k,l>1,m<2`, all of which must hold.
+    Read a selector as in queries: `a=b,c!=d,e in (f,g),h notin (i),j,!k,l>1,m<2`, all of which must hold.
 
     The empty text selects everything. The requirements of the result are sorted by key.
 
@@ -177,7 +177,7 @@ def _quoted(text: str) -> str:
 
 
 def _integer(text: str) -> int | None:
-    """Return the decimal 64-bit integer that text spells, or None."""
+    """Return text as a decimal 64-bit integer; None if it is not one."""
     if not _INTEGER.fullmatch(text):
         return None
     number = int(text)
@@ -185,14 +185,14 @@ def _integer(text: str) -> int | None:
 
 
 class _Parser:
-    """Recursive descent over the tokens. "" stands for the end. `in` and `notin` are also good names."""
+    """Recursive descent over the tokens. "" stands for the end. `in` and `notin` are also valid names."""
 
     def __init__(self, text: str) -> None:
         self._tokens: list[str] = [*_TOKEN.findall(text), ""]
         self._at = 0
 
     def requirements(self) -> list[Requirement]:
-        """Read requirements one after the other, with commas between them; none in an empty string."""
+        """Read requirements separated by commas; an empty string has none."""
         found: list[Requirement] = []
         if not self._peek():
             return found
@@ -230,11 +230,11 @@ class _Parser:
         return Requirement(key, operator, tuple(self._set() if operator in _SETS else self._exact_value()))
 
     def _exact_value(self) -> list[str]:
-        """Return an identifier, or nothing for the empty value."""
+        """Return an identifier, or "" for an empty value."""
         return [""] if self._peek() in ("", ",") else [self._identifier()]
 
     def _set(self) -> list[str]:
-        """Read values in parentheses. A missing value beside a comma, or in `()`, is the empty value."""
+        """Read values in parentheses. A missing value next to a comma, or in `()`, is an empty value."""
         if (token := self._next()) != "(":
             raise SelectorError(f"found '{token}' expected: '('")
         if self._peek() not in (")", ",") and not self._at_identifier():
@@ -260,7 +260,7 @@ class _Parser:
         return self._tokens[self._at]
 
     def _next(self) -> str:
-        """Take one token. The end is never taken."""
+        """Consume one token, but never the end."""
         token = self._tokens[self._at]
         if token:
             self._at += 1
@@ -268,5 +268,5 @@ class _Parser:
 
 
 def _after(value: str) -> str:
-    """Return the tokens that may follow in a set: after a value, or after the empty value."""
+    """Return the tokens that may follow in a set, after a value or after an empty value."""
     return "',' or ')'" if value else "',', or identifier"

@@ -1,5 +1,5 @@
 """
-Kubernetes quantities: `100m`, `1.5Gi`, `2e3`. The server stores them in its own spelling, so compare amounts.
+Kubernetes quantities: `100m`, `1.5Gi`, `2e3`. The server may spell them differently, so compare amounts.
 
 Follows: apimachinery pkg/api/resource/quantity.go, kubernetes pkg/apis/core/v1/defaults.go (ResourceList).
 """
@@ -15,7 +15,7 @@ from typing import Annotated, Final, NamedTuple
 from msgspec import Meta
 
 PATTERN: Final = r"^\+?([0-9]+(\.[0-9]*)?|\.[0-9]+)([numkMGTPE]|[KMGTPE]i|[eE][+-]?[0-9]{1,2})?\Z"
-"""The schema's pattern for an amount, which cannot be negative."""
+"""The schema pattern for an amount, which cannot be negative."""
 
 Amount = Annotated[str, Meta(max_length=64, pattern=PATTERN)]
 """A field of a kind that holds an amount, such as 100m or 1.5Gi."""
@@ -46,7 +46,7 @@ class QuantityError(ValueError):
 
 
 class Quantity(NamedTuple):
-    """An amount, and the suffix or exponent that it was written with, "" for none."""
+    """An amount and the suffix or exponent with which it was written, "" for none."""
 
     amount: Fraction
     suffix: str
@@ -71,7 +71,7 @@ def read_quantity(text: str) -> Quantity:
     digits = whole + decimals
     scale = _scale(suffix)
     if not digits and (suffix in {"Pi", "Ei"} or scale < Fraction(1, _NANO)):
-        raise QuantityError("unable to parse numeric part of quantity")  # elsewhere Go reads none as 0
+        raise QuantityError("unable to parse numeric part of quantity")  # otherwise Go reads none as 0
     amount = _rounded_up(Fraction(int(digits or "0"), 10 ** len(decimals)) * scale, _NANO)
     if suffix.endswith("i"):
         amount = min(amount, Fraction(_LARGEST_BINARY))
@@ -86,13 +86,13 @@ def _scale(suffix: str) -> Fraction:
     if exponent is None:
         raise QuantityError("unable to parse quantity's suffix")
     if abs(int(exponent[1])) > _LONGEST:
-        raise QuantityError(FORMAT_ERROR)  # Go would compute for minutes
+        raise QuantityError(FORMAT_ERROR)  # Go would spend minutes on the computation
     return Fraction(10) ** int(exponent[1])
 
 
 def same_quantity(one: str, other: str) -> bool:
     """
-    Return whether two texts mean the same amount of a resource as the server stores it.
+    Return whether two texts mean the same resource amount in the form that the server stores.
 
     "" is not an amount. A string that is not a quantity equals only itself.
     """
@@ -108,7 +108,7 @@ def _kept(text: str) -> Fraction:
     """
     Return the amount in a list of resources, rounded up to a thousandth.
 
-    The server has no suffix for a multiple of 10^21, and writes it without its zeros: 1000E becomes 1.
+    The server has no suffix for a multiple of 10^21, and drops its zeros, so that 1000E becomes 1.
     """
     amount = _rounded_up(parse_quantity(text), _MILLI)
     has_exponent = re.search(r"[eE][+-]?[0-9]", text) is not None

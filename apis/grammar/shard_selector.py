@@ -1,8 +1,8 @@
 """
-Slots of objects: ranges of a hash, and the query parameter `shardSelector` that asks for some of them.
+Object slots, which are ranges of a hash, and the query parameter `shardSelector` that requests some of them.
 
 Follows: apimachinery 0.36.3 pkg/sharding (hash.go, selector.go) and apiserver pkg/sharding/parser.go; the
-server obeys the parameter behind its feature gate ShardedListAndWatch (alpha in 1.36, off).
+server supports the parameter behind its feature gate ShardedListAndWatch (alpha and off in 1.36).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _MIXERS: Final = (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53)
 
 
 class ShardField(StrEnum):
-    """The field of an object that is hashed. A cluster-scoped object has the namespace ""."""
+    """The object field that is hashed. A cluster-scoped object has the namespace ""."""
 
     UID = "object.metadata.uid"
     NAMESPACE = "object.metadata.namespace"
@@ -35,7 +35,7 @@ class ShardRange(NamedTuple):
 
 
 def fnv1a_64(text: str) -> int:
-    """Return the 64-bit FNV-1a hash of the text's UTF-8 bytes. A UID costs 3 us: keep what recurs."""
+    """Return the 64-bit FNV-1a hash of the text's UTF-8 bytes. A UID costs 3 us, so cache recurring ones."""
     value = _OFFSET
     for byte in text.encode(errors="surrogatepass"):
         value = (value ^ byte) * _PRIME & _LAST
@@ -49,7 +49,7 @@ def slot_of(text: str, count: int) -> int:
 
 def slot_of_namespace(namespace: str, count: int) -> int:
     """
-    Return the slot of a namespace, by its hash after a mixer. This is not one of the server's ranges.
+    Return the slot of a namespace, computed from its mixed hash. It is not one of the server's ranges.
 
     The leading bits of FNV-1a hardly depend on the last characters. Without the mixer, ns-00 to ns-63 would
     all be in the same slot.
@@ -61,7 +61,11 @@ def slot_of_namespace(namespace: str, count: int) -> int:
 
 
 def slot_range(slot: int, count: int) -> ShardRange:
-    """Return the hashes of a slot. Slots 0 to count - 1 cover each hash once, and differ in size by one."""
+    """
+    Return the hashes of a slot.
+
+    Slots 0 to count - 1 cover each hash once; their sizes differ by at most one.
+    """
     if not 0 <= slot < count:
         raise ValueError(f"slot {slot} is none of {count}: they are counted from 0")
     return ShardRange(-(-slot * HASHES // count), -(-(slot + 1) * HASHES // count))
@@ -69,12 +73,12 @@ def slot_range(slot: int, count: int) -> ShardRange:
 
 def format_shard_selector(field: ShardField, ranges: Iterable[ShardRange]) -> str:
     """
-    Return the value of the parameter: objects whose field hashes into one of the ranges.
+    Return the parameter's value for objects whose field hashes into one of the ranges.
 
     Ranges that meet or overlap are merged, so neighbouring slots cost the server one comparison.
 
-    Raises: ValueError for an empty range, a range beyond the hashes, or no range at all, because the server
-    has no selector that selects nothing.
+    Raises: ValueError for an empty range, a range beyond the hashes, or no ranges, because no selector of the
+    server selects nothing.
     """
     merged: list[ShardRange] = []
     for shard in sorted(ranges):
@@ -90,5 +94,5 @@ def format_shard_selector(field: ShardField, ranges: Iterable[ShardRange]) -> st
 
 
 def _hex(value: int) -> str:
-    """Return sixteen digits, as the server demands; 2**64 alone has seventeen."""
+    """Return sixteen digits, as the server demands; only 2**64 has seventeen."""
     return f"0x{value:016x}"

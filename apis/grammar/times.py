@@ -1,5 +1,5 @@
 """
-Times of the API: RFC 3339 in UTC, in seconds (`metav1.Time`) or microseconds (`metav1.MicroTime`).
+The API's times: RFC 3339 in UTC, in seconds (`metav1.Time`) or microseconds (`metav1.MicroTime`).
 
 Instants are seconds since the Unix epoch, as `Clock.time()` returns them.
 Follows: apimachinery pkg/apis/meta/v1 (time.go, micro_time.go).
@@ -19,7 +19,7 @@ _RFC3339: Final = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.(\d{1,9}))
 
 def format_time(unix: float) -> str:
     """
-    Return a time such as `2023-11-14T22:13:20Z`, cut to the second.
+    Return a time such as `2023-11-14T22:13:20Z`, truncated to the second.
 
     Raises: OverflowError outside the years 1 to 9999.
     """
@@ -28,7 +28,7 @@ def format_time(unix: float) -> str:
 
 def format_micro_time(unix: float) -> str:
     """
-    Return a time such as `2023-11-14T22:13:20.000000Z`, with the nearest microsecond.
+    Return a time such as `2023-11-14T22:13:20.000000Z`, rounded to the nearest microsecond.
 
     Raises: OverflowError outside the years 1 to 9999.
     """
@@ -37,7 +37,7 @@ def format_micro_time(unix: float) -> str:
 
 def parse_time(text: str) -> float:
     """
-    Return the seconds since the epoch, to the microsecond. Further digits are cut.
+    Return the seconds since the epoch, truncated to microseconds.
 
     Raises: ValueError for anything but RFC 3339.
     """

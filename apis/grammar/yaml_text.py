@@ -1,9 +1,9 @@
 """
 Writes YAML that kubectl reads as intended, and reads manifests as kubectl does.
 
-kubectl reads YAML with go-yaml v2, and other programs use v3 or readers of YAML 1.2. They take strings such
-as `y`, `1e3` or `0o17` for booleans and numbers, and PyYAML writes these without quotes. This module quotes
-each string that any of them would misread.
+kubectl reads YAML with go-yaml v2, and other programs use v3 or readers of YAML 1.2. Some of them take
+strings such as `y`, `1e3` or `0o17` for booleans or numbers, and PyYAML writes these without quotes. This
+module quotes each string that any of them would misread.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import Any, ClassVar, Final
 import yaml
 
 _TEXT: Final = "tag:yaml.org,2002:str"
-# This matches more than numbers, times and base-60 numbers. Extra quotes do no harm.
+# This matches more than numbers, times and base-60 numbers, because extra quotes do no harm.
 _LIKE_A_NUMBER: Final = re.compile(r"[-+]?\.?[0-9][0-9a-fA-FxXoObB_.:+TtZz-]*", re.ASCII)
-# These can be in any mix of upper and lower case. A number that begins with a dot can have a sign.
+# These words can have any mix of upper and lower case, and a number that begins with a dot can have a sign.
 _WORDS: Final = frozenset(
     {"", "y", "n", "yes", "no", "on", "off", "true", "false", "null", "nil", "~", "<<", "="}
 )
@@ -26,13 +26,13 @@ _NEVER_MEANT: Final = ("tag:yaml.org,2002:timestamp", "tag:yaml.org,2002:value")
 
 
 def is_plain(text: str) -> bool:
-    """Return whether every reader takes an unquoted text for a string, judged by its value."""
+    """Return whether every reader would take this text for a string if it had no quotes."""
     low = text.lower()
     return not (low in _WORDS or low.lstrip("+-") in _NO_NUMBERS or _LIKE_A_NUMBER.fullmatch(text))
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes no references, multi-line strings as such, and a list of words on one line."""
+    """Writes no references, and writes multi-line strings as blocks and a list of words on one line."""
 
     def ignore_aliases(self, _: object) -> bool:
         return True
@@ -53,7 +53,7 @@ _Dumper.add_representer(list, _list)
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """Reads times, numbers such as 12:30, `=` and a value `<<` as the strings that they are in Kubernetes."""
+    """Reads times, numbers such as 12:30, `=` and a value `<<` as strings, as Kubernetes does."""
 
     yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {
         first: [
@@ -68,16 +68,16 @@ _Loader.add_constructor("tag:yaml.org,2002:merge", _Loader.construct_yaml_str)
 
 
 def from_yaml(text: str) -> list[Any]:
-    """Return the documents of a text; None for an empty one. Raises: yaml.YAMLError."""
+    """Return the documents in a text, with None for an empty document. Raises: yaml.YAMLError."""
     return list(yaml.load_all(text, Loader=_Loader))
 
 
 def to_yaml(document: Any, *, in_ascii: bool = True) -> str:
-    """Return a document as YAML, fields in order. Args: in_ascii = for a terminal of any encoding."""
+    """Return a document as YAML, with its fields in order. Args: in_ascii = for terminals of any encoding."""
     text: str = yaml.dump(document, Dumper=_Dumper, sort_keys=False, width=110, allow_unicode=not in_ascii)
     return text
 
 
 def scalar(text: str) -> str:
-    """Return a one-line string as YAML has it after `name: `, quoted if necessary."""
+    """Return a one-line string in the form that follows `name: ` in YAML, quoted if necessary."""
     return to_yaml({"_": text})[3:].strip()

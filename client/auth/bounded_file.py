@@ -22,7 +22,7 @@ def read_file(path: str) -> bytes:
     """
     Return the content of a regular file, also through symbolic links.
 
-    Raises: OSError, even for anything else, such as a pipe, and for more than FILE_BYTES.
+    Raises: OSError, also for anything that is not a file, such as a pipe, and for more than FILE_BYTES.
     """
     with _opened(path) as file:
         if not _is_regular(file):
@@ -35,7 +35,7 @@ def read_bounded(path: str, *, seconds: float, stop: threading.Event) -> bytes:
     Return the content of a file of any kind, even of a pipe (`<(...)`, `/dev/stdin`).
 
     Args: seconds limits the time for anything but a regular file.
-    Raises: OSError, such as TimeoutError, InterruptedError once stop is set, and for more than FILE_BYTES.
+    Raises: OSError, including TimeoutError, InterruptedError once stop is set, and for more than FILE_BYTES.
     Blocks: until the end of the file. It checks stop every 0.1 s.
     """
     with _opened(path) as file:
@@ -44,7 +44,7 @@ def read_bounded(path: str, *, seconds: float, stop: threading.Event) -> bytes:
 
 
 def _opened(path: str) -> BinaryIO:
-    """Open without blocking. Without O_NONBLOCK, opening a pipe blocks until it has a writer."""
+    """Open without blocking: without O_NONBLOCK, opening a pipe waits for a writer."""
     return open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))
 
 
@@ -66,7 +66,7 @@ def _read_pipe(file: BinaryIO, seconds: float, stop: threading.Event) -> bytes:
         if stop.is_set():
             raise InterruptedError(errno.EINTR, "stopped before its end came")
         if time.monotonic() > deadline:
-            raise TimeoutError(errno.ETIMEDOUT, f"no end of it in {seconds:g} s")
+            raise TimeoutError(errno.ETIMEDOUT, f"it did not end in {seconds:g} s")
     return bytes(content)
 
 

@@ -22,7 +22,7 @@ from handloop.seams.seams import REAL_SEAMS, Seams
 
 log = get_logger("client")
 
-# This is client-go's period of one minute minus ten seconds of leeway.
+# This is client-go's period of one minute, minus ten seconds of leeway.
 TOKEN_FILE_SECONDS: Final = 50.0
 FETCH_SECONDS: Final = 60.0
 _LOCK_RANK: Final = 95
@@ -31,22 +31,22 @@ _LOCK_RANK: Final = 95
 class Credentials:
     """The credentials of a request. This class has none."""
 
-    def authorization(self, timeout_seconds: float = FETCH_SECONDS) -> str:  # noqa: ARG002 - it is here
+    def authorization(self, timeout_seconds: float = FETCH_SECONDS) -> str:  # noqa: ARG002 - no waiting
         """
         Return the Authorization header, "" for none.
 
         Raises: ConfigError if no header is available.
-        Blocks: while a file is read, or a program runs, for at most timeout_seconds and FETCH_SECONDS.
+        Blocks: while a file is read or a program runs, for at most timeout_seconds and FETCH_SECONDS.
         """
         return ""
 
-    def key_pair(self, timeout_seconds: float = FETCH_SECONDS) -> KeyPair | None:  # noqa: ARG002 - it is here
-        """Return the client certificate that belongs to the header, None = the configured one. May block."""
+    def key_pair(self, timeout_seconds: float = FETCH_SECONDS) -> KeyPair | None:  # noqa: ARG002 - no waiting
+        """Return the client certificate for the header; None = the configured one. May block."""
         return None
 
     def rejected(self, started_at: float) -> bool:  # noqa: ARG002 - nothing to forget
         """
-        A request begun at started_at (monotonic) was answered with 401. Forget credentials obtained earlier.
+        Forget older credentials after a 401 for a request that began at started_at (monotonic).
 
         Returns: whether a retry can use newer ones.
         """
@@ -59,7 +59,7 @@ class StaticCredentials(Credentials):
     def __init__(self, authorization: str = "") -> None:
         self._authorization = authorization
 
-    def authorization(self, timeout_seconds: float = FETCH_SECONDS) -> str:  # noqa: ARG002 - it is here
+    def authorization(self, timeout_seconds: float = FETCH_SECONDS) -> str:  # noqa: ARG002 - no waiting
         """Return the header."""
         return self._authorization
 
@@ -68,7 +68,8 @@ class TokenFile(Credentials):
     """
     A bearer token in a file that another process rotates.
 
-    State: the last token and when it was read; used for 50 s. If a file cannot be read, the old token stays.
+    State: the last token, which is used for 50 s, and when it was read. If a file cannot be read, the old
+           token is kept.
     """
 
     def __init__(self, path: str, *, fallback: str = "", clock: Clock = REAL_CLOCK) -> None:
@@ -79,8 +80,8 @@ class TokenFile(Credentials):
         self._token = fallback
         self._read_at: float | None = None
 
-    def authorization(self, timeout_seconds: float = FETCH_SECONDS) -> str:  # noqa: ARG002 - a file is read
-        """Return the header, from a token read less than 50 s ago if the file allows it."""
+    def authorization(self, timeout_seconds: float = FETCH_SECONDS) -> str:  # noqa: ARG002 - no limit needed
+        """Return the header, with a token read less than 50 s ago if the file can be read."""
         now = self._clock.now()
         with self._lock:
             token, read_at = self._token, self._read_at
@@ -122,7 +123,7 @@ def read_token(path: str) -> str:
             ConfigProblem.CREDENTIALS,
             f"cannot read token file {path}",
             cause=cause,
-            fix=f"it has to be a regular file that holds one token: ls -lL {path}",
+            fix=f"it must be a regular file that contains one token: ls -lL {path}",
             path=path,
         ) from error
     if not token or not token.isprintable():
@@ -132,7 +133,7 @@ def read_token(path: str) -> str:
 
 
 class Fetched(NamedTuple):
-    """The answer of a program or login service. expires_at is Unix time, None = never."""
+    """The response of a program or login service. expires_at is a Unix time; None = never."""
 
     authorization: str = ""
     key_pair: KeyPair | None = None
@@ -146,10 +147,11 @@ class FetchedCredentials(Credentials):
     """
     Credentials from a program or a login service: fetched when first needed, on expiry, after a 401.
 
-    At most one fetch runs at a time, on its own thread. Every caller that needs its result waits within its
-    own timeout. Later callers wait for a running fetch and do not start a second one, so the fetch itself
-    must end.
-    State: _outcome of the last fetch that ended, and when; _usable until a 401; _running during a fetch.
+    At most one fetch runs at a time, on its own thread. Every caller that needs its result waits for it
+    within the caller's own timeout. Later callers wait for a running fetch instead of starting a second one,
+    so a fetch must always end.
+    State: _outcome is that of the last fetch, and when it ended; _usable is true until a 401; _running is
+           true during a fetch.
     """
 
     def __init__(self, name: str, fetch: Callable[[], Fetched], *, seams: Seams = REAL_SEAMS) -> None:
@@ -165,11 +167,11 @@ class FetchedCredentials(Credentials):
         self._running = False
 
     def authorization(self, timeout_seconds: float = FETCH_SECONDS) -> str:
-        """Return the header, fetched if necessary."""
+        """Return the header, and fetch it if necessary."""
         return self._current(timeout_seconds).authorization
 
     def key_pair(self, timeout_seconds: float = FETCH_SECONDS) -> KeyPair | None:
-        """Return the key pair, fetched if necessary."""
+        """Return the key pair, and fetch it if necessary."""
         return self._current(timeout_seconds).key_pair
 
     def rejected(self, started_at: float) -> bool:
@@ -200,7 +202,7 @@ class FetchedCredentials(Credentials):
             while self._running:
                 if not self._clock.wait_until(self._changed, deadline) and self._running:
                     raise self._problem(f"no answer in {max(seconds, 0.0):.3g} s")
-            # Credentials that are expired on arrival are used once, because only the server can refuse them.
+            # Credentials that have expired on arrival are used once, because only the server can refuse them.
             if isinstance(self._outcome, Fetched):
                 return self._outcome
             raise self._outcome or self._problem("gave nothing")
@@ -211,7 +213,7 @@ class FetchedCredentials(Credentials):
             outcome = self._fetch()
         except ConfigError as error:
             outcome = error
-        except Exception as error:  # noqa: BLE001 - a foreign program may fail in any way
+        except Exception as error:  # noqa: BLE001 - an external program may fail in any way
             outcome = self._problem(str(error))
         with self._changed:
             self._outcome, self._usable, self._running = outcome, True, False

@@ -1,12 +1,12 @@
 """
-Credentials of an exec plugin: a program that answers with an ExecCredential.
+Credentials from an exec plugin, which is a program that prints an ExecCredential.
 
-A plugin has a deadline, and its output has a limit. At the deadline, at a stop and at the end of this process
-we end it with all processes that it started, because they are a separate process group. Only a plugin that
-may ask on a terminal stays in our group, because no other group may read from the terminal. In that case an
-interrupt reaches both the plugin and the program, and a deadline ends only the plugin itself.
+A plugin has a deadline, and its output is limited. At the deadline, at a stop and at the end of this process,
+we end the plugin and all processes that it started, because they are a separate process group. Only a plugin
+that may prompt on a terminal stays in our group, because no other group may read from the terminal. In that
+case an interrupt reaches both the plugin and the program, and a deadline ends only the plugin.
 Follows: client-go plugin/pkg/client/auth/exec/exec.go, differs: deadline, limit and stop; the program runs in
-the kubeconfig's folder, and gets the cluster as the kubeconfig has it.
+the kubeconfig's folder, and receives the cluster entry as it is in the kubeconfig.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ from handloop.seams.locks import new_lock
 _OUTPUT_BYTES: Final = 1 << 20
 _COMPLAINT_CHARACTERS: Final = 2000
 _LOOK_SECONDS: Final = 0.05
-# This is for requests sent after a stop. It is shorter than the time that a process has after a lost lease.
+# This is for requests sent after a stop. It is shorter than the time that a process has left after losing its
+# lease.
 _STOP_SECONDS: Final = 0.5
 _STOPS: Final = "ended, as the program stops"
 _STDIN: Final = 0
@@ -47,7 +48,7 @@ _EXTENSION: Final = "client.authentication.k8s.io/exec"
 
 
 class _PluginError(Exception):
-    """A plugin gave no credentials. The message contains no part of its answer."""
+    """A plugin gave no credentials. The message contains no part of its output."""
 
 
 class _Variable(msgspec.Struct):
@@ -89,9 +90,9 @@ def fetch_from_plugin(
     Run an exec plugin once.
 
     Args: section is the user's `exec`; cluster is the cluster's entry, {} if the plugin did not ask for it;
-    relative paths start from folder; after stop, a running plugin has half a second.
+    folder is where relative paths start; after stop is set, a running plugin has half a second.
     Raises: ConfigError that names the program, with the kubeconfig's install hint if it does not exist.
-    Blocks: until the program has ended, for at most this many seconds.
+    Blocks: until the program has ended, for at most the given seconds.
     """
     command = str(section.get("command", ""))
     hint = str(section.get("installHint") or "").strip()
@@ -111,7 +112,7 @@ def fetch_from_plugin(
 
 
 def _require_program(command: str, folder: str, hint: str) -> None:
-    import shutil  # noqa: PLC0415 - loads five archive formats
+    import shutil  # noqa: PLC0415 - it loads five archive formats
 
     found = shutil.which(str(Path(folder, command)) if "/" in command else command)
     if not command or found is None:
@@ -130,7 +131,7 @@ def _run(
     """Return the plugin's output."""
     asks, began_at = _may_ask(plugin), time.monotonic()
     child = _PluginProcess(group=not asks)
-    # Before the start, because an exiting interpreter does not wait for this thread.
+    # Register this before the start, because an exiting interpreter does not wait for this thread.
     atexit.register(child.end)
     try:
         with child.start(
@@ -169,7 +170,7 @@ def _environment(plugin: _Plugin, cluster: Mapping[str, Any], *, asks: bool) -> 
 
 
 class _PluginProcess:
-    """The plugin's process. Threads: the thread of its run, and main when the interpreter exits."""
+    """The plugin's process. Threads: the one that runs it, and the main thread when the interpreter exits."""
 
     def __init__(self, *, group: bool) -> None:
         self._group = group
@@ -185,15 +186,15 @@ class _PluginProcess:
 
         Raises: _PluginError after `end`.
         """
-        # A call of end() meanwhile waits until a process exists.
+        # A concurrent end() waits here until a process exists.
         with self._lock:
             if self._is_over:
                 raise _PluginError(_STOPS)
-            self._process = subprocess.Popen(  # noqa: S603 - the kubeconfig's own program, without a shell
+            self._process = subprocess.Popen(  # noqa: S603 - the kubeconfig's program, run without a shell
                 command,
                 stdin=subprocess.DEVNULL if self._group else None,
                 stdout=subprocess.PIPE,
-                # A plugin's questions, such as a code to type into a browser, are for people.
+                # What a plugin writes here is for people, such as a code to type into a browser.
                 stderr=None if os.isatty(_STDERR) else subprocess.PIPE,
                 cwd=folder or None,
                 env=environment,
@@ -209,7 +210,7 @@ class _PluginProcess:
                 return
             if self._process.poll() is None:
                 with suppress(ProcessLookupError):
-                    # The process is not reaped yet, so the number is still its own.
+                    # The process has not been reaped yet, so no other process can have its number.
                     os.killpg(self._process.pid, signal.SIGKILL) if self._group else self._process.kill()
             self._process.wait()
 
@@ -218,9 +219,9 @@ def _written(
     process: subprocess.Popen[bytes], began_at: float, seconds: float, stop: threading.Event
 ) -> tuple[bytes, bytes]:
     """
-    Read until the plugin has ended, because processes that it left running can hold the pipes open.
+    Read until the plugin has ended, not to the pipes' end: processes that it left can hold them open.
 
-    Returns: its output, and its complaints unless they appear on a terminal.
+    Returns: its output and, unless it goes to a terminal, its error output.
     Raises: _PluginError if it takes too long or writes too much.
     """
     output, complaint = bytearray(), bytearray()
@@ -230,7 +231,7 @@ def _written(
             if stream is not None:
                 selector.register(stream, selectors.EVENT_READ, text)
         while True:
-            # Check this before reading: once the plugin has ended, all of its output can be read.
+            # Check this before reading, because all output can be read only once the plugin has ended.
             has_ended = process.poll() is not None
             ready = selector.select(0 if has_ended else _LOOK_SECONDS)
             for key, _ in ready:
@@ -244,15 +245,15 @@ def _written(
             if now > stopped_at + _STOP_SECONDS:
                 raise _PluginError(_STOPS)
             if now > began_at + seconds:
-                raise _PluginError(f"no answer in {seconds:g} s, so it was ended")
+                raise _PluginError(f"no answer in {seconds:g} s, so it was stopped")
 
 
 def _read_block(descriptor: int, text: bytearray) -> bool:
-    """Add the available bytes. Returns: whether more can follow."""
+    """Add the available bytes. Returns: whether more may follow."""
     block = os.read(descriptor, _OUTPUT_BYTES)
     text += block
     if len(text) > _OUTPUT_BYTES:
-        raise _PluginError(f"wrote more than {_OUTPUT_BYTES >> 20} MiB, so it was ended")
+        raise _PluginError(f"wrote more than {_OUTPUT_BYTES >> 20} MiB, so it was stopped")
     return bool(block)
 
 
@@ -270,7 +271,7 @@ def _fetched(output: bytes, api_version: str) -> Fetched:
     if bool(certificate) != bool(key):
         raise _PluginError("answered with half a key pair")
     if not token and not certificate:
-        raise _PluginError("answered without token or client certificate")
+        raise _PluginError("answered without a token or client certificate")
     return Fetched(
         authorization=f"Bearer {token}" if token else "",
         key_pair=KeyPair(certificate.encode(), key.encode()) if certificate and key else None,
@@ -285,5 +286,5 @@ def _expiry(timestamp: str | None) -> float | None:
         expires_at = parse_time(timestamp)
     except ValueError as error:
         raise _PluginError(f'answered with a bad expirationTimestamp: "{timestamp}"') from error
-    # This is how a Go program writes a missing value.
+    # A Go program writes a missing value in this form.
     return None if expires_at == _GO_ZERO else expires_at

@@ -1,5 +1,5 @@
 """
-The configuration of a pod: its service account, as the kubelet mounts it.
+A pod's configuration: its service account, as mounted by the kubelet.
 
 Follows: client-go rest/config.go (InClusterConfig) and tools/clientcmd/client_config.go @32ce75a7d.
 """
@@ -23,14 +23,14 @@ SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 
 def in_cluster_possible(environ: Mapping[str, str], folder: str) -> bool:
-    """Return whether this looks like a pod: both variables are set and the token is a file."""
+    """Return whether we seem to run in a pod, where both variables are set and the token is a file."""
     named = environ.get("KUBERNETES_SERVICE_HOST") and environ.get("KUBERNETES_SERVICE_PORT")
     return bool(named) and Path(folder, "token").exists() and not Path(folder, "token").is_dir()
 
 
 def in_cluster_server(environ: Mapping[str, str]) -> str:
     """
-    Return the API server's URL, if in_cluster_possible.
+    Return the API server's URL; call this only if in_cluster_possible.
 
     Raises: ConfigError for an invalid port.
     """
@@ -52,7 +52,7 @@ def in_cluster_token(folder: str, clock: Clock) -> TokenFile:
 
 
 def in_cluster_ca(folder: str) -> str:
-    """Return the CA file; if it is unusable, log that and return "", for the system's trust store."""
+    """Return the CA file. If it is unusable, log that and return "", which means the system's trust store."""
     path = str(Path(folder, "ca.crt"))
     try:
         build_context(TLSOptions(ca_file=path))
@@ -63,7 +63,7 @@ def in_cluster_ca(folder: str) -> str:
 
 
 def in_cluster_namespace(environ: Mapping[str, str], folder: str) -> str:
-    """$POD_NAMESPACE, else the service account's namespace, else default."""
+    """Return $POD_NAMESPACE or, if it is not set, the service account's namespace, or else "default"."""
     if environ.get("POD_NAMESPACE"):
         return environ["POD_NAMESPACE"]
     try:

@@ -1,11 +1,11 @@
 """
-Kubeconfig files, read, checked and merged like in kubectl.
+Reads, checks and merges kubeconfig files as kubectl does.
 
-For clusters, users and contexts, the first file that defines a name wins with its whole entry. For the
-current context, the first file that sets one wins. Relative paths start at the folder of their file.
-Follows: client-go tools/clientcmd/loader.go @32ce75a7d, differs: it names the wrong line, keeps YAML scalars
-as the strings that were typed (a context called `no` is `no`), and reads at most 1 MiB, and from a pipe for
-at most a minute.
+For clusters, users and contexts, the first file that defines a name provides its whole entry. The current
+context is that of the first file that sets one. Relative paths start at the folder of their file.
+Follows: client-go tools/clientcmd/loader.go @32ce75a7d, differs: it names the line of an error, keeps YAML
+scalars as the strings that were typed (a context called `no` is `no`), and reads at most 1 MiB, from a pipe
+for at most a minute.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from handloop.client.auth.bounded_file import read_bounded
 from handloop.client.errors import ConfigError, ConfigProblem
 
 PIPE_SECONDS: Final = 60.0
-"""Long, because the program in `<(...)` may wait for a person to log in."""
+"""This is long because the program in `<(...)` may wait for a person to log in."""
 _DEPTH_LIMIT: Final = 50
 _PATHS: Final = ("certificate_authority", "client_certificate", "client_key", "token_file")
 _RESOLVED_TAGS: Final = ("tag:yaml.org,2002:null", "tag:yaml.org,2002:merge")
@@ -40,11 +40,15 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mi
 
 
 class _Section(msgspec.Struct, frozen=True, rename="kebab"):
-    """A part of a kubeconfig: kebab-case on disk."""
+    """A part of a kubeconfig, in kebab-case on disk."""
 
 
 class Cluster(_Section, frozen=True):
-    """An API server's address, and how it is trusted. `*_data` is base64; flags are words (true, false)."""
+    """
+    An API server's address, and how to trust it.
+
+    `*_data` is base64; flags are the strings true and false.
+    """
 
     server: str = ""
     certificate_authority: str = ""
@@ -56,7 +60,7 @@ class Cluster(_Section, frozen=True):
 
 
 class User(_Section, frozen=True):
-    """Our credentials. exec and auth_provider are kept as they are in the file."""
+    """Our credentials. exec and auth_provider are unchanged from the file."""
 
     client_certificate: str = ""
     client_certificate_data: str = ""
@@ -87,10 +91,10 @@ class Context(_Section, frozen=True):
 
 class Kubeconfig(msgspec.Struct, frozen=True):
     """
-    One file, or several merged.
+    One file, or several merged ones.
 
-    cluster_texts are the contents of the files that define the clusters; user_files are the paths of the
-    files that define the users.
+    cluster_texts maps clusters to the contents of their files; user_files maps users to the paths of their
+    files.
     """
 
     current_context: str = ""
@@ -112,11 +116,11 @@ class Kubeconfig(msgspec.Struct, frozen=True):
 
 def read_kubeconfig(path: str, *, required: bool = True, stop: threading.Event | None = None) -> Kubeconfig:
     """
-    Load one file, or pipe.
+    Load one file or pipe.
 
-    Args: required False: a file that is missing or empty is an empty configuration.
-    Raises: ConfigError that names the file, and the line or field.
-    Blocks: for a pipe until its end, for at most a minute; stop ends the wait.
+    Args: required: if it is False, a missing or empty file is an empty configuration.
+    Raises: ConfigError that names the file and the line or field.
+    Blocks: for a pipe, until its end, at most for a minute; stop ends the wait.
     """
     text = _read(path, required=required, stop=stop or threading.Event())
     document = _parse(path, text)
@@ -132,7 +136,7 @@ def read_kubeconfig(path: str, *, required: bool = True, stop: threading.Event |
 
 
 def raw_cluster(text: str, name: str) -> Any:
-    """Return a cluster's entry with its YAML types, for an exec plugin; text holds the whole file."""
+    """Return a cluster's entry with its YAML types, for an exec plugin. text is the content of the file."""
     words, typed = yaml.load(text, Loader=_Loader), yaml.safe_load(text)  # noqa: S506 - a safe loader with fewer types
     names = [entry["name"] for entry in words["clusters"]]
     return typed["clusters"][names.index(name)]["cluster"]
@@ -164,7 +168,7 @@ def _read(path: str, *, required: bool, stop: threading.Event) -> str | None:
     except OSError as error:
         words = error.strerror or str(error)
         late = isinstance(error, TimeoutError)
-        fix = f"whatever writes to {path} has to end; or write it to a file first" if late else ""
+        fix = f"whatever writes to {path} has to end, or write it to a file first" if late else ""
         raise _unreadable(path, words[:1].lower() + words[1:], fix=fix) from error
     try:
         return content.decode()
@@ -186,7 +190,7 @@ def _parse(path: str, text: str | None) -> Any:
 
 
 def _require_shallow(path: str, text: str) -> None:
-    """The fast YAML reader recurses without a limit, so depth is counted before it builds anything."""
+    """Check the depth before anything is built, because the fast YAML reader recurses without a limit."""
     depth = 0
     for event in yaml.parse(text, Loader=_Loader):
         if isinstance(event, yaml.CollectionStartEvent):
@@ -225,7 +229,7 @@ def _named(path: str, document: dict[str, Any], plural: str, singular: str) -> d
         if not isinstance(body, dict):
             raise _malformed(path, f"{where}.{singular}: expected a map, got {_shape(body)}")
         if entry["name"] in found:
-            raise _malformed(path, f'{where}: the name "{entry["name"]}" is there twice')
+            raise _malformed(path, f'{where}: the name "{entry["name"]}" is used twice')
         found[entry["name"]] = body
     return found
 

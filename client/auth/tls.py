@@ -1,8 +1,7 @@
 """
-TLS contexts that follow their files: CA, client certificate and key are read again when they change on disk.
+TLS contexts that follow their files, because CA, client certificate and key are reread when they change.
 
-Verification is always on unless the configuration itself sets insecure-skip-tls-verify. There is no fallback
-to it.
+Verification is always on unless the configuration sets insecure-skip-tls-verify; nothing falls back to that.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _BEGIN_CERTIFICATE: Final = b"-----BEGIN CERTIFICATE-----"
 
 
 class KeyPair(NamedTuple):
-    """A client certificate and its key: PEM, or the files that hold it. PEM wins."""
+    """A client certificate and its key, as PEM or as files that contain PEM. If both are given, PEM wins."""
 
     certificate: bytes = b""
     key: bytes = b""
@@ -38,7 +37,7 @@ class KeyPair(NamedTuple):
 
 
 class TLSOptions(NamedTuple):
-    """The parts of a TLS configuration. ca "" and b"" mean the system's trust store."""
+    """The parts of a TLS configuration. A ca of "" or b"" means the system's trust store."""
 
     ca: bytes = b""
     ca_file: str = ""
@@ -64,8 +63,8 @@ class TLSContexts:
     """
     Returns the context for the next connection.
 
-    State: the last good context and the file versions it was built from; generation counts contexts, so
-    that pooled connections made with an older one are recognized. Threads: any; files are read without the
+    State: the last good context and the file versions from which it was built; generation counts contexts, so
+    that pooled connections with an older context are recognized. Threads: any; files are read without the
     lock.
     """
 
@@ -80,9 +79,9 @@ class TLSContexts:
         """
         Return the context and its generation.
 
-        Args: key_pair replaces the configured one, as an exec plugin can.
-        Raises: ConfigError if a new key pair does not load. If files change into something unusable (a
-        rotation caught half-way), the last good context stays in use.
+        Args: key_pair replaces the configured one, for example with an exec plugin's.
+        Raises: ConfigError if a new key pair does not load. If changed files are unusable, for example in the
+        middle of a rotation, the last good context stays in use.
         """
         with self._lock:
             used, built_from = self._options, self._versions
@@ -144,23 +143,23 @@ def _load_ca(context: ssl.SSLContext, options: TLSOptions) -> None:
         text = (options.ca or read_file(options.ca_file)).decode("ascii")
         context.load_verify_locations(cadata=text)
     except (OSError, ValueError) as error:
-        raise _certificate_error("the cluster's CA certificate does not load", where, error) from error
+        raise _certificate_error("the cluster's CA certificate cannot be loaded", where, error) from error
 
 
 def _load_key_pair(context: ssl.SSLContext, pair: KeyPair) -> None:
     """
     Load a certificate and its key. A certificate without a chain is sent twice.
 
-    Otherwise OpenSSL would send the CA's certificates along, from the trust store, and kube-apiserver would
-    verify twice as many signatures per request: 0.16 ms of its CPU time, a tenth. Servers in Go and Java, and
-    those with OpenSSL, accept that. A chain is sent unchanged.
+    Otherwise OpenSSL would also send the CA's certificates from the trust store, and kube-apiserver would
+    verify twice as many signatures per request, which takes 0.16 ms of its CPU time, a tenth. Servers in Go
+    and Java and those with OpenSSL accept the repetition. A chain is sent unchanged.
     """
-    # Few configurations have a key pair, and the import loads five archive formats.
+    # Import this here, because few configurations have a key pair and it loads five archive formats.
     import tempfile  # noqa: PLC0415
 
     where = "client-certificate-data" if pair.certificate else pair.certificate_file
     try:
-        # The library loads key pairs only from files. The folder is private, and deleted on return.
+        # The library loads key pairs only from files. The folder is private and is deleted on return.
         with tempfile.TemporaryDirectory(prefix="handloop-") as folder:
             certificate = pair.certificate or _read(pair.certificate_file)
             if certificate.count(_BEGIN_CERTIFICATE) == 1:
@@ -170,7 +169,7 @@ def _load_key_pair(context: ssl.SSLContext, pair: KeyPair) -> None:
             if pair.key:
                 key_file = _written(pair.key, Path(folder, "tls.key"))
             else:
-                _read(key_file)  # the library itself would read any file, even an endless one
+                _read(key_file)  # the library would read any file, even an endless one
             context.load_cert_chain(certificate_file, key_file, password=_no_password)
     except (OSError, ValueError) as error:
         raise _certificate_error("the client certificate does not load", where, error) from error
@@ -190,7 +189,7 @@ def _written(pem: bytes, path: Path) -> str:
 
 
 def _no_password() -> str:
-    # Without this, an encrypted key would make OpenSSL ask on the terminal.
+    # Without this, OpenSSL would ask for an encrypted key's password on the terminal.
     raise ValueError("the key is encrypted with a password")
 
 

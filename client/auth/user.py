@@ -28,11 +28,15 @@ from handloop.client.errors import ConfigError, ConfigProblem
 from handloop.seams.clock import Clock
 from handloop.seams.seams import Seams
 
-# We ask a provider for a newer token this often. The provider keeps its token until that expires.
+# We ask a provider for a newer token this often, because it returns the same token until that expires.
 _PROVIDER_SECONDS: Final = 60.0
 _PACKAGE_FIX: Final = "pip install kubernetes; or an exec plugin (gke-gcloud-auth-plugin, kubelogin)"
 _OF_HEADER_NAMES: Final = "!#$&'*+-.^_`|~"
-"""Allowed besides letters and digits. The percent sign is not: it begins an encoded character."""
+"""
+Allowed besides letters and digits.
+
+A percent sign is not allowed, because it begins an encoded character.
+"""
 
 
 def credentials_for(
@@ -45,11 +49,12 @@ def credentials_for(
     clock: Clock,
 ) -> Credentials:
     """
-    Return the credentials of requests. Those in the file take precedence over a program.
+    Return the credentials for requests. Those in the file take precedence over a program.
 
     Args: file is the kubeconfig that defines the user; plugin_cluster returns the cluster's entry, for an
     exec plugin that asks for it; stop ends a running plugin.
-    Raises: ConfigError if the user is contradictory. Programs run and token files are read later.
+    Raises: ConfigError if the user's fields contradict each other. Programs run and token files are read
+    later.
     """
     _require_one_method(user, name)
     if user.token_file:
@@ -109,7 +114,7 @@ def key_pair_for(user: User, name: str) -> KeyPair:
     """
     Return the user's client certificate, if any.
 
-    Raises: ConfigError if half of it is missing, or given twice, or not base64.
+    Raises: ConfigError if one half is missing, given twice or not base64.
     """
     both = [
         field
@@ -134,9 +139,9 @@ def _certificate_error(name: str, cause: str) -> ConfigError:
 
 def decode_base64(text: str, where: str) -> bytes:
     """
-    Return the bytes behind a `*-data` field.
+    Return the decoded bytes of a `*-data` field.
 
-    Raises: ConfigError naming the field.
+    Raises: ConfigError that names the field.
     """
     try:
         return base64.b64decode("".join(text.split()), validate=True)
@@ -171,8 +176,8 @@ def impersonation_headers(user: User, name: str = "") -> tuple[tuple[str, str], 
     for header, value in headers:
         if not value.isprintable():
             what = f'{header} of user "{name}" does not fit in a header'
-            raise ConfigError(ConfigProblem.MALFORMED, what, cause="it contains a line break or similar")
-    # These are bytes of UTF-8, as Go sends them: the transport writes one byte per character.
+            raise ConfigError(ConfigProblem.MALFORMED, what, cause="it has a line break or the like")
+    # These are UTF-8 bytes, as Go sends them: the transport writes one byte per character.
     return tuple((header, value.encode().decode("latin-1")) for header, value in headers)
 
 
@@ -184,12 +189,12 @@ def fetch_from_provider(provider: Mapping[str, Any], folder: str, now: float) ->
     Raises: ConfigError if the provider is unknown or gives no token.
     """
     name = str(provider.get("name", ""))
-    # This is imported here because the package costs 0.7 s.
+    # Import this here, because the package takes 0.7 s to load.
     try:
         from kubernetes.client import Configuration  # noqa: PLC0415
         from kubernetes.config.kube_config import KubeConfigLoader  # noqa: PLC0415
     except ImportError as error:
-        cause = f"the kubernetes package has the auth providers, and cannot be loaded: {error}"
+        cause = f"the kubernetes package, which has the auth providers, cannot be loaded: {error}"
         raise _provider_error(name, cause, _PACKAGE_FIX) from error
 
     configuration = Configuration()

@@ -1,5 +1,5 @@
 """
-Decodes most objects of a kind in part: a cache of thousands seldom needs all fields of each object.
+Decodes most of a kind's objects only in part, because a cache of thousands seldom needs all their fields.
 
 First every object is decoded into a smaller type, because skipping a field is much cheaper than decoding it.
 The smaller object's fields show whether the whole one is needed; if so, it is decoded again. The result for
@@ -30,7 +30,7 @@ class AbridgedDecoder(Generic[K]):
     """
 
     def __init__(self, abridged: Abridged[K], hook: Callable[[type, Any], Any]) -> None:
-        """Args: hook is the dec_hook of the kind."""
+        """Args: hook is the kind's dec_hook."""
 
         def decoder(of: Any) -> msgspec.json.Decoder[Any]:
             return decoder_of(of, hook)

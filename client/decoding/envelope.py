@@ -33,7 +33,7 @@ _decode = pruning(decoder_of(_Loose).decode)
 
 def read_envelope(raw: bytes) -> Envelope:
     """
-    Return the envelope of one object. Fields of the wrong type count as absent.
+    Return the envelope of one object. Fields of the wrong type are treated as absent.
 
     Raises: DecodeError if raw is not a JSON object.
     """

@@ -15,23 +15,23 @@ T = TypeVar("T")
 
 _SHOWN_CHARS: Final = 200
 _VALUES: Final = re.compile(rf'"(?:data|stringData|{re.escape(LAST_APPLIED)})"')
-# This is far below the interpreter's recursion limit, and far above what any modelled field needs.
+# This is far below the interpreter's recursion limit, and far above what any modeled field needs.
 _DEPTH: Final = 200
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
 _OPENING: Final = b"[{"
-# This is msgspec's message: a field that was null, and the path to it.
+# This is msgspec's message about a null field, with the path to it.
 _NULL_AT: Final = re.compile(r"got `null` - at `\$([^`]*)`$")
 _STEP: Final = re.compile(r"\.([^.\[]+)|\[(\d+)\]")
 
 MALFORMED: Final = (ValueError, RecursionError)
-"""The errors of a JSON decoder about bad input. msgspec's and UnicodeDecodeError are ValueErrors."""
+"""The errors that a JSON decoder raises for bad input. msgspec's and UnicodeDecodeError are ValueErrors."""
 
 
 def require_utf8(data: bytes) -> None:
     """
     Refuse bytes that are not UTF-8, even in the fields that a typed decoder skips.
 
-    Raises: DecodeError with the place.
+    Raises: DecodeError that names the place.
     """
     if data.isascii():
         return
@@ -44,9 +44,10 @@ def require_utf8(data: bytes) -> None:
 
 def shown(data: bytes) -> str:
     """
-    Return the first 200 characters in ASCII, with control characters escaped, for one line of a log.
+    Return the first 200 characters in ASCII, with control characters escaped, for a log line.
 
-    Cut before the possible values of a Secret, because the kind may come later, and a list's items have none.
+    The text ends before what may be a Secret's values, because the kind may follow later, and list items have
+    none.
     """
     text = data[: _SHOWN_CHARS * 4].decode("utf-8", "backslashreplace")[:_SHOWN_CHARS]
     if values := _VALUES.search(text):
@@ -58,7 +59,7 @@ def prune(data: bytes) -> bytes:
     """
     Return the same JSON, with null in place of values nested more than 200 levels deep.
 
-    A decoder that recurses gives up on such data even in fields that it skips. An object must not become
+    A recursive decoder fails on such data even in fields that it skips, and an object must not become
     unreadable because of a field that no code uses.
     """
     kept: list[bytes] = []
@@ -79,7 +80,7 @@ def prune(data: bytes) -> bytes:
 
 
 def pruning(decode: Callable[[bytes], T]) -> Callable[[bytes], T]:
-    """Return the same decoder, which also prunes data that is nested too deep for it."""
+    """Return a decoder that also prunes data that is nested too deep for the given one."""
 
     def decode_any_depth(data: bytes) -> T:
         try:
@@ -92,9 +93,9 @@ def pruning(decode: Callable[[bytes], T]) -> Callable[[bytes], T]:
 
 def null_as_absent(decode: Callable[[bytes], T]) -> Callable[[bytes], T]:
     """
-    Return the same decoder, which reads a null in place of a list, map or other container as an absent field.
+    Return a decoder that reads null in place of a list, map or other container as an absent field.
 
-    Servers and controllers in Go write null for an empty list, and Kubernetes treats both alike.
+    Servers and controllers written in Go write null for an empty list, and Kubernetes treats both the same.
     """
 
     def decode_without(data: bytes) -> T:
@@ -115,7 +116,7 @@ def null_as_absent(decode: Callable[[bytes], T]) -> Callable[[bytes], T]:
 
 
 def _remove_null(whole: Any, steps: list[tuple[str, str]]) -> bool:
-    """Return whether a null was at that path. A path through a map leaves out the key."""
+    """Remove the null at a path, which omits the keys of maps; return whether there was one."""
     *way, (last, _) = steps or [("", "")]
     for name, index in way:
         whole = whole[int(index)] if index else whole.get(name)
@@ -129,7 +130,7 @@ def read(decode: Callable[[bytes], T], data: bytes, problem: str) -> T:
     """
     Decode data.
 
-    Raises: DecodeError that begins with the problem and shows the data.
+    Raises: DecodeError that starts with the problem and shows the data.
     """
     try:
         return decode(data)

@@ -1,8 +1,8 @@
 """
 Decodes list pages in one pass, or item by item if that fails.
 
-A page is decoded as a whole into typed objects, which keep none of its bytes alive. A page is decoded a
-second time only if an object does not fit, to find that object.
+A page is decoded as a whole into typed objects, which keep none of its bytes alive. Only if an object does
+not fit is the page decoded a second time, to find that object.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Undecodable(NamedTuple):
     uid: str = ""
 
     def __repr__(self) -> str:
-        """Without its JSON, which may be a Secret's."""
+        """Leave out its JSON, which may be a Secret's."""
         return f"<Undecodable {self.key_namespace}/{self.key_name}: {self.error}>"
 
 
@@ -70,9 +70,9 @@ class ListPage(Generic[I]):
     """
     One page of a list.
 
-    resource_version is the list's own, from which a watch continues. continue_token is None on the last page.
+    resource_version is the list's, from which a watch continues. continue_token is None on the last page.
     remaining_item_count is None if the server sends none (last page, or with selectors). narrowed = the
-    server says that it has obeyed the shard selector (metadata.shardInfo); False proves nothing.
+    server says that it has used the shard selector (metadata.shardInfo); False proves nothing.
     """
 
     items: list[I]

@@ -1,4 +1,4 @@
-"""Drops objects after only the names in their metadata have been decoded."""
+"""Drops objects after decoding only the names in their metadata."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ class Sieve(Protocol):
     """Decides which objects of a list or watch are wanted. Others are foreign. Threads: the reader's."""
 
     metadata_first: bool
-    """Whether to check each object before it is decoded, or only objects that do not fit their type."""
+    """Check every object before it is decoded, rather than only objects that do not fit their type."""
 
     def keeps(self, namespace: str, uid: str) -> bool:
         """Return whether the object is wanted."""
 
 
 class Foreign(NamedTuple):
-    """A dropped object: everything up to its resource version has been sent."""
+    """A dropped object, which shows that everything up to its resource version has been sent."""
 
     resource_version: str
 
@@ -44,7 +44,7 @@ _decode = pruning(decoder_of(Named).decode)
 
 
 def foreign(raw: bytes, sieve: Sieve | None) -> Foreign | None:
-    """Return one object's JSON as a dropped object; None if it is wanted, or that is unknown."""
+    """Return a dropped object for one object's JSON; None if the object is or may be wanted."""
     if sieve is None:
         return None
     try:

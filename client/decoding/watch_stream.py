@@ -1,12 +1,12 @@
 """
-Reads a watch: raw blocks in, whole events out.
+Reads a watch, by turning raw blocks into whole events.
 
-This module splits the bytes into lines, because only a reader of the raw bytes can tell an end from a cut. A
-line that has no newline when the stream ends is an error, even after a clean end of the transport, and is not
-decoded. All lines of a block are decoded in one pass, straight into typed objects. An ERROR's Status, another
-kind, an object that does not fit, or an unknown event type makes that pass fail. Then the block is decoded
-again, line by line. If a sieve asks for it, a pass over the names in the metadata comes first, and the lines
-of foreign objects are left out.
+This module splits the bytes into lines, because only the raw bytes show whether a stream ended or was cut
+off. A line without a newline at the end of the stream is an error, even if the transport ended cleanly, and
+is not decoded. All lines of a block are decoded in one pass, straight into typed objects. That pass fails on
+an ERROR's Status, another kind, an object that does not fit, or an unknown event type. In that case the block
+is decoded again, line by line. If a sieve asks for it, a pass over the names in the metadata comes first, and
+the lines of foreign objects are left out.
 Decision: Whole blocks, not single objects.
 """
 
@@ -50,7 +50,7 @@ class EventType(StrEnum):
 
 
 class Bookmark(NamedTuple):
-    """A point in the history without an object: everything up to resource_version has been sent."""
+    """A point in the history without an object, up to whose resource_version everything has been sent."""
 
     resource_version: str
     annotations: Mapping[str, str]
@@ -72,8 +72,9 @@ class WatchEvent(NamedTuple, Generic[I]):
     """
     One event.
 
-    object is an I; for BOOKMARK a Bookmark; for ERROR an APIError; an Undecodable for an object that does not
-    fit its type; a WrongKind for an object of another kind; a Foreign for an object that a sieve has dropped.
+    object is an I, but a Bookmark for BOOKMARK, an APIError for ERROR, an Undecodable for an object that does
+    not fit its type, a WrongKind for an object of another kind, and a Foreign for an object that a sieve has
+    dropped.
     """
 
     type: EventType
@@ -104,9 +105,9 @@ class EventDecoder(Generic[T]):
     Decodes the events of one kind.
 
     Args: item decodes one object's JSON. block decodes whole lines at once, or is None to go line by line.
-    sieve drops foreign objects, None = there are none.
+    sieve drops foreign objects; None = there are none.
     State: unknown_events counts the lines of unknown types, which are left out.
-    Threads: the one that reads the watch.
+    Threads: only the one that reads the watch.
     """
 
     def __init__(
@@ -131,7 +132,7 @@ class EventDecoder(Generic[T]):
         return self._decode_block(lines)
 
     def _decode_wanted(self, lines: bytes, sieve: Sieve) -> Decoded[T]:
-        """Return the events about wanted objects, and the last event if it is about a foreign object."""
+        """Return the events about wanted objects, and also the last event if it is about a foreign object."""
         try:
             require_utf8(lines)
             named = _named(lines)
@@ -153,7 +154,8 @@ class EventDecoder(Generic[T]):
             decoded = self._block(lines)
         except (*MALFORMED, DecodeError):
             return self._decode_lines(lines)
-        # If all lines of a block have name and version, no line is checked by itself: no call per event.
+        # If every object of a block has a name and a version, no line is checked on its own, so there is no
+        # call per event.
         events = [
             WatchEvent(event.type, event.object)
             for event in decoded
@@ -250,8 +252,8 @@ class WatchStream(Generic[T]):
     """
     Returns the events of one open watch, in order.
 
-    State: _tail, the parts of a line that has begun, since _tail_at; _failed, the error for the next read.
-    All belong to the reading thread; close() touches only the stream.
+    State: _tail has the parts of a line that began at _tail_at; _failed is the error for the next read. Only
+    the reading thread uses them; close() touches only the stream.
     """
 
     def __init__(

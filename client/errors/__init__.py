@@ -1,11 +1,11 @@
-# ruff: noqa: N818 - a class is named after what happened, or after the reason as the server spells it
+# ruff: noqa: N818 - a class is named after what happened, or after the server's spelling of the reason
 """
-All errors between us and the server, as one tree.
+All errors between us and the server, in one tree.
 
     ClientError
-        DecodeError             the answer is not what it claims to be
+        DecodeError             the response is not what it claims to be
         ConfigError             no usable configuration; retrying cannot help until it changes
-        TransportError          no complete answer; retrying can help
+        TransportError          no complete response; retrying can help
         APIError                the server answered "no", with a Status: one class for each reason
 
 Follows: apimachinery pkg/api/errors/errors.go, differs: reasons are classes; messages name verb and object.
@@ -31,15 +31,15 @@ class InvalidName(ClientError, ValueError):
 
 
 class DecodeError(ClientError):
-    """The server sent bytes that are not the expected JSON. The client used none of them."""
+    """The server sent something other than the expected JSON. The client used none of it."""
 
 
 class ConfigProblem(StrEnum):
-    """The faults of a configuration. Each has its message in the command line's catalogue."""
+    """The faults of a configuration. Each has a message in the command line's catalog."""
 
     NOT_FOUND = "not-found"  # nothing configured anywhere; `looked_in` lists the places
     UNREADABLE = "unreadable"  # a named file does not exist, or cannot be read
-    MALFORMED = "malformed"  # not YAML, or not of a kubeconfig's shape
+    MALFORMED = "malformed"  # not YAML, or not in the form of a kubeconfig
     CONTEXT = "context"  # the context does not exist; `available` has those that do
     REFERENCE = "reference"  # a context names a cluster or user that does not exist
     CERTIFICATE = "certificate"  # CA, client certificate or key is missing or broken
@@ -81,7 +81,7 @@ class ConfigError(ClientError):
     """The credential program."""
 
     install_hint: str = ""
-    """The kubeconfig's hint on installing it."""
+    """The kubeconfig's hint for installing it."""
 
     def __post_init__(self) -> None:
         super().__init__(self.message)
@@ -105,10 +105,10 @@ class TransportError(ClientError):
     """`METHOD /path`, "" when unknown."""
 
     outcome_unknown: bool = False
-    """A write that may have reached the server: read the object before repeating the write."""
+    """The write may have reached the server, so read the object before you repeat it."""
 
     returns_seen: int | None = None
-    """How often the server had come back before; see Reachability. None = unknown."""
+    """How often the server had come back by then; see Reachability. None = unknown."""
 
     def __post_init__(self) -> None:
         super().__init__(self.reason)
@@ -121,15 +121,15 @@ class TransportError(ClientError):
 
 
 class ConnectionRefused(TransportError):
-    """Nothing listens there; nothing was sent."""
+    """Nothing listens there. Nothing was sent."""
 
 
 class ConnectionBroken(TransportError):
-    """The connection ended before the answer did: reset, closed, or cut inside the body."""
+    """The connection ended before the response did: it was reset, closed, or cut off inside the body."""
 
 
 class DeadlineExceeded(TransportError):
-    """The answer took longer than the request's deadline, or a watch was silent for too long."""
+    """The response took longer than the request's deadline, or a watch was silent for too long."""
 
 
 class NameResolutionError(TransportError):
@@ -137,15 +137,15 @@ class NameResolutionError(TransportError):
 
 
 class ProxyError(TransportError):
-    """The proxy refused; reason names it."""
+    """The proxy refused; reason names the proxy."""
 
 
 class BadAnswer(TransportError):
-    """Not an acceptable answer: not HTTP, a redirect, broken or unrequested gzip, a body above the limit."""
+    """An unacceptable response: not HTTP, a redirect, bad or unrequested gzip, or a body above the limit."""
 
 
 class DecompressionBomb(BadAnswer):
-    """A compressed answer that inflates out of proportion."""
+    """A compressed response that inflates out of proportion."""
 
 
 class StreamClosed(TransportError):
@@ -172,8 +172,9 @@ class TLSError(TransportError):
     """
     The server's certificate was not accepted, or ours was not. No request was sent.
 
-    Fields: problem; issuer = who signed the server's certificate; names = what it is for (DNS names and
-    addresses); not_after = its end. "" and () if the certificate is not available.
+    Fields: problem; issuer = who signed the server's certificate; names = the DNS names and addresses for
+    which it is valid; not_after = the end of its validity. They are "" and () if the certificate is not
+    available.
     """
 
     _: KW_ONLY
@@ -184,7 +185,7 @@ class TLSError(TransportError):
 
 
 class CredentialsError(TransportError):
-    """A request got no credentials, so it was not sent. problem has the reason."""
+    """There were no credentials for a request, so it was not sent. problem has the reason."""
 
     def __init__(self, problem: ConfigError, *, host: str = "", request: str = "") -> None:
         super().__init__(str(problem), host=host, request=request)
@@ -202,7 +203,7 @@ class APIError(ClientError):
 
     _: KW_ONLY
     verb: str = ""
-    """The verb of the request, like the fields that follow; "" if unknown."""
+    """The request's verb. This and the fields that follow are "" if unknown."""
 
     resource: str = ""
     """`plural.group`."""
@@ -217,7 +218,7 @@ class APIError(ClientError):
     """Of the object."""
 
     retry_after_seconds: float | None = None
-    """The server's Retry-After in seconds; None without one."""
+    """The server's Retry-After in seconds; None if there is none."""
 
     def __init_subclass__(cls, reasons: tuple[str, ...] = (), **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
@@ -229,7 +230,7 @@ class APIError(ClientError):
 
     @property
     def code(self) -> int:
-        """The HTTP status code, 0 when there is none."""
+        """The HTTP status code; 0 if there is none."""
         return self.status.code
 
     @property
@@ -260,7 +261,7 @@ class Forbidden(APIError, reasons=("Forbidden",)):
 
 
 class NotFound(APIError, LookupError, reasons=("NotFound",)):
-    """404: no such object, or no such namespace."""
+    """404: there is no such object or namespace."""
 
 
 class NoKindMatch(APIError):
@@ -268,7 +269,7 @@ class NoKindMatch(APIError):
 
 
 class MethodNotAllowed(APIError, reasons=("MethodNotAllowed",)):
-    """405: the resource does not do that."""
+    """405: the resource does not support that."""
 
 
 class NotAcceptable(APIError, reasons=("NotAcceptable",)):
@@ -276,11 +277,11 @@ class NotAcceptable(APIError, reasons=("NotAcceptable",)):
 
 
 class AlreadyExists(APIError, reasons=("AlreadyExists",)):
-    """409 on create: an object of that name exists."""
+    """409 on create: an object with that name exists."""
 
 
 class Conflict(APIError, reasons=("Conflict",)):
-    """409: the object has changed, or a precondition or field ownership does not hold."""
+    """409: the object has changed, a precondition does not hold, or another manager owns a field."""
 
 
 class Gone(APIError, reasons=("Gone",)):
@@ -288,7 +289,7 @@ class Gone(APIError, reasons=("Gone",)):
 
 
 class Expired(Gone, reasons=("Expired",)):
-    """410 under its other reason; also an expired continue token."""
+    """410 with its other reason; also for an expired continue token."""
 
 
 class RequestEntityTooLarge(APIError, reasons=("RequestEntityTooLarge",)):
@@ -304,19 +305,19 @@ class Invalid(APIError, reasons=("Invalid",)):
 
 
 class TooManyRequests(APIError, reasons=("TooManyRequests",)):
-    """429: the server did not act; try later."""
+    """429: the server did nothing; try again later."""
 
 
 class InternalError(APIError, reasons=("InternalError", "StoreReadError")):
-    """500: the server failed. A write may have happened."""
+    """500: the server failed. A write may have taken effect."""
 
 
 class ServiceUnavailable(APIError, reasons=("ServiceUnavailable",)):
-    """503: the server, or the one behind it, is not available."""
+    """503: the server, or one behind it, is not available."""
 
 
 class ServerTimeout(APIError, reasons=("ServerTimeout", "Timeout")):
-    """500 ServerTimeout or 504 Timeout: the server gave up waiting. A write may have happened."""
+    """500 ServerTimeout or 504 Timeout: the server gave up waiting. A write may have taken effect."""
 
 
 def error_from_status(
@@ -330,9 +331,9 @@ def error_from_status(
     retry_after_seconds: float | None = None,
 ) -> APIError:
     """
-    Return the error class that fits the status: by reason, or by code if we do not know the reason.
+    Return the error class for a status, by its reason, or by its code if we do not know the reason.
 
-    NotFound names an object in its details, as in every such answer of an API server.
+    NotFound has an object's name in its details, as every such response of an API server does.
     """
     if resource == "secrets":
         status = without_values(status)
@@ -354,15 +355,15 @@ def error_from_status(
 
 
 def is_expired(error: Exception) -> bool:
-    """Return whether a resource version or continue token is too old: 410 in either spelling."""
+    """Return whether a resource version or continue token is too old, which is a 410 with either reason."""
     return isinstance(error, Gone) or (isinstance(error, APIError) and error.code == 410)  # noqa: PLR2004 - HTTP Gone
 
 
 def is_too_large_resource_version(error: Exception) -> bool:
     """
-    Return whether the server has not yet seen the resource version that we asked for.
+    Return whether the server has not yet seen the requested resource version.
 
-    A cause says so. Older servers write it into a cause's message, or only into the message of a Timeout.
+    A cause says so. Older servers say it in a cause's message, or only in the message of a Timeout.
     """
     if not isinstance(error, APIError):
         return False
@@ -374,6 +375,6 @@ def is_too_large_resource_version(error: Exception) -> bool:
 
 
 def seconds_asked_for(error: BaseException) -> float:
-    """Return the wait that the server requests before a new attempt: at most two minutes, 0 for none."""
+    """Return the wait that the server requests before a new attempt: two minutes at most, 0 for none."""
     wait = error.retry_after_seconds if isinstance(error, APIError) else None
     return min(wait or 0.0, MAX_WAIT_SECONDS)

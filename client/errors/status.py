@@ -10,7 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 _MESSAGE_LIMIT = 2048
-# A server quotes an object that does not fit: the value as Go prints it, or the body around it.
+# A server quotes what does not fit, either as Go prints the value or with the body around it.
 _QUOTED = re.compile(
     r'(?<=Invalid value: )"(?:\{|map\[)(?:[^"\\]|\\.)*"|(?<=, got )&.*|(?<=byte of )\.\.\..*', re.DOTALL
 )
@@ -25,7 +25,7 @@ class StatusCause(msgspec.Struct, frozen=True, gc=False):
 
 
 class StatusDetails(msgspec.Struct, frozen=True, gc=False):
-    """The object that the answer is about. `kind` holds the plural resource name in most answers."""
+    """The object that the response is about. `kind` is the plural resource name in most responses."""
 
     name: str = ""
     group: str = ""
@@ -46,13 +46,13 @@ class Status(msgspec.Struct, frozen=True, gc=False):
 
 
 def without_values(status: Status) -> Status:
-    """Return an answer about a Secret without the server's quotations, which contain its values."""
+    """Return a status about a Secret without the server's quotations, which contain the Secret's values."""
     causes = tuple(replace(each, message=_QUOTED.sub("***", each.message)) for each in status.details.causes)
     message, details = _QUOTED.sub("***", status.message), replace(status.details, causes=causes)
     return replace(status, message=message, details=details)
 
 
-# The reasons of HTTP status codes, for bodies that name none (proxies, webhooks, plain text errors).
+# The reasons for HTTP status codes, for bodies that give none (proxies, webhooks, plain text errors).
 _REASON_BY_CODE: Mapping[int, str] = {
     400: "BadRequest",
     401: "Unauthorized",
@@ -73,13 +73,13 @@ _REASON_BY_CODE: Mapping[int, str] = {
 
 
 def reason_for_code(code: int) -> str:
-    """Return the reason for a bare HTTP status code, "" if it has none."""
+    """Return the reason for an HTTP status code; "" if it has none."""
     return _REASON_BY_CODE.get(code, "")
 
 
 def status_from_json(value: Any, *, code: int = 0) -> Status:
     """
-    Read a decoded `Status` of any shape: fields of the wrong type count as absent.
+    Read a decoded `Status` of any shape, in which fields of the wrong type are treated as absent.
 
     Args: code is the HTTP status code, used if the body has none; 0 inside a watch stream.
     """

@@ -2,7 +2,7 @@
 The few facts of an X.509 certificate that a message about it needs.
 
 The standard library shows only verified certificates, so the `cryptography` package reads a refused one. This
-module decides nothing about trust.
+module makes no decisions about trust.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 
 class Certificate(NamedTuple):
-    """The signer, the names (DNS names and addresses), and the time of validity (`YYYY-MM-DDTHH:MM:SSZ`)."""
+    """The signer, the names (DNS names and addresses), and the validity period (`YYYY-MM-DDTHH:MM:SSZ`)."""
 
     issuer: str
     names: tuple[str, ...]
@@ -22,12 +22,12 @@ class Certificate(NamedTuple):
 
 def parse_certificate(der: bytes) -> Certificate:
     """
-    Read a certificate in DER.
+    Read a certificate in DER form.
 
     Raises: ValueError if it is not a certificate, or the cryptography package is missing.
     """
     try:
-        from cryptography import x509  # noqa: PLC0415 - an extra, and a tenth of a second
+        from cryptography import x509  # noqa: PLC0415 - an extra that takes 0.1 s
     except ImportError as error:
         raise ValueError("certificates cannot be read: the cryptography package is missing") from error
     try:
@@ -48,7 +48,7 @@ def parse_certificate(der: bytes) -> Certificate:
             not_before=f"{found.not_valid_before_utc:%Y-%m-%dT%H:%M:%SZ}",
             not_after=f"{found.not_valid_after_utc:%Y-%m-%dT%H:%M:%SZ}",
         )
-    except Exception as error:  # the package's errors have no root of their own
+    except Exception as error:  # the package's errors have no common base class
         raise ValueError("not a certificate") from error
 
 

@@ -1,8 +1,8 @@
 """
-Connections to one server, with TLS and the proxy's tunnel. Idle ones wait for a request.
+Connections to one server, with TLS and a proxy's tunnel. Idle ones wait for the next request.
 
-They are only sockets. urllib3's connections have a pool and a reader of answers, which cost more per watch
-event than decoding, and loading them takes a tenth of the CPU time of a start.
+A connection is only a socket. urllib3's connections include a pool and a response reader, which cost more per
+watch event than decoding does, and loading them takes a tenth of a start's CPU time.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from handloop.client.http.sockets import DeadlineSocket, DeadlineSSLSocket, conn
 from handloop.seams.locks import new_lock
 from handloop.seams.threads import Spawn
 
-# client-go sets net/http's IdleConnTimeout to this. Servers and balancers drop idle connections a bit later.
+# This is net/http's IdleConnTimeout in client-go. Servers and balancers drop idle connections a bit later.
 _IDLE_SECONDS: Final = 90.0
 _MAX_IDLE: Final = 32
 _PROBE_SECONDS: Final = 5.0
 _LOCK_RANK: Final = 97
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
-# select takes no descriptor above 1023, but Windows has nothing else.
+# select accepts no descriptor above 1023, but Windows has nothing else.
 _Selector: Final = getattr(selectors, "PollSelector", selectors.SelectSelector)
 
 
@@ -38,7 +38,7 @@ class Connection:
     """
     An open connection: a socket that arm() accepts.
 
-    generation is that of the TLS context; idle_since is when the last answer ended (monotonic).
+    generation is that of the TLS context; idle_since is when the last response ended (monotonic).
     """
 
     generation = 0
@@ -63,7 +63,8 @@ class Route(NamedTuple):
     """
     The target of connections: the server, or a proxy on the way to it.
 
-    resolved is RequestMetrics.dns_resolution_duration, called with the seconds that a resolution took.
+    resolved is RequestMetrics.dns_resolution_duration, which is called with the seconds that a resolution
+    took.
     """
 
     server: SplitResult
@@ -79,7 +80,7 @@ class Route(NamedTuple):
 
     @property
     def host_name(self) -> str:
-        """The server's name as HTTP spells it."""
+        """The server's name in HTTP's spelling."""
         name = _asked_name(self.server.hostname or "")
         return f"[{name}]" if ":" in name else name.encode("idna").decode()
 
@@ -102,9 +103,9 @@ class Route(NamedTuple):
 
 def open_connection(route: Route, context: Any, deadline: float) -> Connection:
     """
-    Return a new connection, through the proxy's tunnel if there is one, and after the handshake.
+    Return a new connection after its handshake, through the proxy's tunnel if there is a proxy.
 
-    Args: context is the SSLContext for an https server, else None.
+    Args: context is the SSLContext for an https server, otherwise None.
     Raises: OSError (also ssl.SSLError, socket.gaierror, TimeoutError), http.client.HTTPException.
     Blocks: at most until the deadline (monotonic).
     """
@@ -121,7 +122,7 @@ def open_connection(route: Route, context: Any, deadline: float) -> Connection:
 
 
 def _connected(route: Route, deadline: float) -> DeadlineSocket:
-    """Return a socket to the first hop."""
+    """Return a socket that is connected to the first hop."""
     first_hop = route.proxy or route.server
     host = first_hop.hostname or ""
     started_at = time.monotonic()
@@ -134,9 +135,9 @@ def _connected(route: Route, deadline: float) -> DeadlineSocket:
 
 def _tunnelled(sock: Any, route: Route, proxy: SplitResult, context: ssl.SSLContext) -> Any:
     """
-    Return the socket, once the proxy forwards to the server. TLS with the proxy trusts the system's CAs.
+    Return the socket once the proxy forwards to the server. TLS to the proxy trusts the system's CAs.
 
-    Raises: OSError with the words `Tunnel connection failed` if the proxy refuses; HTTPException.
+    Raises: OSError that contains `Tunnel connection failed` if the proxy refuses; HTTPException.
     """
     if proxy.scheme == "https":
         insecure = context.verify_mode == ssl.CERT_NONE
@@ -165,7 +166,7 @@ def _ask_for_tunnel(sock: Any, route: Route, proxy: SplitResult) -> None:
 def _secured(sock: Any, context: ssl.SSLContext, name: str) -> Any:
     """TLS with the server."""
     if isinstance(sock, ssl.SSLSocket):
-        # ssl itself cannot put TLS into TLS, and few have such a proxy.
+        # The ssl module cannot run TLS inside TLS, and few have such a proxy.
         from urllib3.util.ssltransport import SSLTransport  # noqa: PLC0415
 
         return SSLTransport(sock, context, name)
@@ -174,7 +175,7 @@ def _secured(sock: Any, context: ssl.SSLContext, name: str) -> Any:
 
 
 def _asked_name(host: str) -> str:
-    """Return a host as certificates name it: without a name's last dot, and an address's zone."""
+    """Return a host as in certificates, without a name's final dot and without an address's zone."""
     return host.partition("%")[0] if ":" in host else host.rstrip(".")
 
 
@@ -191,10 +192,11 @@ def _proxy_headers(proxy: SplitResult) -> dict[str, str]:
 
 class Connections:
     """
-    Lends connections. Each belongs to one thread at a time.
+    Lends connections, each to one thread at a time.
 
-    State: _idle, most recently used last, so that the few needed ones stay warm and the others expire; once
-    _closed, no connection is kept. Threads: any. Connections are opened and closed without the lock.
+    State: _idle has the most recently used connection last, so that the few that are needed stay warm and the
+    others expire; once _closed is set, no connection is kept. Threads: any. Connections are opened and closed
+    without the lock.
     """
 
     def __init__(self, route: Route, contexts: TLSContexts | None) -> None:
@@ -204,7 +206,7 @@ class Connections:
         self._lock = new_lock("Connections._lock", _LOCK_RANK)
         self._idle: list[Connection] = []
         self._closed = False
-        # Idle connections of a transport that was never closed end with this object.
+        # If a transport is never closed, its idle connections are closed when this object is collected.
         weakref.finalize(self, _close_all, self._idle)
 
     def take_idle(self, key_pair: KeyPair | None) -> Connection | None:
@@ -224,8 +226,8 @@ class Connections:
         """
         Return a new connection.
 
-        Raises: ConfigError for a key pair that does not load; else as open_connection.
-        Blocks: at most until the deadline (monotonic).
+        Raises: ConfigError for a key pair that does not load; otherwise like open_connection.
+        Blocks: until the deadline (monotonic) at most.
         """
         context, generation = self._context(key_pair)
         connection = open_connection(self._route, context, deadline)
@@ -233,7 +235,7 @@ class Connections:
         return connection
 
     def give_back(self, connection: Connection) -> None:
-        """Keep a connection whose answer has been read to its end."""
+        """Keep a connection whose response has been read to its end."""
         connection.idle_since = now = time.monotonic()
         with self._lock:
             self._idle.append(connection)
@@ -250,7 +252,7 @@ class Connections:
         return dropped
 
     def close(self) -> None:
-        """Close idle connections. Lent ones are closed when they come back."""
+        """Close idle connections. Lent ones are closed when they are returned."""
         with self._lock:
             self._closed = True
             idle = self._idle.copy()

@@ -1,9 +1,10 @@
 """
-One request and its answer on an open connection: head, body block by block, and the end of a stream.
+One request and its response on an open connection: the head, the body in blocks, and the end of a stream.
 
-httptools (llhttp, the parser of Node.js) separates heads, chunks and bodies, as strictly as RFC 9112. The
-readers of urllib3 and http.client accept a body that is cut in its last bytes and some malformed chunks as
-whole answers, have no deadline for a whole request, and cost more per watch event than decoding it.
+httptools (llhttp, the Node.js parser) separates heads, chunks and bodies as strictly as RFC 9112. The readers
+of urllib3 and http.client accept some malformed chunks, and a body that is cut off in its last bytes, as
+whole responses. They have no deadline for a whole request, and reading a watch event costs more than decoding
+it.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from handloop.client.http.sockets import arm
 from handloop.seams.locks import new_lock
 
 BLOCK_BYTES: Final = 65_536
-# This limits all bytes other than the body: head, chunk sizes with extensions, trailers.
+# This limits all bytes other than the body: the head, chunk sizes with extensions, and trailers.
 _LIMIT_WITHOUT_BODY: Final = 262_144
 _SHORT_BYTES: Final = 4 << 20
 _LOCK_RANK: Final = 98
@@ -50,10 +51,11 @@ def exchange(
     answer_deadline: float | None = None,
 ) -> Answer:
     """
-    Send a request and read the head of its answer. The caller has armed the socket.
+    Send a request and read the head of its response. The caller has already armed the socket.
 
-    Args: answer_deadline replaces the sending deadline once the request is sent, None = no change.
-    Raises: OSError, ConnectionBroken, BadAnswer; ValueError for a target or header that breaks its line.
+    Args: answer_deadline replaces the sending deadline once the request is sent; None = no change.
+    Raises: OSError, ConnectionBroken, BadAnswer; ValueError for a target or header that contains a line
+    break.
     """
     sock = connection.sock
     fields = [("Host", connection.host_header), *headers]
@@ -80,16 +82,16 @@ def _head(method: str, target: str, fields: Fields) -> bytes:
 
 class Answer:
     """
-    The answer to one request. A cut body raises an error, and never looks like a whole one.
+    The response to one request. A body that is cut off raises an error, and never looks complete.
 
-    status and headers exist after read_head(). keep_alive, true once the body has been read, allows another
-    request on the connection. A body in gzip is inflated as it is read.
-    State: _blocks holds body that has arrived; _has_head and _ended are true from then on. The
-    reading thread owns everything. The parser calls the methods on_...().
+    status and headers exist after read_head(). keep_alive becomes true once the body has been read, if
+    another request may use the connection. A gzip body is inflated while it is read.
+    State: _blocks holds the parts of the body that have arrived; _has_head and _ended become true with the
+    head and the end. The reading thread owns everything. The parser calls the on_...() methods.
     """
 
     def __init__(self, sock: Any, *, has_body: bool = True) -> None:
-        """Args: has_body is False for the answer to a HEAD."""
+        """Args: has_body is False for the response to a HEAD."""
         self.sock = sock
         self.status = 0
         self.headers = Headers()
@@ -105,7 +107,7 @@ class Answer:
 
     def read_head(self) -> None:
         """
-        Read status and headers.
+        Read the status and headers.
 
         Raises: ConnectionBroken if the connection ends first; BadAnswer; OSError.
         """
@@ -113,8 +115,8 @@ class Answer:
             if self._receive():
                 continue
             if self._without_body and not self._begun:
-                raise BadAnswer("not a valid HTTP answer: it has no status line")
-            raise ConnectionBroken("the server closed the connection without an answer")
+                raise BadAnswer("not a valid HTTP response: it has no status line")
+            raise ConnectionBroken("the server closed the connection without a response")
 
     def read_block(self) -> bytes:
         """
@@ -134,7 +136,7 @@ class Answer:
         return piece
 
     def inflate(self) -> None:
-        """Read the body as gzip. The headers about its encoding and length are no longer true."""
+        """Read the body as gzip, and drop the headers with its encoding and length, which are wrong now."""
         self._inflater = Inflater()
         for name in ("Content-Encoding", "Content-Length"):
             self.headers.pop(name, None)
@@ -152,7 +154,7 @@ class Answer:
         return blocks[0] if len(blocks) == 1 else b"".join(blocks)
 
     def drop(self) -> None:
-        """Stop reading. The parser and this answer refer to each other, and would outlive the request."""
+        """Stop reading. The parser and this response refer to each other, and would outlive the request."""
         self._parser = None
 
     def _receive(self) -> bool:
@@ -176,25 +178,33 @@ class Answer:
             upgrade = isinstance(error, HttpParserUpgrade)
             if upgrade or not self._ended:
                 words = "it switches protocols" if upgrade else error
-                raise BadAnswer(f"not a valid HTTP answer: {words}") from error
+                raise BadAnswer(f"not a valid HTTP response: {words}") from error
             self.keep_alive = False
         self._without_body = 0 if self._blocks else self._without_body + count
         if self._without_body > _LIMIT_WITHOUT_BODY and not self._ended:
-            raise BadAnswer(f"not a valid HTTP answer: {_LIMIT_WITHOUT_BODY >> 10} kB without any body")
+            raise BadAnswer(f"not a valid HTTP response: {_LIMIT_WITHOUT_BODY >> 10} kB without any body")
 
     def on_message_begin(self) -> None:
-        """Called by the parser: an answer begins. Bytes after the end of ours spoil the connection."""
+        """
+        The parser calls this when a response begins.
+
+        After the end of ours, this makes the connection unusable.
+        """
         self._begun = True
         if self._ended:
             self.keep_alive = False
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Called by the parser for each field of the head, and of the trailer, which is ignored."""
+        """The parser calls this for each field of the head, and of the trailer, which is ignored."""
         if not self._has_head:
             self.headers.add(name.decode("latin-1"), value.decode("latin-1"))
 
     def on_headers_complete(self) -> None:
-        """Called by the parser after a head. Heads such as `100 Continue` come before the answer's own."""
+        """
+        The parser calls this after a head.
+
+        A head such as `100 Continue` can precede the response's head.
+        """
         if self._has_head:
             return
         assert self._parser is not None
@@ -209,12 +219,12 @@ class Answer:
         self._ends_with_connection = not chunked and "Content-Length" not in self.headers
 
     def on_body(self, body: bytes) -> None:
-        """Called by the parser for each part of the body."""
+        """The parser calls this for each part of the body."""
         if not self._ended:
             self._blocks.append(body)
 
     def on_message_complete(self) -> None:
-        """Called by the parser at the end of an answer."""
+        """The parser calls this at the end of a response."""
         self._ended = self._ended or self._has_head
 
 
@@ -222,26 +232,27 @@ def read_whole(source: Answer | HTTPStream, limit: int) -> bytes:
     """
     Read a body to its end.
 
-    Raises: BadAnswer for more than limit bytes; as read_block.
+    Raises: BadAnswer for more than limit bytes; otherwise like read_block.
     """
-    # It grows in place and hands over its own bytes. A copy would make malloc return memory each time.
+    # The buffer grows in place and hands over its bytes, because a copy would make malloc return memory each
+    # time.
     body = BytesIO()
     while block := source.read_block():
         if body.tell() + len(block) > limit:
-            raise BadAnswer(f"the answer is larger than the limit of {limit >> 20} MiB")
+            raise BadAnswer(f"the response is larger than the limit of {limit >> 20} MiB")
         body.write(block)
     return body.getvalue()
 
 
 class HTTPStream:
     """
-    A handloop.client.http.response.Stream on a connection of its own, which is closed afterwards.
+    A handloop.client.http.response.Stream on its own connection, which is closed afterwards.
 
-    State: under _lock, _reading is true while the reader is in a read, and _over once nothing is read any
-    more; _ended, the reader's own, is true once the body was read to its clean end. The reader closes the
-    connection with its last read. close() does so only between reads: closing the connection under a thread
-    that is in a receive could give its file descriptor to another connection.
-    Threads: one reads. Any thread closes, by shutting the socket down, which wakes the reader.
+    State: under _lock, _reading is true while the reader is in a read, and _over once nothing more is read;
+    _ended, which only the reader uses, is true once the body was read to its clean end. The reader closes the
+    connection after its last read. close() closes it only between reads, because closing it while a thread is
+    in a receive could give its file descriptor to another connection.
+    Threads: one thread reads. Any thread may close, which shuts the socket down and thereby wakes the reader.
     """
 
     def __init__(
@@ -257,7 +268,7 @@ class HTTPStream:
         self.headers: Mapping[str, str] = answer.headers
 
     def read_block(self) -> bytes:
-        """Return the next bytes as received, b"" at a clean end; see Stream."""
+        """Return the next bytes as received; b"" at a clean end. See Stream."""
         with self._lock:
             if self._over:
                 if self._ended:
@@ -275,11 +286,11 @@ class HTTPStream:
             raise
         if self._leave(over=not block):
             raise StreamClosed("the stream was closed")
-        self._ended = not block  # only the reader looks at it
+        self._ended = not block  # only the reader uses it
         return block
 
     def read_all(self) -> bytes:
-        """Return the rest of a short answer, such as an error's."""
+        """Return the rest of a short response, such as an error."""
         try:
             return read_whole(self, _SHORT_BYTES)
         except BadAnswer as error:
@@ -294,7 +305,7 @@ class HTTPStream:
             self._over = True
             reading = self._reading
             if reading:
-                # Do this under the lock, so that the reader cannot close the descriptor in between.
+                # Do this under the lock, so that the reader cannot close the descriptor meanwhile.
                 _shut_down(self._answer.sock)
         if not reading:
             self._let_go()

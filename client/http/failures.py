@@ -27,7 +27,7 @@ from handloop.client.errors import (
 from handloop.client.http.certificate import Certificate, parse_certificate
 
 FAILURES: Final = (OSError, http.client.HTTPException, ClientError)
-"""The expected errors of a request. Any other is a bug. HTTPException comes from a proxy's tunnel."""
+"""The errors that a request may raise. Any other is a bug. HTTPException comes from a proxy's tunnel."""
 
 # OpenSSL's X509_V_ERR_* codes
 _PROBLEM_BY_CODE: Final = {
@@ -49,14 +49,14 @@ _CLIENT_ALERTS: Final = (
 _NOT_TLS: Final = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "UNKNOWN_PROTOCOL", "HTTP_REQUEST")
 
 Probe = Callable[[], Certificate | None]
-"""Fetch the certificate that the server shows."""
+"""Fetches the certificate that the server presents."""
 
 
 class Attempt(NamedTuple):
     """
     One attempt: its host (`scheme://host:port`) and request (`METHOD /path`), and how far it got.
 
-    sent = the request may have reached the server; seconds = the time that it had.
+    sent = the request may have reached the server; seconds = its time limit.
     """
 
     host: str
@@ -70,7 +70,7 @@ class Attempt(NamedTuple):
 
 
 def explain(error: Exception, attempt: Attempt) -> TransportError:
-    """Return the error to raise for error. outcome_unknown is set for a write that may have arrived."""
+    """Return our error to raise for error. outcome_unknown is set for a write that may have arrived."""
     if isinstance(error, TransportError):
         found = error
     elif isinstance(error, ConfigError):
@@ -86,7 +86,7 @@ def explain(error: Exception, attempt: Attempt) -> TransportError:
 
 
 def cause_of(error: Exception) -> BaseException | None:
-    """Return the cause of the error. An error that is its own cause would keep its frames alive."""
+    """Return the cause of explain's result, which would keep its frames alive if it were its own cause."""
     return error.__cause__ if isinstance(error, TransportError) else error
 
 
@@ -106,15 +106,15 @@ def _classify(error: Exception, attempt: Attempt) -> tuple[type[TransportError],
     return TransportError, _words(error)
 
 
-# The first match counts: specific errors come before the general ones that they derive from.
+# The first match is used, so specific errors come before the general ones from which they derive.
 _RULES: Final[tuple[tuple[type[Exception] | tuple[type[Exception], ...], type[TransportError], str], ...]] = (
     (socket.gaierror, NameResolutionError, "no address for {name} ({words})"),
-    (TimeoutError, DeadlineExceeded, "no complete answer in {seconds:g} s"),
+    (TimeoutError, DeadlineExceeded, "no complete response in {seconds:g} s"),
     (ConnectionRefusedError, ConnectionRefused, "connection refused"),
-    (http.client.RemoteDisconnected, ConnectionBroken, "the server closed the connection without an answer"),
+    (http.client.RemoteDisconnected, ConnectionBroken, "the server closed the connection without a response"),
     (ConnectionResetError, ConnectionBroken, "connection reset"),
     ((ConnectionError, ssl.SSLError), ConnectionBroken, "the server closed the connection"),
-    (http.client.HTTPException, BadAnswer, "not a valid HTTP answer: {words}"),
+    (http.client.HTTPException, BadAnswer, "not a valid HTTP response: {words}"),
 )
 
 
@@ -127,7 +127,7 @@ def _words(error: Exception) -> str:
 
 
 def _tls_error(error: ssl.SSLError, attempt: Attempt) -> TLSError:
-    """Return the TLSError for a failed handshake. probe is asked only about a refused certificate."""
+    """Return the TLSError for a failed handshake. probe is called only for a refused certificate."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return _refused_certificate(error, attempt.verified_name, attempt.probe())
     # An error that OpenSSL did not raise has no reason.
@@ -172,9 +172,9 @@ def _certificate_reason(problem: TLSProblem, name: str, shown: Certificate | Non
 
 def shown_certificate(sock: socket.socket, name: str) -> Certificate | None:
     """
-    Return the certificate that the server behind a fresh connection shows, and close the connection.
+    Return the certificate that the server presents on a new connection, and close the connection.
 
-    Nothing is sent over the connection: no request, no credentials, no client certificate.
+    Neither a request nor credentials nor a client certificate is sent over the connection.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False

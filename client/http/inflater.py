@@ -1,7 +1,7 @@
 """
 Inflates a gzip body piece by piece, and refuses a body that inflates out of proportion.
 
-A body has one member or several: in a streamed list of kube-apiserver 1.37, each event is a member.
+A body has one or more members. In a streamed list from kube-apiserver 1.37, each event is a member.
 Decision: Compressed answers, within limits.
 """
 
@@ -13,7 +13,7 @@ from typing import Final
 from handloop.client.errors import BadAnswer, ConnectionBroken, DecompressionBomb
 
 _PIECE_BYTES: Final = 1 << 20
-# Lists of similar objects shrink 10 to 30 times, and padding of one character 650 times, so allow some.
+# Lists of similar objects shrink by a factor of 10 to 30, and padding of one character by 650, so allow some.
 _MOST_TIMES: Final = 100
 _FREE_BYTES: Final = 64 << 20
 _GZIP: Final = 16 + zlib.MAX_WBITS
@@ -21,11 +21,11 @@ _GZIP: Final = 16 + zlib.MAX_WBITS
 
 class Inflater:
     """
-    Deflated bytes in, inflated pieces out.
+    Turns deflated bytes into inflated pieces.
 
     A member may inflate to 64 MiB, or to 100 times its size if that is more. The reader limits the total of
-    all members, as for a plain body.
-    State: _input = bytes that are not inflated yet; _taken and _given = the current member's bytes so far,
+    all members, as it does for a plain body.
+    State: _input = bytes that are not inflated yet; _taken and _given = the current member's size so far,
     deflated and inflated. Threads: the reader's.
     """
 
@@ -35,12 +35,12 @@ class Inflater:
         self._taken = self._given = 0
 
     def feed(self, data: bytes) -> None:
-        """Take bytes that have arrived, after take() has returned b"" for the earlier ones."""
+        """Add bytes that have arrived, after take() has returned b"" for the earlier ones."""
         self._input = data
 
     def take(self) -> bytes:
         """
-        Return inflated input, at most 1 MiB at once; b"" if more input is needed.
+        Return inflated input, at most 1 MiB at a time; b"" if more input is needed.
 
         Raises: DecompressionBomb; BadAnswer for bytes that are not gzip.
         """
@@ -57,14 +57,14 @@ class Inflater:
     def finish(self) -> None:
         """Check that the body ended cleanly. Raises: ConnectionBroken inside a member."""
         if self._taken and not self._member.eof:
-            raise ConnectionBroken("the answer was cut off inside its gzip")
+            raise ConnectionBroken("the response was cut off inside its gzip")
 
     def _inflate(self, most: int) -> bytes:
         member, size = self._member, len(self._input)
         try:
             piece = member.decompress(self._input, most)
         except zlib.error as error:
-            raise BadAnswer(f"the answer is not valid gzip: {error}") from error
+            raise BadAnswer(f"the response is not valid gzip: {error}") from error
         self._input = member.unused_data if member.eof else member.unconsumed_tail
         self._taken += size - len(self._input)
         self._given += len(piece)

@@ -1,4 +1,4 @@
-"""The answer of a transport: a whole response, or one that is read while it arrives."""
+"""What a transport returns: a whole response, or one that is read while it arrives."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 
 
 class Headers(MutableMapping[str, str]):
-    """Header fields, compared without case. Several values of a name are joined by commas."""
+    """Header fields with case-insensitive names. Several values of a name are joined by commas."""
 
     def __init__(self, fields: Mapping[str, str] | None = None) -> None:
         self._fields: dict[str, tuple[str, str]] = {}
@@ -43,7 +43,7 @@ class Response(NamedTuple):
 
 
 class Stream(Protocol):
-    """An answer that is read while it arrives. One thread reads; any thread can close it."""
+    """A response that is read while it arrives. One thread reads it; any thread can close it."""
 
     @property
     def status(self) -> int:
@@ -51,11 +51,11 @@ class Stream(Protocol):
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """The header fields, compared without case."""
+        """The header fields, with case-insensitive names."""
 
     def read_block(self) -> bytes:
         """
-        Return the next bytes as they came, b"" at the clean end.
+        Return the next bytes as they arrived; b"" at the clean end.
 
         Raises: ConnectionBroken if the connection ends first, DeadlineExceeded after silence, StreamClosed if
         close() was called before or meanwhile; other TransportErrors.
@@ -63,7 +63,7 @@ class Stream(Protocol):
         """
 
     def read_all(self) -> bytes:
-        """Return the rest of a short answer, such as an error's. Raises: as read_block."""
+        """Return the rest of a short response, such as an error. Raises: like read_block."""
 
     def close(self) -> None:
         """Close the connection, from any thread and repeatedly. A blocked reader raises immediately."""

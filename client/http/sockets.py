@@ -1,9 +1,9 @@
 """
-Sockets that are connected and used within a deadline.
+Sockets that connect, send and receive within a deadline.
 
 A timeout on a socket starts over with every receive, so a server that sends one byte a second never times
 out. These sockets check a deadline before each receive and send, also beneath TLS. The system's resolver has
-no deadline of its own either, so a separate thread calls it.
+no deadline either, so a separate thread calls it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class _Deadline:
     """
     The time by which the peer must answer.
 
-    deadline is a point in monotonic time, None if only silence counts: idle_seconds without a byte.
+    deadline is a point in monotonic time; None if only silence is limited, to idle_seconds without a byte.
     """
 
     deadline: float | None = None
@@ -31,12 +31,12 @@ class _Deadline:
         self.deadline = deadline
         self.idle_seconds = idle_seconds
         if deadline is None:
-            # The limit on silence restarts with every receive, like the socket's own timeout.
+            # The silence limit restarts with every receive, like a socket's timeout.
             self.settimeout(idle_seconds)
 
     def left(self) -> float | None:
         """
-        Return the seconds that the next receive or send may take, None for no limit.
+        Return the seconds that the next receive or send may take; None for no limit.
 
         Raises: TimeoutError if the time is up.
         """
@@ -54,13 +54,13 @@ class DeadlineSocket(socket.socket, _Deadline):
     """A plain socket with a deadline."""
 
     def recv_into(self, *args: Any) -> int:
-        """Receive at most until the deadline."""
+        """Receive, until the deadline at most."""
         if self.deadline is not None:
             self.settimeout(self.left())
         return super().recv_into(*args)
 
     def sendall(self, *args: Any) -> None:
-        """Send everything, at most until the deadline."""
+        """Send everything, until the deadline at most."""
         self.settimeout(self.left())
         super().sendall(*args)
 
@@ -69,19 +69,19 @@ class DeadlineSSLSocket(ssl.SSLSocket, _Deadline):
     """A TLS socket with a deadline."""
 
     def recv_into(self, *args: Any) -> int:
-        """Receive at most until the deadline."""
+        """Receive, until the deadline at most."""
         if self.deadline is not None:
             self.settimeout(self.left())
         return super().recv_into(*args)
 
     def send(self, *args: Any) -> int:
-        """Send a part, at most until the deadline."""
+        """Send a part, until the deadline at most."""
         self.settimeout(self.left())
         return super().send(*args)
 
 
 def with_deadline(plain: socket.socket) -> DeadlineSocket:
-    """Take over a connected socket; plain is detached."""
+    """Turn a connected socket into one with a deadline; plain is detached."""
     timeout = plain.gettimeout()
     sock = DeadlineSocket(plain.family, plain.type, plain.proto, fileno=plain.detach())
     sock.settimeout(timeout)
@@ -96,7 +96,7 @@ def arm(sock: Any, *, deadline: float | None, idle_seconds: float | None = None)
     """
     if isinstance(sock, _Deadline):
         sock.arm(deadline=deadline, idle_seconds=idle_seconds)
-        sock.left()  # the socket sets its timeout itself, before each send and receive
+        sock.left()  # the socket sets its own timeout before each send and receive
     else:
         sock.settimeout(idle_seconds if deadline is None else seconds_until(deadline))
 
@@ -122,10 +122,10 @@ class Address(NamedTuple):
 
 def resolve(host: str, port: int, *, deadline: float, spawn: Spawn = spawn_thread) -> list[Address]:
     """
-    Return the addresses of host. A literal IP address needs no resolver.
+    Return the addresses of host. An IP address needs no resolver.
 
-    Args: deadline in monotonic time.
-    Raises: socket.gaierror; TimeoutError at the deadline (the resolving thread lives until its answer comes).
+    Args: deadline is in monotonic time.
+    Raises: socket.gaierror; TimeoutError at the deadline (the resolving thread lives until it has an answer).
     Blocks: at most until the deadline.
     """
     try:
@@ -176,7 +176,7 @@ def connect(addresses: list[Address], *, deadline: float) -> socket.socket:
     try:
         raise error
     finally:
-        del error  # else the error and this frame would keep each other alive
+        del error  # otherwise the error and this frame would keep each other alive
 
 
 def _connect_one(address: Address, deadline: float) -> socket.socket:

@@ -198,7 +198,7 @@ class StruckTransport(ForwardingTransport):
             raise ConnectionBroken("the connection broke", request=request, outcome_unknown=unknown)
         seconds = options.get("timeout_seconds") or REQUEST_SECONDS
         self._journal.threads.sleep(seconds)
-        words = f"no complete answer in {seconds:g} s"
+        words = f"no complete response in {seconds:g} s"
         raise DeadlineExceeded(words, request=request, outcome_unknown=unknown)
 
     def _tell(self, where: str, what: str, write: int = 0) -> None:

@@ -1,5 +1,5 @@
 """
-ARCHITECTURE's picture as it happens: the twelve steps, recorded and explained, and the page that draws them.
+ARCHITECTURE's picture, live: the twelve steps, recorded and explained, and the page that draws them.
 
     steps, snippets             where the steps stand in the source
     recorder, recording         the steps of a program that runs, and those of a run that is kept

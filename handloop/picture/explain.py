@@ -16,7 +16,7 @@ def explain(step: Step) -> str:
 
 
 def document(step: Step) -> dict[str, Any]:
-    """A step as the page gets it."""
+    """A step in the form that the page receives."""
     return {
         "seq": step.seq,
         "t": round(step.at, 6),
@@ -55,10 +55,10 @@ _BROKE: Final[Mapping[str, str]] = {
 """By handloop.informers.outage.Doing."""
 
 _EVENTS: Final[Mapping[str, str]] = {"Added": "ADDED", "Updated": "MODIFIED", "Deleted": "DELETED"}
-"""The type of a watch event by that of its delta."""
+"""Maps delta types to types of watch events."""
 
 _KINDS: Final[Mapping[str, str]] = {"foos": "Foo", "deployments": "Deployment", "myapps": "MyApp"}
-"""Kinds that a sentence names as people do; of all others it has the plural."""
+"""The kinds that a sentence names in plain words. All others appear with their plural."""
 
 _WRITES: Final[Mapping[str, str]] = {
     "create": "creates",
@@ -69,7 +69,7 @@ _WRITES: Final[Mapping[str, str]] = {
     "delete": "deletes",
     "apply": "applies",
 }
-"""What a thread does with an object, by verb."""
+"""What a thread does with an object, keyed by verb."""
 
 
 def _list_and_watch(step: Step, facts: Mapping[str, Any]) -> str:
@@ -304,4 +304,8 @@ _BY_FACT: Final[Mapping[str, Callable[[Step, Mapping[str, Any]], str]]] = {
     "error": _failed,
     "waits": _waits,
 }
-"""The ways in which (1) and (11) may go, by the fact that only they have; else _SENTENCES."""
+"""
+The variants of (1) and (11), keyed by the fact that only they have.
+
+The other sentences are in _SENTENCES.
+"""

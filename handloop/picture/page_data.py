@@ -1,4 +1,4 @@
-"""What the page needs besides its own files: recordings, scenes, the source of the steps."""
+"""What the page needs besides its own files: recordings, scenes and the steps' source."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 from handloop.picture.snippets import snippets
 
 PAGE: Final[Traversable] = files(__package__).joinpath("page")
-"""The folder of the page's files, which are the same for a running program and for recordings."""
+"""The folder with the page's files, which are the same for a running program and for recordings."""
 
 NAME: Final = "data.js"
 """Where the page of a running program looks for its data."""
@@ -25,7 +25,7 @@ _SCRIPT: Final = re.compile(r'<script defer src="(\S+)"></script>\n')
 
 
 class Scenes(NamedTuple):
-    """What a director of the page provides: the scenes, and the pieces of the source that they name."""
+    """What a director of the page provides: the scenes, and the source excerpts that they name."""
 
     told: Sequence[Mapping[str, Any]] = ()
     source: Mapping[str, Mapping[str, Any]] = {}
@@ -33,9 +33,9 @@ class Scenes(NamedTuple):
 
 def page_file(name: str, *, token: str = "", title: str = "") -> str:
     """
-    Return the text of a file of the page.
+    Return the text of one of the page's files.
 
-    Args: token allows the page to use the controls, "" = it has none. title as in page_data.
+    Args: token allows the page to use the controls; "" = it has none. title is as in write_page.
     """
     text = PAGE.joinpath(name).read_text(encoding="utf-8")
     words = {"token": token, "title": title or "handloop, live", "any": "any" if title else ""}
@@ -47,7 +47,7 @@ NO_SCENES: Final = Scenes()
 
 def page_data(runs: Sequence[Mapping[str, Any]] = (), scenes: Scenes = NO_SCENES) -> str:
     """
-    Return the page's data as a script, so that a page from a folder can load it too.
+    Return the page's data as a script, so that a page in a folder can also load it.
 
     Args: runs have `name`, `title` and `about`; none = the page shows the program that serves it.
     """
@@ -69,7 +69,7 @@ def write_page(
     Write the page with recordings into a folder, as one file that a browser opens without a server.
 
     Args: runs = documents with `name`, `title`, `about`, `key`, `shows`, `marks`, `steps` and `states`, and
-    `says`, the words of marks that are moments, if any are; title "" = the page is about Foos.
+    also `says`, the words of marks that are moments, if there are any; title "" = the page is about Foos.
     """
     folder.mkdir(parents=True, exist_ok=True)
     (folder / INDEX).write_text(_whole_page(runs, title, scenes), encoding="utf-8")
@@ -93,6 +93,6 @@ def _whole_page(runs: Sequence[Mapping[str, Any]], title: str, scenes: Scenes) -
 
 
 def _embedded(data: Any) -> str:
-    """Return JSON that can stand within a script: no text in it ends the script."""
+    """Return JSON for the inside of a script, where no text in it ends the script."""
     text = json.dumps(data, separators=(",", ":"), ensure_ascii=False, default=str)
     return text.replace("<", "\\u003c")

@@ -1,7 +1,7 @@
 """
 The parts of a running program that the live page shows, and that its controls act on.
 
-Only this file of the page uses private fields: the product has no hook for the page.
+Of the page's files, only this one uses private fields, because the product has no hook for the page.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ _WAITS: Final = frozenset(
 
 
 class Method(NamedTuple):
-    """A method of one instance, which a control can wrap: the instance, and the method's name."""
+    """A method of one instance that a control can wrap, as the instance and the method's name."""
 
     owner: Any
     name: str
 
 
 class ThreadFrame(NamedTuple):
-    """A thread: its name, and its innermost frame, None = it has none yet."""
+    """A thread's name and innermost frame; None = it has no frame yet."""
 
     name: str
     frame: FrameType | None
@@ -48,9 +48,9 @@ class ThreadFrame(NamedTuple):
 
 class Parts:
     """
-    A running program: a manager, and its controllers by name.
+    A running program, as a manager and its controllers by name.
 
-    Threads: any. A controller by hand exists only once it runs, so every call looks for it again.
+    Threads: any. A hand-written controller exists only while it runs, so every call looks for it again.
     """
 
     def __init__(self, manager: Manager, controllers: Mapping[str, object]) -> None:
@@ -62,7 +62,7 @@ class Parts:
         return self.manager.informers()
 
     def namespace_of(self, informer: SharedIndexInformer[Any]) -> str:
-        """Return the namespace that an informer mirrors, "" = all."""
+        """Return the namespace that an informer mirrors; "" = all."""
         return informer._namespace
 
     def listeners(self, plural: str) -> list[ProcessorListener[Any]]:
@@ -75,25 +75,25 @@ class Parts:
         ]
 
     def queues(self) -> dict[str, Work]:
-        """Return the work queues by the names of their controllers."""
+        """Return the work queues by controller name."""
         found = {name: _queue_of(controller) for name, controller in self._controllers.items()}
         return {name: queue for name, queue in found.items() if queue is not None}
 
     def says(self, controller: str, name: ObjectName) -> str:
-        """Return how a name stands in a controller, in the first sentence of `why`; "" = no sentence."""
+        """Return the first sentence of `why` about a name in a controller; "" if there is none."""
         explain = getattr(self._controllers[controller], "explain", None)
         found = None if explain is None else explain(name)
         return "" if found is None or not found.known else found.says[0]
 
     def foo_controller(self) -> str:
-        """Return which controller of Foos runs, `plain` or `production`; "" = none yet."""
+        """Return which Foo controller runs, `plain` or `production`; "" if none does yet."""
         foos = self._foos()
         if foos is None:
             return ""
         return "production" if isinstance(foos, ProductionFooController) else "plain"
 
     def foreign_listeners(self) -> set[str]:
-        """Return the names of listeners of controllers other than the Foo controller; none without it."""
+        """Return the names of listeners that are not the Foo controller's; none if it does not run."""
         foos = self._foos()
         return {
             listener.name
@@ -107,13 +107,13 @@ class Parts:
         return next(found, None)
 
     def syncs(self) -> dict[str, Method]:
-        """Return what a worker calls with a name, by the names of the controllers."""
+        """Return what a worker calls with a name, by controller name."""
         found = {name: _sync_of(controller) for name, controller in self._controllers.items()}
         return {name: method for name, method in found.items() if method is not None}
 
 
 def _calls(handler: Any, owner: object) -> bool:
-    """Return whether a handler calls methods of an owner. A slow one calls its own handler."""
+    """Return whether a handler calls an owner's methods. A slow handler wraps another handler."""
     functions = getattr(getattr(handler, "_handler", handler), "functions", ())
     return any(getattr(function, "__self__", None) is owner for function in functions)
 
@@ -136,9 +136,9 @@ def _sync_of(controller: object) -> Method | None:
 
 class HeldContainer:
     """
-    A queue's container that pretends to be empty while the queue holds items.
+    A queue's container that pretends to be empty while the queue holds items back.
 
-    A worker that asks therefore waits, and a blocked worker stays blocked, in spite of adds.
+    A worker that asks for an item therefore waits, and a blocked worker stays blocked despite adds.
     Locks: all methods are called with the queue's lock held.
     """
 
@@ -162,7 +162,7 @@ class HeldContainer:
 
 
 def hold(queue: Work) -> None:
-    """Hand out no item any more."""
+    """Hand out no more items."""
     with queue._lock:
         if not isinstance(queue._container, HeldContainer):
             queue._container = cast("Any", HeldContainer(queue._container))
@@ -177,7 +177,7 @@ def release(queue: Work) -> None:
 
 
 def is_held(queue: Work) -> bool:
-    """Return whether the queue hands out no items."""
+    """Return whether the queue holds its items back."""
     return isinstance(queue._container, HeldContainer)
 
 
@@ -195,7 +195,7 @@ def waits_for_key(frame: FrameType | None) -> bool:
 
 
 def oldest_seconds(queue: Work) -> float | None:
-    """Return how long the oldest key has needed work or been with a worker; None = no key, or unknown."""
+    """Return for how long the oldest key has needed work or been with a worker; None = no key, or unknown."""
     metrics = queue._metrics
     if metrics is None:
         return None
@@ -210,5 +210,5 @@ def handler_of(listener: ProcessorListener[Any]) -> Any:
 
 
 def set_handler(listener: ProcessorListener[Any], handler: Any) -> None:
-    """Make the listener call another handler, from its next batch on."""
+    """Make the listener call another handler from its next batch on."""
     listener._handler = handler

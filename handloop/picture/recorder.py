@@ -1,4 +1,4 @@
-"""Keeps the last steps of the process while there is a viewer."""
+"""Keeps the process's latest steps while there is a viewer."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Step(NamedTuple):
     """
     One reported step.
 
-    seq counts the process's steps from 1. at is in seconds, as Clock.now() counts. The other fields are
-    StepTrace.tell's, with the thread that took the step.
+    seq counts the process's steps from 1. at is in the seconds of Clock.now(). The other fields are those of
+    StepTrace.tell, and the thread that took the step.
     """
 
     seq: int
@@ -37,8 +37,8 @@ class Batch(NamedTuple):
     """
     The steps after a cursor, and the cursor to continue from.
 
-    missed counts the steps that the ring no longer holds; None = steps were not recorded, so their number is
-    unknown. If any were missed, steps is empty and the cursor is at the newest step.
+    missed counts the steps that the ring no longer holds; None = some steps were not recorded, so their
+    number is unknown. If any were missed, steps is empty and the cursor is at the newest step.
     """
 
     steps: Sequence[Step]
@@ -48,13 +48,14 @@ class Batch(NamedTuple):
 
 class Recorder:
     """
-    A ring of steps that viewers read, each with its own cursor.
+    A ring of steps. Each viewer reads it with its own cursor.
 
-    The ring bounds the memory for any number of viewers. A slow viewer misses steps, and can count them.
+    The ring limits the memory for any number of viewers. A slow viewer misses steps, and knows how many.
 
-    State, all under _lock (99): _ring, newest last, without a gap; _seq, the newest number; _from, the last
-    number before the current recording; _viewers.
-    Threads: any. _record runs on the thread that takes a step, under that part's lock, so it only appends.
+    State, all under _lock (99): _ring, newest step last, without a gap; _seq, the newest step's number;
+    _from, the last number before the current recording; _viewers.
+    Threads: any. _record runs on the thread that takes a step, under the lock of the part concerned, so it
+    only appends.
     """
 
     def __init__(
@@ -84,12 +85,12 @@ class Recorder:
                 self._forget_locked()
 
     def close(self) -> None:
-        """End the recording, with any number of viewers."""
+        """End the recording, however many viewers there are."""
         with self._lock:
             self._forget_locked()
 
     def after(self, cursor: int, most: int) -> Batch:
-        """Return the steps after a cursor, at most this many."""
+        """Return the steps after a cursor, up to a maximum number."""
         with self._lock:
             if cursor < self._from or cursor > self._seq:
                 return Batch((), self._seq, None)
@@ -106,14 +107,14 @@ class Recorder:
             return self._seq
 
     def steps(self) -> list[Step]:
-        """Return all that the ring holds, oldest first."""
+        """Return all steps in the ring, oldest first."""
         with self._lock:
             return list(self._ring)
 
     def _forget_locked(self) -> None:
         self._trace.stop()
         self._ring.clear()
-        # Use up a number for the unrecorded steps, so that an earlier cursor is recognised.
+        # Use up a number for the unrecorded steps, so that an earlier cursor is recognized.
         self._seq += 1
         self._from = self._seq
 

@@ -1,10 +1,10 @@
 """
-A recording, as the page gets it: steps that are counted from 1, and states.
+A recording in the page's form: steps that are counted from 1, and states.
 
-It has all steps except bookmarks, requests about Events, and successful renewals of a lease after a process's
-first one. These occur in every run, and are never its subject.
+It has all steps except bookmarks, requests about Events, and all successful lease renewals but a process's
+first. These occur in every run, and are never its subject.
 
-A state is stored as its difference from the previous state, by path: {"informers/1/fifo": 0}.
+A state is stored as its difference from the previous one, by path: {"informers/1/fifo": 0}.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 Entry: TypeAlias = dict[str, Any]
-"""A step as the page gets it; or {"state": a snapshot}, which follows the steps that it includes."""
+"""A step in the page's form, or {"state": a snapshot} after the steps that the snapshot includes."""
 
 GAP: Final = 0
-"""The number of an entry that is none of the twelve steps: it reports an event outside the program."""
+"""The number of an entry that is not one of the twelve steps, but reports an event outside the program."""
 
 _WRITE: Final = 10
 _OK: Final = "200"
@@ -25,10 +25,10 @@ _NOTHING: Final = object()
 
 def gap(at: float, why: str, *, goes_on: bool = False, stale: Sequence[str] = ()) -> Entry:
     """
-    What was arranged or has happened outside the program.
+    Return an entry about something that was arranged or has happened outside the program.
 
-    Args: at, by the clock of steps. goes_on: the program continued meanwhile; otherwise another one begins
-    here. stale: what is old in the cache from here on: the plural of a kind, and a key.
+    Args: at is in the steps' time. goes_on: the program continued meanwhile; otherwise another one begins
+    here. stale: what is out of date in the cache from here on, as a kind's plural and a key.
     """
     facts: dict[str, Any] = {"goes_on": True} if goes_on else {}
     return {
@@ -46,9 +46,9 @@ def gap(at: float, why: str, *, goes_on: bool = False, stale: Sequence[str] = ()
 
 def numbered(parts: Sequence[Iterable[Entry]], opening: str) -> dict[str, Any]:
     """
-    Return the `steps` of a run, in seconds from its first one, and its `states`, each as its `changes`.
+    Return a run's `steps`, in seconds from the first one, and its `states`, each as its `changes`.
 
-    Args: parts = what each process reported. opening = a sentence before the first step.
+    Args: parts = what each process reported. opening = a sentence that comes before the first step.
     """
     chosen = [entry for part in parts for entry in _chosen(part)]
     begun_at = next(entry["t"] for entry in chosen if "t" in entry)
@@ -58,7 +58,7 @@ def numbered(parts: Sequence[Iterable[Entry]], opening: str) -> dict[str, Any]:
     states: dict[int, Any] = {}
     for entry in chosen:
         if "state" in entry:
-            states[len(steps)] = entry["state"]  # the newest one, if what came between was not chosen
+            states[len(steps)] = entry["state"]  # the newest state, if the steps in between were not chosen
         else:
             steps.append({**entry, "seq": len(steps) + 1, "t": round(entry["t"] - begun_at, 6)})
     return {"steps": steps, "states": list(_shrunk(states))}
@@ -72,7 +72,11 @@ def _shrunk(states: Mapping[int, Any]) -> Iterator[Entry]:
 
 
 def _changes(before: Any, after: Any, path: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
-    """Return what differs, by path. A list of another length, or a map without a key, differs as a whole."""
+    """
+    Return what differs, by path.
+
+    A list of another length, or a map that lost a key, differs as a whole.
+    """
     if isinstance(before, dict) and isinstance(after, dict) and _is_grown(before, after):
         for key, value in after.items():
             yield from _changes(before.get(key, _NOTHING), value, (*path, key))
@@ -84,7 +88,7 @@ def _changes(before: Any, after: Any, path: tuple[str, ...]) -> Iterator[tuple[s
 
 
 def _is_grown(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
-    """Return whether a map still has its keys, and each can stand in a path."""
+    """Return whether a map still has all its keys, and all of them can be in a path."""
     return before.keys() <= after.keys() and not any("/" in key for key in after)
 
 

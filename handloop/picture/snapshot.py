@@ -1,7 +1,7 @@
 """
-The state of the running objects as JSON: reflectors, FIFOs, indexes, queues, workers, election.
+The state of the running parts as JSON: reflectors, FIFOs, indexes, queues, workers, election.
 
-Of objects only names, versions and replicas are shown.
+Of API objects, only names, versions and replicas are shown.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from handloop.picture.syncs import DONE, GET, Sync, syncs
 from handloop.seams.clock import REAL_CLOCK, Clock
 
 MOST_ITEMS: Final = 50
-"""How many keys or objects a list of the snapshot holds. Each list comes with the total number."""
+"""The number of keys or objects that a list in the snapshot may hold. Each list has its total number, too."""
 
 _RESULTS: Final = 10
 _WORKER: Final = re.compile(r"(?:.+-)?worker-\d+")
@@ -47,13 +47,13 @@ def snapshot(
     Return the state at this moment.
 
     Args: parts None = the program has no controllers yet. read_steps returns the steps recorded so far, for
-    the workers' syncs. Times are in seconds: `age`, `retryIn`, `seconds` before or after now.
+    the workers' syncs. Times are in seconds: `age`, `retryIn` and `seconds`, before or after now.
     """
     now = clock.now()
     if parts is None:
         return {"ready": False, "informers": [], "queues": [], "workers": [], "results": [], "objects": []}
     informers = parts.informers()
-    # The order matters: a key that a worker gives back meanwhile must not look like one left behind.
+    # The order matters, because a key that a worker gives back meanwhile must not look like one left behind.
     before = read_steps()
     queues = [_queue_row(name, queue, partial(parts.says, name)) for name, queue in parts.queues().items()]
     workers = _Workers(now, before, read_threads(), read_steps())
@@ -87,7 +87,7 @@ def _election(parts: Parts) -> dict[str, Any] | None:
 
 
 def _shards(parts: Parts) -> dict[str, Any] | None:
-    """Return which replica has which slot. sign says at the top of the page whether all is well."""
+    """Return which replica has which slot. sign says whether all is well, at the top of the page."""
     shown, objects = parts.manager.replica.statistics(), parts.manager.replica.objects()
     if shown is None:
         return None
@@ -169,21 +169,22 @@ def _keys(items: Sequence[ObjectName]) -> list[str]:
 
 class _Workers:
     """
-    The workers, by what their threads wait for and by the steps: one that left out done() is free.
+    The workers, as seen from their threads' waits and from the steps. A worker that omitted done() is free.
 
-    Fields: ended, the syncs that ended; _busy, those that a thread has now, by its name; _left, those that
+    Fields: ended, the syncs that ended; _busy, those that a thread has now, by thread name; _left, those that
     their threads have left without done(); _unknown, the workers that have had a key since before the steps;
-    _given_back, (queue, key) of what was given back meanwhile; _has_gap, whether the steps began meanwhile.
+    _given_back, the (queue, key) pairs that were given back meanwhile; _has_gap, whether the steps began
+    meanwhile.
     """
 
     def __init__(
         self, now: float, before: Sequence[Step], threads: Iterable[ThreadFrame], steps: Sequence[Step]
     ) -> None:
-        """Args: threads as they were after the steps before; steps were read after that."""
+        """Args: threads were read after the steps in before; steps were read after threads."""
         self._now = now
         since = before[-1].seq if before else 0
         self._has_gap = bool(before or steps) and not (before and steps and steps[0].seq <= since)
-        # This includes a worker whose get was before the steps.
+        # This includes the key of a worker whose get came before the steps.
         self._given_back = {
             (step.component, step.key) for step in steps if step.number == DONE and step.seq > since
         }
@@ -205,11 +206,11 @@ class _Workers:
         self._unknown = {name for name, waits in self._threads.items() if not waits} - known
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return a row for each worker. The key of a sync that is older than the steps is unknown."""
+        """Return a row for each worker. If a sync is older than the steps, its key is unknown."""
         return [self._row(name) for name in sorted(self._threads)]
 
     def stuck(self, queue: str, processing: Sequence[str]) -> list[str]:
-        """Return the keys in processing that no worker has: no worker gets them before their done()."""
+        """Return the keys in processing that no worker has, and none gets before their done()."""
         if self._unknown or self._has_gap:
             left = _keys_of(queue, self._left)
             return [key for key in processing if key in left]

@@ -1,4 +1,4 @@
-"""The functions in which the twelve steps stand."""
+"""The functions that contain the twelve steps."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MOST_LINES: Final = 40
 
 
 class Snippet(NamedTuple):
-    """The function that has a step. line is the step's own line, first the line where the text begins."""
+    """The function that contains a step. line is the step's line; first is the line where the text begins."""
 
     number: int
     words: str
@@ -30,7 +30,11 @@ def snippets() -> dict[int, Snippet]:
 
 
 def snippet_with(number: int, words: str) -> Snippet:
-    """Return the source around the first line with some words below a step's comment. Raises: LookupError."""
+    """
+    Return the source around the first line below a step's comment that has some words.
+
+    Raises: LookupError.
+    """
     step = next(step for step in steps() if step.number == number)
     comment = step.comment
     lines = Path(comment.file).read_text(encoding="utf-8").splitlines()
@@ -56,7 +60,7 @@ def _around(number: int, words: str, place: Place) -> Snippet:
 
 
 def _function_around(text: str, line: int) -> tuple[int, int]:
-    """Return the first and last line of the innermost function that holds a line."""
+    """Return the first and last line of the innermost function that contains a line."""
     functions = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef))
     spans = ((node.lineno, node.end_lineno or node.lineno) for node in functions)
     return max(span for span in spans if span[0] <= line <= span[1])

@@ -1,4 +1,4 @@
-"""What the workers did and are doing, read from the steps: a get, how the sync ended, and the done."""
+"""What the workers did and are doing, read from the steps: the get, how the sync ended, and the done."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ class Sync(NamedTuple):
     """
     One sync.
 
-    outcome is `ok`, `failed`, `waits`, or "" if none is known; reason is the error, or why it waits;
-    retry_seconds is the time until the next try, None = none. began is the number of the get's step. began_at
-    and ended_at are as the steps' `at`; ended_at None = done() was not called. left: its thread went on to
-    another key anyway.
+    outcome is `ok`, `failed` or `waits`, or "" if it is unknown; reason is the error, or why the sync waits;
+    retry_seconds is the time until the next try, None = there is none. began is the number of the step with
+    the get. began_at and ended_at are like a step's `at`; ended_at None = done() was not called. left: the
+    thread went on to another key anyway.
     """
 
     queue: str
@@ -35,7 +35,7 @@ class Sync(NamedTuple):
 
 
 def syncs(steps: Iterable[Step]) -> list[Sync]:
-    """Return the syncs that begin in these steps, in the order of their ends; unfinished ones last."""
+    """Return the syncs that begin in these steps, in the order of their ends; unfinished ones come last."""
     # Group by thread and queue, because hand-written controllers use the same thread names.
     under_way: dict[tuple[str, str], Sync] = {}
     left: dict[tuple[str, str], Sync] = {}
@@ -60,7 +60,7 @@ def syncs(steps: Iterable[Step]) -> list[Sync]:
 
 
 def _outcome(facts: dict[str, Any]) -> dict[str, Any]:
-    """Return what a step (11) changes in its sync. The last one counts."""
+    """Return what a step (11) changes in its sync. The last such step is used."""
     if "forgotten" in facts:
         return {"outcome": "ok"}
     if "error" in facts:

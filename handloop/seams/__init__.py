@@ -1,1 +1,1 @@
-"""What each part gets from outside: clock, threads and locks; logs; the trace of steps."""
+"""What every part receives from outside: the clock, threads, locks, logs and the trace of steps."""

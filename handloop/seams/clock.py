@@ -1,4 +1,4 @@
-"""The clock, through which every wait and every timestamp goes."""
+"""The clock that is behind every wait and every timestamp."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Final, Protocol
 
 
 class Clock(Protocol):
-    """Every wait and every timestamp uses such a clock, so that a test can move time itself."""
+    """Every wait and every timestamp uses such a clock, so that a test can move time."""
 
     def now(self) -> float:
-        """Monotonic seconds; only differences mean anything."""
+        """Return monotonic seconds, of which only differences have a meaning."""
 
     def time(self) -> float:
         """Seconds since the Unix epoch."""
@@ -22,18 +22,18 @@ class Clock(Protocol):
         """
         Wait once on condition. The caller loops on its predicate.
 
-        Returns: False if the timeout has passed. Can return True without cause.
+        Returns: False if the timeout has passed. It may return True for no reason.
         Locks: the caller holds condition.
         """
 
     def wait_until(self, condition: threading.Condition, at: float | None) -> bool:
         """
-        Wait once on condition, at most until now() reaches at. The caller loops on its predicate.
+        Wait once on condition, but only until now() reaches at. The caller loops on its predicate.
 
-        Unlike a timeout, a point in time does not slip if time passes between computing it and waiting.
+        Unlike a timeout, a point in time does not move if time passes between computing it and waiting.
 
-        Args: at as `now()` counts; None or `math.inf` waits forever.
-        Returns: False if that point has been reached. Can return True without cause.
+        Args: at is in the time of `now()`; None or `math.inf` waits forever.
+        Returns: False if that point has been reached. It may return True for no reason.
         Locks: the caller holds condition.
         """
 
@@ -45,7 +45,7 @@ class Clock(Protocol):
         """
 
 
-# On Linux this clock runs while the machine sleeps, because leases, tokens and connections age meanwhile.
+# On Linux this clock runs while the machine sleeps, because leases, tokens and connections age then, too.
 _monotonic: Final[Callable[[], float]] = (
     partial(time.clock_gettime, time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic
 )
@@ -55,7 +55,7 @@ class RealClock:
     """The machine's clock."""
 
     def now(self) -> float:
-        """Return monotonic seconds. On Linux they include the time that the machine slept."""
+        """Return monotonic seconds. On Linux they include the time during which the machine slept."""
         return _monotonic()
 
     def time(self) -> float:
@@ -63,11 +63,11 @@ class RealClock:
         return time.time()
 
     def wait(self, condition: threading.Condition, timeout_seconds: float | None) -> bool:
-        """Wait once on condition, at most timeout_seconds. None waits forever."""
+        """Wait once on condition, for timeout_seconds at most. None waits forever."""
         return condition.wait(None if timeout_seconds is None else _bounded(timeout_seconds))
 
     def wait_until(self, condition: threading.Condition, at: float | None) -> bool:
-        """Wait once on condition, at most until now() reaches at. None waits forever."""
+        """Wait once on condition, but only until now() reaches at. None waits forever."""
         if at is None:
             return condition.wait()
         condition.wait(_bounded(at - _monotonic()))

@@ -1,4 +1,4 @@
-"""Locks as a seam: tests substitute locks that check the order in which they are taken."""
+"""Locks as a seam, so that tests can substitute locks that check the order in which they are taken."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _YIELDS_BEFORE_BLOCKING: Final = 64
 
 
 class Lock(Protocol):
-    """The methods that `threading.Lock` and the ranked lock of the tests share."""
+    """The methods that `threading.Lock` and the tests' ranked lock have in common."""
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:  # noqa: FBT001, FBT002 - threading's own signature
         """Take the lock."""
@@ -31,7 +31,7 @@ LockFactory = Callable[[str, int], Lock]
 
 
 def plain_lock(_name: str, _rank: int) -> Lock:
-    """Return a lock of the standard library."""
+    """Return a standard library lock."""
     return threading.Lock()
 
 
@@ -39,7 +39,11 @@ _factory: LockFactory = plain_lock
 
 
 def set_lock_factory(factory: LockFactory) -> LockFactory:
-    """Use factory for locks created from now on, and return the previous factory. For tests."""
+    """
+    Use factory for locks that are created from now on, and return the previous factory.
+
+    This is for tests.
+    """
     global _factory
     before, _factory = _factory, factory
     return before
@@ -49,7 +53,7 @@ def new_lock(name: str, rank: int) -> Lock:
     """
     Return a lock that a thread may take only while it holds none of the same or a higher rank.
 
-    Args: name as `Class._field`; rank from docs/internals/threads-and-locks.md.
+    Args: name has the form `Class._field`; rank is from docs/internals/threads-and-locks.md.
     """
     return _factory(name, rank)
 
@@ -63,7 +67,8 @@ def condition_over(lock: Lock) -> threading.Condition:
     """
     Return a condition over a lock that guards more than this condition.
 
-    A lock with its own `new_condition()` creates the condition, so a test can choose which thread wakes up.
+    If the lock has a `new_condition()`, that creates the condition, so a test can choose which thread wakes
+    up.
     """
     own: Callable[[], threading.Condition] | None = getattr(lock, "new_condition", None)
     return own() if own is not None else threading.Condition(lock)  # type: ignore[arg-type]
@@ -71,12 +76,11 @@ def condition_over(lock: Lock) -> threading.Condition:
 
 def acquire_contended(lock: Lock) -> None:
     """
-    Take a lock that a non-blocking attempt has just found taken.
+    Take a lock that another thread held when it was just tried without blocking.
 
-    Yield a few times before blocking. A thread that blocks is given the lock while it still has to wait for
-    the interpreter's own lock. In that time the running thread wants the lock again, and blocks as well; from
-    then on every operation of a busy lock costs a thread switch. A thread that yields instead lets the owner
-    finish.
+    Yield a few times before blocking. A blocked thread is given the lock while it still has to wait for the
+    interpreter's lock. Meanwhile the running thread wants the lock again, and blocks as well; from then on,
+    every operation of a busy lock costs a thread switch. A thread that yields instead lets the owner finish.
     """
     for _ in range(_YIELDS_BEFORE_BLOCKING):
         time.sleep(0)

@@ -1,9 +1,9 @@
 """
 Sends the library's log lines to stdlib logging, under `handloop.<logger>`, so that any handler sees them.
 
-Every module logs with get_logger(name). By default structlog writes each line to stdout, even debug lines,
+Every module logs with get_logger(name). By default, structlog writes every line to stdout, even debug lines,
 which a library must not do. Our loggers therefore have their own set-up, and nothing is configured for the
-process: the application's own structlog loggers do not change. If the application configures structlog,
+process, so that the application's structlog loggers do not change. If the application configures structlog,
 before or after, our loggers follow that configuration.
 Decision: Logs belong to stdlib logging.
 """
@@ -36,7 +36,7 @@ class StdlibLogger:
     """
     The stdlib logger to which structlog's loggers write. Threads: any.
 
-    Keyword arguments of its methods are those of logging.Logger.log.
+    Its methods have the keyword arguments of logging.Logger.log.
     """
 
     def __init__(self, name: str = "") -> None:
@@ -44,7 +44,7 @@ class StdlibLogger:
         self._logger = logging.getLogger(f"{ROOT}.{name}" if name else ROOT)
 
     def is_enabled(self, method: str) -> bool:
-        """Return whether a handler may want a line of this method."""
+        """Return whether a handler may want a line that was logged with this method."""
         return self._logger.isEnabledFor(_LEVELS.get(method, logging.INFO))
 
     def debug(self, message: str, **more: Any) -> None:
@@ -67,14 +67,14 @@ class StdlibLogger:
 
 
 def drop_unwanted(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
-    """Drop lines that no handler wants, before they cost more."""
+    """Drop lines that no handler wants before they cost more."""
     if not logger.is_enabled(method):
         raise structlog.DropEvent
     return event
 
 
 class _Rendered:
-    """Format `Failed to list reflector=foos err=...`, with a bug's traceback once per place."""
+    """Formats `Failed to list reflector=foos err=...`, with a bug's traceback once for each place."""
 
     def __init__(self) -> None:
         self._places = TracebackPlaces()
@@ -94,15 +94,15 @@ class _Rendered:
 
 
 def in_words(value: object, words: Callable[[object], str] = str) -> str:
-    """Format a value of a line by its str or repr. A line never raises, even if those do."""
+    """Format a line's value with its str or repr. A line never raises, even if these do."""
     try:
         return words(value)
-    except BaseException as error:  # noqa: BLE001 - of a class that we do not know
+    except BaseException as error:  # noqa: BLE001 - its class is unknown to us
         return f"<{type(value).__name__}, whose {words.__name__} raised {type(error).__name__}>"
 
 
 def raised(exc_info: object) -> BaseException | None:
-    """Return the exception of a line's argument exc_info: an exception, a tuple of sys.exc_info, or True."""
+    """Return the exception for a line's exc_info: an exception, a tuple from sys.exc_info, or True."""
     if isinstance(exc_info, tuple):
         exc_info = exc_info[1]
     if isinstance(exc_info, BaseException):
@@ -116,9 +116,9 @@ _ALL_LEVELS: Final = structlog.make_filtering_bound_logger(logging.NOTSET)
 
 class _Logger:
     """
-    One of our loggers. It follows structlog's configuration if there is one, else our own. Threads: any.
+    One of our loggers, which follows structlog's configuration if there is one, or else ours. Threads: any.
 
-    It is set up on its first line, because each reconcile has its own logger, and often writes nothing.
+    It is set up on its first line, because each reconcile has its own logger and often writes nothing.
     """
 
     def __init__(self, name: str, facts: Mapping[str, Any]) -> None:
@@ -148,7 +148,7 @@ class _Logger:
 
 def get_logger(name: str, **facts: Any) -> Any:
     """
-    Return the logger of a part of handloop, or of a controller: structlog's interface over `handloop.<name>`.
+    Return the logger of a controller or a part of handloop: structlog's interface to `handloop.<name>`.
 
     Args: facts are in each of its lines.
     """

@@ -22,14 +22,15 @@ log = get_logger("tracing")
 
 _NANOSECONDS: Final = 1_000_000_000
 _NOWHERE: Final = Context()
-"""A reconcile begins a new trace, whatever the span of its thread was."""
+"""A reconcile begins a new trace, whatever its thread's span was."""
 
 
 class OTelTracer:
     """
     Implements handloop.seams.tracing.Tracer.
 
-    Samplers and processors are foreign code: if they raise, that is logged, and the span lost. Threads: any.
+    Samplers and processors are foreign code. If they raise, that is logged and the span is lost. Threads:
+    any.
     """
 
     def __init__(self, tracer: trace.Tracer, clock: Clock = REAL_CLOCK) -> None:
@@ -37,7 +38,7 @@ class OTelTracer:
         self._clock = clock
 
     def reconcile(self, work: Work) -> AbstractContextManager[Span]:
-        """See Tracer. The waits are child spans with earlier times than the span's."""
+        """See Tracer. The waits are child spans that are earlier than the span."""
         parent = _NOWHERE if work.parent is None else trace.set_span_in_context(_remote(work.parent))
         return self._span(work.name, trace.SpanKind.CONSUMER, work.facts, parent, work=work)
 
@@ -80,7 +81,8 @@ class OTelTracer:
             with _guarded():
                 if headers is not None and (carried := self.current()):
                     propagate.inject(headers)
-                    # Pass on only its flag, because a 1.36 API server ignores a context with any other flag.
+                    # Pass on only the sampled flag, because a 1.36 API server ignores a context with any
+                    # other flag.
                     headers["traceparent"] = str(carried)
             try:
                 yield told
@@ -118,7 +120,7 @@ class _Told:
 def _guarded() -> Iterator[None]:
     try:
         yield
-    except Exception as error:  # noqa: BLE001 - foreign code
+    except Exception as error:  # noqa: BLE001 - this is foreign code
         with suppress(Exception):
             log.warning("A span is lost", err=in_words(error, repr))
 
@@ -130,7 +132,7 @@ def _remote(context: SpanContext) -> trace.NonRecordingSpan:
 
 
 def new_tracer() -> OTelTracer | None:
-    """Return a tracer from the current provider; None without a provider."""
+    """Return a tracer from the current provider; None if there is none."""
     provider = trace.get_tracer_provider()
     unset = isinstance(provider, trace.ProxyTracerProvider | trace.NoOpTracerProvider)
     return None if unset else OTelTracer(provider.get_tracer("handloop"))

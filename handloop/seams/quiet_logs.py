@@ -1,4 +1,4 @@
-"""Keeps log lines out of the output of a program that shows running controllers."""
+"""Keeps log lines out of the output of programs that show running controllers."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any, NoReturn, TypeAlias
 import structlog
 
 Hear: TypeAlias = Callable[[str, Mapping[str, Any]], object]
-"""Takes the level of a line, such as error, and its parts. Its text is `event`."""
+"""Receives a line's level, such as error, and its parts. Its text is `event`."""
 
 
 @contextmanager
 def quiet_logs(hear: Hear = lambda *_: None) -> Iterator[None]:
-    """Drop every log line of this process within the context. Args: hear gets each of our lines."""
+    """Drop every log line of this process within the context. Args: hear receives each of our lines."""
 
     def drop(_: object, level: str, event: Mapping[str, Any]) -> NoReturn:
         hear(level, event)

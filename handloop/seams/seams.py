@@ -1,6 +1,5 @@
 """
-Parts that tests replace, passed down together: the clock, the source of random numbers, the start of
-threads.
+Parts that tests replace, in one object: the clock, the source of random numbers, and the start of threads.
 
 A part that only reads the time takes a `Clock`. Locks come from `new_lock`.
 Decision: Seams are passed down as one object.
@@ -20,9 +19,9 @@ from handloop.seams.threads import Spawn, spawn_thread
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seams:
     """
-    A component's access to time, chance and threads.
+    A component's access to time, random numbers and threads.
 
-    random returns a number in [0, 1). Any thread can call all three.
+    random returns a number in [0, 1). Any thread can use all three.
     """
 
     clock: Clock = REAL_CLOCK
@@ -30,7 +29,7 @@ class Seams:
     spawn: Spawn = spawn_thread
 
     def __post_init__(self) -> None:
-        """Raises: TypeError for a clock that lacks a method, before threads fail because of it."""
+        """Raises: TypeError for a clock that lacks a method, before threads fail because of that."""
         methods = ("now", "time", "wait", "wait_until", "sleep")
         missing = [name for name in methods if not callable(getattr(self.clock, name, None))]
         if missing:

@@ -1,7 +1,7 @@
 """
 Reports what happens at the twelve steps of ARCHITECTURE's picture, while a viewer watches.
 
-The steps' code checks `TRACE.on` first, so without a viewer a step costs only this attribute test.
+The steps' code checks `TRACE.on` first, so that a step without a viewer costs only this attribute test.
 Decision: The live page has no hook in the product.
 """
 
@@ -20,8 +20,8 @@ Sink: TypeAlias = Callable[[int, str, str, dict[str, Any]], None]
 """
 Takes (step, component, key, facts).
 
-Called on the thread that takes the step, usually with that part's lock held. It must not block, raise, or
-call the part.
+It is called on the thread that takes the step, usually with the component's lock held. It must not block,
+raise, or call the component.
 """
 
 
@@ -29,7 +29,7 @@ class StepTrace:
     """
     Passes steps to one sink.
 
-    State: on, True while a sink is set; _with_keys, the threads between (8) and (12).
+    State: on is True while a sink is set; _with_keys has the threads between (8) and (12).
     Threads: any. A step that is being taken while the sink changes may still go to the old one.
     """
 
@@ -41,7 +41,7 @@ class StepTrace:
         self._with_keys: set[int] = set()
 
     def start(self, sink: Sink) -> None:
-        """Report to sink from now on, in place of an earlier sink."""
+        """Report to sink from now on, instead of to an earlier sink."""
         self._sink = sink
         self._with_keys.clear()
         self.on = True
@@ -55,8 +55,8 @@ class StepTrace:
         """
         Report one step.
 
-        Args: step from 1 to 12; component, such as the name of a queue or the plural of a kind; key, whose
-        text is the object's store key, "" for a step without one; facts in words of their own.
+        Args: step is from 1 to 12; component is a queue's name or a kind's plural, for example; key has the
+        object's store key as its text, and is "" for a step without one; facts depend on the step.
         """
         if step == _GET_KEY:
             self._with_keys.add(threading.get_ident())
@@ -65,21 +65,21 @@ class StepTrace:
         self._sink(step, component, str(key), facts)
 
     def has_key(self) -> bool:
-        """Return whether this thread is a worker with a key, which it got after the sink was set."""
+        """Return whether this thread is a worker with a key that it got after the sink was set."""
         return threading.get_ident() in self._with_keys
 
 
 def handled_error() -> str:
-    """Return the class and text of the error that this thread is handling; "" = none."""
+    """Return the class and text of the error that this thread is handling; "" if there is none."""
     error = sys.exception()
     return "" if error is None else short_text(error)
 
 
 def short_text(error: BaseException) -> str:
-    """Return the class and text of an error, on one line of at most 200 characters. Raises nothing."""
+    """Return the class and text of an error, on one line of at most 200 characters. This never raises."""
     try:
         text = str(error)[: 2 * _MOST_CHARACTERS]
-    except BaseException:  # noqa: BLE001 - an author's __str__; the step must continue
+    except BaseException:  # noqa: BLE001 - an author's __str__ failed; the step must go on
         text = ""
     text = " ".join(f"{type(error).__name__}: {text}".split()).removesuffix(":")
     return text if len(text) <= _MOST_CHARACTERS else text[: _MOST_CHARACTERS - 1] + "…"
@@ -90,4 +90,4 @@ def _drop(step: int, component: str, key: str, facts: dict[str, Any]) -> None:
 
 
 TRACE: Final = StepTrace()
-"""The process's only trace: the steps of all controllers go to the same page."""
+"""The process's only trace, because the steps of all controllers go to the same page."""

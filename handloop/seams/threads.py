@@ -1,4 +1,4 @@
-"""Starts threads, and waits for their end."""
+"""Starts threads and waits until they end."""
 
 from __future__ import annotations
 
@@ -16,21 +16,22 @@ from handloop.seams.logs import in_words
 K = TypeVar("K")
 
 
-class AuthorExit(Exception):  # noqa: N818 - what happened
+class AuthorExit(Exception):  # noqa: N818 - it is named after what happened
     """An author's function raised an error that ends programs, such as SystemExit, on a vital thread."""
 
 
 def as_error(error: BaseException) -> Exception:
-    """Return the error, or an AuthorExit in place of one that every `except Exception` would miss."""
+    """Return the error, or an AuthorExit instead of one that `except Exception` would not catch."""
     return error if isinstance(error, Exception) else AuthorExit(in_words(error, repr))
 
 
 @contextmanager
 def outliving(log: Any, event: str, **facts: Any) -> Iterator[None]:
     """
-    Run one turn of a loop. Any error is logged, and the loop continues, even if logging fails.
+    Run one turn of a loop. An error is logged and the loop goes on, even if logging fails.
 
-    All our loops use it, so an author's exit, such as SystemExit, does not end a thread that others need.
+    All our loops use this, so that an author's exit, such as SystemExit, does not end a thread that others
+    need.
     """
     try:
         yield
@@ -49,16 +50,17 @@ class Joinable(Protocol):
         """Wait for the thread's end."""
 
     def is_alive(self) -> bool:
-        """Return whether the thread still runs."""
+        """Return whether the thread is still running."""
 
 
 Spawn = Callable[[str, Callable[[], None]], Joinable]
-"""Start a thread: (name, target) -> handle. Names are `<role>-<resource or index>`."""
+"""Starts a thread: (name, target) -> handle. Names are `<role>-<resource or index>`."""
 
 
 def spawn_thread(name: str, target: Callable[[], None]) -> Joinable:
-    """Start a daemon thread. The interpreter's exit does not wait for it."""
-    # A free-threaded Python would pass on the context variables of the starting thread.
+    """Start a daemon thread, for which the interpreter's exit does not wait."""
+    # Start with an empty context, because a free-threaded Python would pass on the starting thread's
+    # variables.
     thread = threading.Thread(target=Context().run, args=(target,), name=name, daemon=True)
     thread.start()
     return thread
@@ -66,9 +68,9 @@ def spawn_thread(name: str, target: Callable[[], None]) -> Joinable:
 
 def side_by_side(name: str, calls: Sequence[Callable[[], R]], spawn: Spawn, *, at_once: int) -> list[R]:
     """
-    Return the results of calls, in order. at_once of them run in parallel, on our thread and `<name>-<i>`.
+    Return the results of calls, in order. Up to at_once run in parallel, on this thread and `<name>-<i>`.
 
-    Calls begin in order. After an error no further call begins.
+    Calls begin in order. After an error, no further call begins.
 
     Raises: the error of the first failed call, in order.
     Blocks: until all calls that have begun have ended.
@@ -85,7 +87,7 @@ def side_by_side(name: str, calls: Sequence[Callable[[], R]], spawn: Spawn, *, a
                 return
             try:
                 results[index] = call()
-            except Exception as error:  # noqa: BLE001 - raised below
+            except Exception as error:  # noqa: BLE001 - it is raised below
                 errors[index] = error
 
     threads = [spawn(f"{name}-{number}", work) for number in range(1, min(at_once, len(calls)))]
@@ -99,9 +101,9 @@ def side_by_side(name: str, calls: Sequence[Callable[[], R]], spawn: Spawn, *, a
 
 def join_all(threads: Mapping[K, Joinable], seconds: float, clock: Clock) -> list[K]:
     """
-    Wait until all threads have ended, for at most seconds in total; infinity = without a limit.
+    Wait until all threads have ended, for at most seconds in total; infinity = no limit.
 
-    Returns: the keys of the threads that still run.
+    Returns: the keys of the threads that are still running.
     """
     deadline = clock.now() + seconds
     for thread in threads.values():

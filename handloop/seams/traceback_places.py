@@ -1,4 +1,4 @@
-"""Remembers where errors were raised, so that each place shows its traceback once."""
+"""Remembers where errors were raised, so that each place shows its traceback only once."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ _MAX_REMEMBERED: Final = 1000
 
 class TracebackPlaces:
     """
-    State, under _lock: _seen, the type of each error with the file and line that raised it. Threads: any.
+    State, under _lock: _seen has the type of each error, and the file and line that raised it. Threads: any.
 
-    The lock is a leaf: nothing is called while it is held.
+    The lock is a leaf, because nothing is called while it is held.
     """
 
     def __init__(self) -> None:
-        # This is not a lock of new_lock, because that module sets up logging.
+        # This lock is not from new_lock, because that module sets up logging.
         self._lock = threading.Lock()
         self._seen: set[tuple[type[BaseException], str, int]] = set()
 
     def is_new(self, error: BaseException) -> bool:
-        """Return whether this is the first error of its type from its place."""
+        """Return whether this is the first error of its type at its place."""
         place = _place(error)
         with self._lock:
             if place in self._seen:

@@ -22,10 +22,10 @@ _ASKED: Final = (
 
 def start_tracing(environment: Mapping[str, str] = os.environ) -> None:
     """
-    Trace from now on, if OpenTelemetry has a tracer provider in this process. Call it when a manager runs.
+    Trace from now on, if OpenTelemetry has a tracer provider in this process. Call this when a manager runs.
 
     Without a provider, and without variables that request one, nothing is imported. Variables without a
-    provider, or without the package, cause a warning, because spans would go nowhere.
+    provider or the package cause a warning, because spans would go nowhere.
     """
     asked = next((name for name in _ASKED if environment.get(name, "none") != "none"), "")
     if environment.get("OTEL_SDK_DISABLED", "").lower() == "true":
@@ -33,7 +33,7 @@ def start_tracing(environment: Mapping[str, str] = os.environ) -> None:
     if not asked and "opentelemetry.trace" not in sys.modules:
         return
     try:
-        from handloop.seams.otel_tracer import new_tracer  # noqa: PLC0415 - an extra, which few have
+        from handloop.seams.otel_tracer import new_tracer  # noqa: PLC0415 - it is an extra that few have
     except ImportError as error:
         log.warning("Traces nothing: pip install 'handloop[otel]'", asked=asked, err=str(error))
         return

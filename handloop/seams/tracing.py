@@ -1,8 +1,9 @@
 """
-Traces: the causes of a reconcile, its waits and its requests, as spans.
+Traces, with the causes, waits and requests of a reconcile as spans.
 
-Code checks `TRACING.on` first, so a process without a tracer pays only for that attribute test. Our tracer,
-handloop/seams/otel_tracer.py, passes all spans to OpenTelemetry. It is imported only if that is set up.
+Code checks `TRACING.on` first, so that a process without a tracer pays only for that attribute test. Our
+tracer, handloop/seams/otel_tracer.py, passes all spans to OpenTelemetry. It is imported only if that is set
+up.
 Decision: Traces need only a tracer provider.
 """
 
@@ -14,7 +15,9 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Final, NamedTuple, Protocol
 
 ANNOTATIONS: Final = ("tracing.k8s.io/traceparent", "traceparent")
-"""The annotations in which an object's writer leaves its trace: KEP-5915's name, and the most common one."""
+"""
+The annotations in which an object's writer leaves its trace, under KEP-5915's name and the most common one.
+"""
 
 _TRACEPARENT: Final = re.compile(
     r"(?!ff)([0-9a-f]{2})-((?!0{32})[0-9a-f]{32})-((?!0{16})[0-9a-f]{16})-([0-9a-f]{2})(-.*)?", re.DOTALL
@@ -24,7 +27,7 @@ _LONGEST: Final = 512
 
 
 class SpanContext(NamedTuple):
-    """The name of a span, in 32 and 16 hexadecimal digits. As text it is a traceparent."""
+    """A span's name, in 32 and 16 hexadecimal digits. As a string it is a traceparent."""
 
     trace_id: str
     span_id: str
@@ -36,9 +39,9 @@ class SpanContext(NamedTuple):
 
 def parse_traceparent(text: str) -> SpanContext | None:
     """
-    Return the context in any client's traceparent, None if it is not a valid one.
+    Return the context in any client's traceparent; None if it is not valid.
 
-    Follows: W3C Trace Context: only lower case, no zero ids; of a later version the known part is read.
+    Follows: W3C Trace Context: only lower case, and no zero ids. Of later versions, the known part is read.
     """
     found = _TRACEPARENT.fullmatch(text) if len(text) <= _LONGEST else None
     if found is None:
@@ -68,8 +71,8 @@ class Work(NamedTuple):
     """
     A reconcile that is about to begin.
 
-    Fields: facts are its attributes; causes describe what led to it; parent = the span whose write it follows
-    directly; links = other spans that it follows; waits, oldest first.
+    Fields: facts are its attributes; causes describe why it runs; parent = the span whose write it directly
+    follows; links = other spans that it follows; waits, oldest first.
     """
 
     name: str
@@ -84,11 +87,15 @@ class Span(Protocol):
     """An open span. It is its thread's current span until the end of its block."""
 
     def tell(self, facts: Mapping[str, str | int], *, failed: str = "") -> None:
-        """Set what is known at the span's end. Args: failed = the reason of a failure, "" = none."""
+        """
+        Set what is known at the span's end.
+
+        Args: failed = the reason for a failure, "" = there was none.
+        """
 
 
 class Tracer(Protocol):
-    """Creates spans. Threads: any. It raises nothing, and does not block."""
+    """Creates spans. Threads: any. It never raises or blocks."""
 
     def reconcile(self, work: Work) -> AbstractContextManager[Span]:
         """Return a span of a reconcile."""
@@ -96,14 +103,18 @@ class Tracer(Protocol):
     def request(
         self, name: str, facts: Mapping[str, str | int], headers: dict[str, str]
     ) -> AbstractContextManager[Span]:
-        """Open a span of a request, if this thread has a span. Args: headers get those that propagate it."""
+        """
+        Open a request's span if this thread has a span.
+
+        Args: headers: the headers that propagate it are added.
+        """
 
     def current(self) -> SpanContext | None:
         """Return the span of this thread."""
 
 
 class NoTracer:
-    """Creates no spans: for a thread that read `on` just before tracing ended."""
+    """Creates no spans. It is for a thread that read `on` just before tracing ended."""
 
     def reconcile(self, *_: object) -> AbstractContextManager[Span]:
         """See Tracer."""
@@ -122,7 +133,7 @@ NO_TRACER: Final = NoTracer()
 
 
 class Tracing:
-    """The tracer of this process. State: on, True while there is one; tracer. Threads: any reads."""
+    """This process's tracer. State: on is True while there is one; tracer. Threads: any thread reads it."""
 
     __slots__ = ("on", "tracer")
 
@@ -141,20 +152,20 @@ class Tracing:
         self.tracer = NO_TRACER
 
     def sampled(self) -> SpanContext | None:
-        """Return the span of this thread, if the sampler keeps it: only then its ids can be looked up."""
+        """Return this thread's span if the sampler keeps it, because only then can its ids be looked up."""
         found = self.tracer.current()
         return found if found is not None and found.sampled else None
 
     def ids(self) -> dict[str, str]:
-        """Return the ids that name the span in log lines."""
+        """Return the ids that identify the span in log lines."""
         found = self.sampled()
         return {} if found is None else {"traceID": found.trace_id, "spanID": found.span_id}
 
     def exemplar(self) -> dict[str, str] | None:
-        """Return the labels that name the span in a metric."""
+        """Return the labels that identify the span in a metric."""
         found = self.sampled()
         return None if found is None else {"trace_id": found.trace_id, "span_id": found.span_id}
 
 
 TRACING: Final = Tracing()
-"""The process's only tracing, like its tracer provider."""
+"""The process has only one, as it has only one tracer provider."""

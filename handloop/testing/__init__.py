@@ -1,5 +1,5 @@
 """
-A kit for testing controllers, beside the pytest fixtures `sandbox` and `operator`.
+A kit for testing controllers, in addition to the pytest fixtures `sandbox` and `operator`.
 
     eventually          wait for something that sends no event
     assert_quiet        nothing is written any more
@@ -10,7 +10,7 @@ A kit for testing controllers, beside the pytest fixtures `sandbox` and `operato
     caches, FakeRecorder, RecordedWrites    parts of a Context, for a reconciler without a server
 
 The modules running_sandbox and running_operator have the fixtures as context managers, managed_sandbox has a
-sandbox without sockets, and sharing replicas that share slots. They need the extra of the sandbox. The names
+sandbox without sockets, and sharing has replicas that share slots. They need the sandbox extra; the names
 above do not.
 """
 

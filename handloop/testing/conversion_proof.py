@@ -1,14 +1,14 @@
 """
-Proves that the conversions of a kind lose nothing.
+Proves that a kind's conversions lose nothing.
 
     def test_no_version_loses_anything() -> None:
         assert_converts(Site)
 
-It generates objects from the schemas of all versions, and checks for each pair of versions that an object
-that goes to the other version and back is unchanged, with its status and its metadata; that a change made in
-the other version arrives; that the result of a function fits its schema; and that equal objects give equal
-results. If a check fails, it shows the smallest failing object that it has found.
-Follows: the laws of lenses (GetPut, PutGet), kubebuilder's fuzz tests of round trips.
+It generates objects from the schemas of all versions, and checks for each pair of versions that a round trip
+to the other version leaves an object unchanged, including its status and metadata; that a change made in the
+other version arrives; that a function's result fits its schema; and that equal objects give equal results. If
+a check fails, it shows the smallest failing object that it has found.
+Follows: the laws of lenses (GetPut, PutGet), kubebuilder's round-trip fuzz tests.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from handloop.testing.schema_values import Schema
 
 _BY_CHANCE: Final = 200
 _SMALLER: Final = 300
-"""How many smaller objects are tried."""
+"""The number of smaller objects that are tried."""
 _METADATA: Final[Document] = {
     "name": "a",
     "namespace": "default",
@@ -67,24 +67,24 @@ def assert_converts(kind: type[Kind], *, samples: Sequence[Kind] = (), seed: int
     """
     Check the laws for all versions of a kind.
 
-    Args: samples are objects of any version, for what no schema shows: a pattern that is hard to match, or
-    CEL rules. seed chooses the random objects.
-    Raises: AssertionError with the smallest object, and the field; ValueError for a kind without functions,
-    or with a field for which no value is known. Blocks: for a second, with a hundred fields.
+    Args: samples are objects of any version, for what no schema shows, such as CEL rules or a pattern that is
+    hard to match. seed chooses the random objects.
+    Raises: AssertionError with the smallest object and the field; ValueError for a kind without functions, or
+    with a field for which no value is known. Blocks: for a second if there are a hundred fields.
     """
     if not is_converted(kind):
-        raise ValueError(f"no functions join the versions of {kind.__name__}: there is nothing to prove")
+        raise ValueError(f"no functions convert the versions of {kind.__name__}: there is nothing to prove")
     versions = [_Version(each, samples, seed) for each in versions_of(kind)]
     pairs = [_Pair(Converter(kind), source, target, seed) for source, target in permutations(versions, 2)]
     for pair in pairs:
         pair.hold()
-    # A failure without a change is simpler, so it comes first.
+    # These come first, because a failure without a change is simpler.
     for pair in pairs:
         pair.hold_changes()
 
 
 class _Version:
-    """One version, and objects of it."""
+    """One version and its objects."""
 
     def __init__(self, kind: type[Kind], samples: Sequence[Kind], seed: int) -> None:
         self.kind = kind
@@ -110,18 +110,18 @@ class _Version:
             )
 
     def whole(self, fields: Document) -> Document:
-        """Return an object of fields, with metadata."""
+        """Return an object with these fields, and with metadata."""
         head = {"apiVersion": self.kind.resource.api_version, "kind": self.kind.resource.kind}
         return {**head, "metadata": deepcopy(_METADATA), **fields}
 
     def takes(self, fields: Document) -> bool:
-        """Return whether the server would accept it, and we could read it."""
+        """Return whether the server would accept the object and we could read it."""
         whole = self.whole(fields)
         return _judge()(self._whole_schema, whole) and _read(self.kind, whole) is not None
 
 
 class _Pair:
-    """Conversions from one version to another, and back."""
+    """Conversions from one version to another and back."""
 
     def __init__(self, converter: Converter, source: _Version, target: _Version, seed: int) -> None:
         self._converter = converter
@@ -129,7 +129,7 @@ class _Pair:
         self._seed = seed
 
     def hold(self) -> None:
-        """Objects come back as they were. Raises: AssertionError."""
+        """Check that objects come back unchanged. Raises: AssertionError."""
         for fields in self._source.objects:
             self._check(fields, None)
 
@@ -161,7 +161,7 @@ class _Pair:
         return None if edit is None else self._broken_by(edit, there)
 
     def _broken_by(self, edit: Document, there: Document) -> _Broken | None:
-        """Return whether a change in the other version does not arrive."""
+        """Return how a change in the other version fails to arrive; None if it arrives."""
         source, target = self._source, self._target
         fields = {name: value for name, value in there.items() if name in target.schema["properties"]}
         changed = overlaid(fields, edit)
@@ -210,7 +210,7 @@ class _Pair:
 
 
 def _own(obj: Document) -> Document:
-    """Return the part of metadata that differs."""
+    """Return the part of the metadata that differs."""
     metadata = obj["metadata"]
     return {name: value for name, value in metadata.items() if _METADATA.get(name) != value}
 
@@ -234,9 +234,9 @@ def _has(obj: Any, path: str) -> bool:
 
 @cache
 def _judge() -> Callable[[Schema, Document], bool]:
-    """Return a check whether a server accepts an object. Without the sandbox it skips CEL rules."""
+    """Return a check of whether a server accepts an object. Without the sandbox, it skips CEL rules."""
     try:
-        from handloop_sandbox.custom import cel_rules, correlation, schema  # noqa: PLC0415 - an extra
+        from handloop_sandbox.custom import cel_rules, correlation, schema  # noqa: PLC0415 - it is an extra
     except ImportError:
         return lambda _schema, _obj: True
     return lambda rules, obj: (
@@ -252,7 +252,11 @@ def _read(kind: type[Kind], obj: Document) -> Kind | None:
 
 
 def _differences(kind: type[Kind], one: Document, other: Document) -> tuple[str, ...]:
-    """Return the paths at which two objects differ in meaning. An omitted default equals a written one."""
+    """
+    Return the paths at which two objects differ in meaning.
+
+    An omitted default is equal to a written one.
+    """
     first, second = _read(kind, one), _read(kind, other)
     if first is None or second is None:
         return ("what was valid",)
@@ -267,7 +271,7 @@ def _bare(obj: Kind) -> Kind:
 
 
 def _metadata(obj: Document) -> Document:
-    """Return the object without the annotations that keep fields. One disappears when its fields change."""
+    """Return the object without the annotations that keep fields, which go when their fields change."""
     metadata: Document = obj["metadata"]
     ours = f"{obj['apiVersion'].partition('/')[0]}/kept-"
     annotations = metadata.get("annotations", {}).items()

@@ -11,14 +11,14 @@ T = TypeVar("T")
 
 PAUSE_SECONDS: Final = 0.02
 SECONDS: Final = 20.0
-"""A deadline for events that take milliseconds, long enough for a busy machine."""
+"""A deadline for things that take milliseconds, which is long enough for a busy machine."""
 
 
 def eventually(condition: Callable[[], T], what: str, *, seconds: float = SECONDS) -> T:
     """
     Call condition every 20 ms until it returns a true value.
 
-    Args: what it waits for, in words that follow "still not".
+    Args: what: what is awaited, in words that follow "still not".
     Returns: that value. Raises: AssertionError at the deadline; errors of condition.
     Blocks: until then.
     """

@@ -1,4 +1,4 @@
-"""A clock that the test moves, or that each sleep moves."""
+"""A clock that is moved by the test, or by each sleep."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ class FakeClock:
     """
     Implements handloop.seams.clock.Clock on virtual time.
 
-    Waiters are woken by notify, by `advance`, or by their event, and never time out on real time. But a wait
-    longer than 30 real seconds raises, so that a wrong test fails instead of hanging.
+    Waiters are woken by notify, by `advance`, or by their event, and do not time out in real time. However, a
+    wait that is longer than 30 real seconds raises, so that a wrong test fails instead of hanging.
 
     After `advance`, `wait_for_waiters` counts a thread again only once it waits for a new point in time. To
     be sure that a thread waits for the right time, use `wait_for_deadline`.
 
-    moves_itself: a sleep advances time and returns at once. For code that sleeps between tries on one thread.
-    State: slept, the requested length of each sleep.
+    moves_itself: a sleep advances time and returns at once. This is for code that sleeps between tries on one
+    thread.
+    State: slept has the requested length of each sleep.
     """
 
     def __init__(
@@ -38,7 +39,7 @@ class FakeClock:
         self._changed = threading.Condition(self._lock)
 
     def now(self) -> float:
-        """Virtual seconds, as a monotonic clock."""
+        """Return virtual seconds, like a monotonic clock."""
         with self._lock:
             return self._now
 
@@ -62,7 +63,7 @@ class FakeClock:
         if token is None:
             return False
         try:
-            # advance() takes the condition's lock to notify, so a step before the wait begins is not lost.
+            # advance() takes the condition's lock to notify, so that this wait cannot miss it.
             if not condition.wait(_HARD_LIMIT_SECONDS):
                 raise TimeoutError("a wait on the fake clock took more than 30 real seconds")
         finally:
@@ -82,7 +83,7 @@ class FakeClock:
             deadline = self._now + seconds
             token = self._add_deadline(deadline)
             try:
-                # It polls, because a threading.Event cannot be waited on together with time.
+                # Poll, because one cannot wait for a threading.Event and for virtual time together.
                 for _ in range(int(_HARD_LIMIT_SECONDS / _POLL_SECONDS)):
                     if stop.is_set() or self._now >= deadline:
                         return stop.is_set()
@@ -92,7 +93,7 @@ class FakeClock:
         raise TimeoutError("a sleep on the fake clock took more than 30 real seconds")
 
     def advance(self, seconds: float) -> None:
-        """Move time forward and wake all waiters."""
+        """Advance time and wake all waiters."""
         with self._changed:
             self._now += seconds
             self._deadlines = {token: at for token, at in self._deadlines.items() if at > self._now}
@@ -103,13 +104,13 @@ class FakeClock:
                 condition.notify_all()
 
     def wait_for_waiters(self, count: int) -> None:
-        """Block until count threads wait for a future time. Raises after 30 real seconds."""
+        """Block until count threads wait for a future time. This raises after 30 real seconds."""
         with self._changed:
             if not self._changed.wait_for(lambda: len(self._deadlines) >= count, _HARD_LIMIT_SECONDS):
                 raise TimeoutError(f"{len(self._deadlines)} of {count} expected waiters")
 
     def wait_for_deadline(self, at: float) -> None:
-        """Block until some thread waits for that point in virtual time. Raises after 30 real seconds."""
+        """Block until a thread waits for that point in virtual time. This raises after 30 real seconds."""
         with self._changed:
             waited_for = self._changed.wait_for(
                 lambda: any(math.isclose(at, deadline) for deadline in self._deadlines.values()),
@@ -127,7 +128,8 @@ class FakeClock:
         """
         Register a waiter. Return None if its time has come.
 
-        The lock is held throughout: a step comes before, and is seen here, or after, and notifies condition.
+        The lock is held throughout, so an advance comes either before, and is seen here, or after, and
+        notifies condition.
         """
         with self._changed:
             if deadline <= self._now:

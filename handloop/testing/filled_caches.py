@@ -21,7 +21,7 @@ class FilledCaches:
     """
     Implements handloop.controller.runtime.reconciling.context.Listers.
 
-    A kind without objects has an empty cache.
+    The cache of a kind without objects is empty.
 
     Threads: any.
     """
@@ -30,7 +30,7 @@ class FilledCaches:
         self._stores: dict[type[Kind], Indexer[Any]] = {}
 
     def add(self, *objects: Kind) -> None:
-        """Add objects. Each replaces the one with its name."""
+        """Add objects. Each of them replaces the one with the same name."""
         for obj in objects:
             self._store(type(obj)).add(obj)
 
@@ -41,18 +41,18 @@ class FilledCaches:
 
     def add_indexers(self, kind: type[K], indexers: Indexers[K]) -> None:
         """
-        Index the objects of a kind, as MultiNamespaceInformer.add_indexers does in a set-up.
+        Index a kind's objects, as MultiNamespaceInformer.add_indexers does in a set-up.
 
-        Raises: as Indexer.add_indexers.
+        Raises: like Indexer.add_indexers.
         """
         self._store(kind).add_indexers(indexers)
 
     def lister_for(self, kind: type[K], *, labels: Labels = "", fields: str = "") -> Lister[K]:
-        """Return a kind's objects, including later ones; with labels or fields, only the present ones."""
+        """Return a lister for a kind, which includes later objects unless labels or fields are given."""
         selection, store = selection_of(kind, labels=labels, fields=fields), self._store(kind)
         if selection:
             chosen = [obj for obj in store.list() if selection.matches(msgspec.json.decode(json_of(obj)))]
-            store = caches(*chosen)._store(kind)  # noqa: SLF001 - of this class
+            store = caches(*chosen)._store(kind)  # noqa: SLF001 - it is of this class
         return Lister(store, kind.resource, selection)
 
     def listers_of(self, kind: type[K]) -> Sequence[Lister[K]]:
@@ -60,7 +60,7 @@ class FilledCaches:
         return [self.lister_for(kind)]
 
     def referred(self, kind: type[K], name: ObjectName, *, owner: ObjectName) -> K | None:  # noqa: ARG002
-        """Return the object of that name, for any owner."""
+        """Return the object with that name, for any owner."""
         return self._store(kind).get_by_key(str(name))
 
     def _store(self, kind: type[Kind]) -> Indexer[Any]:
@@ -69,7 +69,7 @@ class FilledCaches:
 
 
 def caches(*objects: Kind) -> FilledCaches:
-    """Caches with these objects: `Context(listers=caches(greeting, config_map))`."""
+    """Return caches with these objects: `Context(listers=caches(greeting, config_map))`."""
     filled = FilledCaches()
     filled.add(*objects)
     return filled

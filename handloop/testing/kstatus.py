@@ -1,9 +1,9 @@
 """
-kstatus: how `helm --wait`, Flux and others judge an object, only by its fields.
+kstatus, which is how `helm --wait`, Flux and others judge an object by its fields.
 
 Follows: sigs.k8s.io/cli-utils pkg/kstatus/status/{generic,status,core}.go @5895ad6c1, differs: the group
-extensions has no rules. ConfigMap, Secret, CronJob and PodDisruptionBudget, which are always done once their
-generation was observed, need no rules because they have no condition Ready.
+extensions has no rules. ConfigMap, Secret, CronJob and PodDisruptionBudget need no rules, because they have
+no condition Ready and are always ready once their generation has been observed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SCHEDULING_SECONDS: Final = 15
 
 
 class Kstatus(NamedTuple):
-    """The state of an object, and the reason, for people."""
+    """An object's state, and the reason for people."""
 
     state: State
     why: str
@@ -49,7 +49,7 @@ class _Parts(NamedTuple):
         return (each for each in self.status.get("conditions") or () if each.items() >= wanted)
 
 
-# These are the possible states. The first match counts.
+# These are the possible states. The first match is used.
 _Rule = Callable[[_Parts], Iterator[Kstatus]]
 
 
@@ -58,8 +58,8 @@ def kstatus(obj: Kind | Mapping[str, Any]) -> Kstatus:
     Return what kstatus says about an object, typed or as JSON.
 
     The first of these that applies decides: a deletion, an unobserved generation, a condition Reconciling or
-    Stalled, and then the rules of its built-in kind, or the condition Ready of any other kind. An object
-    without any of these counts as done.
+    Stalled, and then the rules of its built-in kind, or the condition Ready of any other kind. An object to
+    which none of these applies is Current.
     Raises: ValueError for a Pod in a phase that kstatus does not know.
     """
     document = json.loads(codec_of(type(obj)).encode(obj)) if isinstance(obj, Kind) else obj
@@ -80,7 +80,7 @@ def _of_any_kind(parts: _Parts) -> Iterator[Kstatus]:
         yield Kstatus("Terminating", "it is being deleted")
     wanted, observed = parts.metadata.get("generation"), parts.status.get("observedGeneration")
     if None not in (wanted, observed) and wanted != observed:
-        yield Kstatus("InProgress", f"generation {observed} was observed, and this is {wanted}")
+        yield Kstatus("InProgress", f"generation {observed} was observed, but this is {wanted}")
     for each in parts.status.get("conditions") or ():
         if each["type"] in _ABNORMAL and each["status"] == "True":
             yield Kstatus(_ABNORMAL[each["type"]], _told(each))

@@ -1,5 +1,5 @@
 """
-A sandbox without sockets, with some kinds installed, and managers on it. It is ready in a millisecond.
+A sandbox without sockets, with kinds installed and managers on it, which is ready in a millisecond.
 
     sandbox = ManagedSandbox(Greeting)
     manager = sandbox.manager()
@@ -8,7 +8,7 @@ A sandbox without sockets, with some kinds installed, and managers on it. It is 
         sandbox.client.resource(Greeting).create(...)
         eventually(lambda: ..., "greeted")
 
-For a set-up as `main` runs it, over HTTP and with checks at its end, see running_operator.py.
+To run a set-up as `main` does, over HTTP and with checks at its end, see running_operator.py.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ class ManagedSandbox:
     """
     One cluster.
 
-    Fields: sandbox, the server; client, an administrator's client, which the managers use; registry, of their
-    metrics; stop ends everything that runs here, and the waits of the client's requests.
+    Fields: sandbox, the server; client, an administrator's client that the managers use; registry, for their
+    metrics; stop, which ends everything that runs here, and the waits of the client's requests.
     """
 
     def __init__(self, *kinds: type[Kind], lifelike: bool = False) -> None:
         """
         Install the CRDs of kinds.
 
-        Args: lifelike = with the cluster's own controllers, which work when `sandbox.tick()` is called.
+        Args: lifelike = run the cluster's own controllers, which work when `sandbox.tick()` is called.
         """
         self.sandbox = Sandbox(token=_ADMIN, controllers=None if lifelike else (), seed=1)
         self.stop = threading.Event()
@@ -59,7 +59,7 @@ class ManagedSandbox:
 
     def transport(self) -> Transport:
         """Return an administrator's transport, for a client of another program."""
-        made: Transport = self.sandbox.transport(  # type: ignore[assignment] # the same shapes
+        made: Transport = self.sandbox.transport(  # type: ignore[assignment] # it has the same methods
             token=_ADMIN, closed=StreamClosed, silent=DeadlineExceeded, broken=ConnectionBroken
         )
         return made
@@ -83,12 +83,12 @@ class ManagedSandbox:
         self.post("/api/v1/namespaces", {"metadata": {"name": name}})
 
     def metric(self, name: str, **labels: str) -> float:
-        """Return a metric's value in the registry; 0 without one."""
+        """Return a metric's value in the registry; 0 if it has none."""
         return self.registry.get_sample_value(name, labels) or 0.0
 
     @contextmanager
     def running(self, manager: Manager) -> Iterator[ManagerThread]:
-        """Run a manager for as long as the block lasts. Raises: as Manager.run."""
+        """Run a manager for as long as the block lasts. Raises: like Manager.run."""
         running = ManagerThread(manager, "manager", self.stop)
         running.start()
         try:

@@ -14,12 +14,12 @@ class ManagerThread:
     """
     Runs a manager until stop is set.
 
-    Fields: manager; stop; error, which the run has raised, None = none yet. Threads: the test's, and its own,
-    called name.
+    Fields: manager; stop; error, which the run has raised, None = none so far. Threads: the test's, and its
+    own, which has the given name.
     """
 
     def __init__(self, manager: Manager, name: str, stop: threading.Event | None = None) -> None:
-        """Prepare, without starting anything. Args: stop None = a new event."""
+        """Prepare without starting anything. Args: stop None = a new event."""
         self.manager = manager
         self.stop = stop or threading.Event()
         self.error: BaseException | None = None
@@ -34,14 +34,14 @@ class ManagerThread:
         return not self._thread.is_alive()
 
     def result(self) -> None:
-        """Wait for the end. Raises: as Manager.run; AssertionError after a minute."""
+        """Wait for the end. Raises: like Manager.run; AssertionError after a minute."""
         self._thread.join(_JOIN_SECONDS)
         assert self.has_ended(), f"the {self._thread.name} did not stop within {_JOIN_SECONDS:g} s"
         if self.error is not None:
             raise self.error
 
     def end(self) -> None:
-        """Stop the manager. Raises and blocks: as result."""
+        """Stop the manager. Raises and blocks: like result."""
         self.stop.set()
         self.result()
 

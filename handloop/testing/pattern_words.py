@@ -1,4 +1,4 @@
-"""Short texts that a regular expression matches."""
+"""Finds short strings that a regular expression matches."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _parser, op = _re._parser, _re._constants  # noqa: SLF001
 _TRIES: Final = 60
 _FEW: Final = 9
 _MORE: Final = 3
-"""How often a part is repeated beyond its minimum."""
+"""How often a part may be repeated beyond its minimum."""
 _ANY: Final = "ab0-_ A.:/é"
 _OF_CATEGORY: Final = {
     op.CATEGORY_DIGIT: "019",
@@ -27,7 +27,7 @@ _OF_CATEGORY: Final = {
 
 def pattern_words(pattern: str) -> list[str]:
     """
-    Return words that match an expression, shortest first; [] if none is found, or only Go can read it.
+    Return words that match an expression, shortest first; [] if none is found or only Go can read it.
 
     The same expression always gives the same words.
     """
@@ -60,7 +60,7 @@ def _text(what: Any, of: Any, random: Random, more: int) -> str:
             inner, times = of[3], 1
         case "MAX_REPEAT" | "MIN_REPEAT" | "POSSESSIVE_REPEAT":
             inner, times = of[2], random.randint(of[0], min(of[1], of[0] + more))
-        case _:  # a position or a condition: the word is checked in the end
+        case _:  # a position or a condition, which is checked with the whole word
             inner, times = (), 0
     return "".join("".join(_texts(inner, random, more)) for _ in range(times))
 
@@ -72,7 +72,7 @@ def _characters(what: Any, of: Any) -> list[str]:
 
 
 def _members(of: Any) -> list[str]:
-    """Return some members of a class of characters."""
+    """Return some members of a character class."""
     found, is_negated = [], False
     for what, value in of:
         if what is op.NEGATE:

@@ -1,4 +1,4 @@
-"""The check for endless writes: a controller whose world does not change writes nothing."""
+"""The check for endless writes: if nothing around it changes, a controller must write nothing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SHOWN: Final = 5
 
 
 class Written(Protocol):
-    """A record of writes: a RunningSandbox, or a RunningOperator."""
+    """Something that records writes, such as a RunningSandbox or a RunningOperator."""
 
     def writes(self) -> Sequence[RequestAttributes]:
         """Return all writes so far, oldest first."""
@@ -26,17 +26,18 @@ def assert_quiet(
     written: Written, *, seconds: float = QUIET_SECONDS, within_seconds: float = SETTLE_SECONDS
 ) -> None:
     """
-    Wait until nothing was written for a few seconds of real time.
+    Wait until nothing has been written for a few seconds of real time.
 
     Args: within_seconds is the time to settle; 0 = no write is allowed from now on.
-    Raises: AssertionError with the last writes, for the first write after within_seconds.
+    Raises: AssertionError with the last writes, on the first write after within_seconds.
     Blocks: for at least seconds, and for at most within_seconds + seconds.
     """
     began_at = quiet_since = time.monotonic()
     before = count = len(written.writes())
     pause = threading.Event()
     while True:
-        # The order matters: a write during this thread's wait is seen before the silence is measured.
+        # The order matters, because a write during this thread's wait must be seen before the silence is
+        # measured.
         now, writes = time.monotonic(), written.writes()
         if len(writes) > count:
             last = ", ".join(str(each) for each in writes[before:][-_SHOWN:])

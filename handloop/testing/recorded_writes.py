@@ -17,7 +17,7 @@ Document = dict[str, Any]
 
 
 class Recorded(NamedTuple):
-    """One write: its verb as in RBAC, its path, and the JSON that was sent; None without a body."""
+    """One write: its verb as in RBAC, its path, and the JSON that was sent, which is None without a body."""
 
     verb: str
     path: str
@@ -30,9 +30,9 @@ _APPLY = "application/apply-patch+yaml"
 
 class RecordedWrites:
     """
-    Implements handloop.client.transport.Transport: objects in a dict, which every write changes.
+    Implements handloop.client.transport.Transport with a dict of objects that every write changes.
 
-    It checks nothing, and adds only a resource version: no defaults, no uid, no generation. An apply and a
+    It checks nothing, and adds only a resource version, but no defaults, UID or generation. An apply and a
     strategic patch are merged like a merge patch (RFC 7396); a JSON patch is an AssertionError. To see how a
     server treats a write, use the sandbox.
     Fields: writes, oldest first. Threads: the test's.
@@ -45,7 +45,7 @@ class RecordedWrites:
         self._version = 0
 
     def client(self) -> Client:
-        """Return a client over it: `Context(client=RecordedWrites().client())`."""
+        """Return a client that uses it: `Context(client=RecordedWrites().client())`."""
         return Client(self)
 
     def request(
@@ -57,7 +57,7 @@ class RecordedWrites:
         body: bytes | None = None,
         **_: Any,
     ) -> Response:
-        """Answer with the current object; 404 without one, 409 for a create of one that exists."""
+        """Answer with the current object, 404 if there is none, or 409 for a create of one that exists."""
         path = unquote(path)
         if method == "GET":
             return self._answer(path)
@@ -85,7 +85,7 @@ class RecordedWrites:
         raise AssertionError(f"{method} {path}: a reconciler reads from caches, and does not watch")
 
     def _stored(self, path: str) -> str:
-        """Return the path of the object. A subresource's path is one part longer."""
+        """Return the object's path. A subresource's path is one part longer."""
         above = path.rpartition("/")[0]
         return above if path not in self._documents and above in self._documents else path
 

@@ -1,4 +1,4 @@
-"""One request to an API server, in the words of RBAC."""
+"""One request to an API server, in RBAC's terms."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ WRITES: Final = frozenset({"create", "update", "patch", "delete", "deletecollect
 
 
 class RequestAttributes(NamedTuple):
-    """One request for a resource; subresources are `foos/status`. creates: a patch that made its object."""
+    """
+    One request for a resource, such as `foos` or `foos/status`. creates: a patch that created its object.
+    """
 
     verb: str
     resource: str
@@ -25,7 +27,7 @@ class RequestAttributes(NamedTuple):
         return self.verb in WRITES
 
     def __str__(self) -> str:
-        """`patch configmaps default/world`. The group follows the resource after a dot."""
+        """`patch configmaps default/world`. The resource is followed by a dot and the group."""
         resource = f"{self.resource}.{self.group}" if self.group else self.resource
         where = "/".join(part for part in (self.namespace, self.name) if part)
         return " ".join(part for part in (self.verb, resource, where) if part)

@@ -1,4 +1,4 @@
-"""Records the requests to a sandbox, in the words of RBAC."""
+"""Records the requests to a sandbox, in RBAC's terms."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NOT_OF_RESOURCES: Final = ("authorization.k8s.io", "authentication.k8s.io")
 
 class RequestTrace:
     """
-    Wraps an engine and records its requests. It can also refuse them, or do something before or after.
+    Wraps an engine and records its requests. It can also refuse them, or do something before or after them.
 
     State: _asked, under _lock. The test sets refuse, before and after. Threads: requests come on the
     sandbox's threads, so `before` delays the whole server.
@@ -30,10 +30,10 @@ class RequestTrace:
 
     def __init__(self, engine: Engine, token: str, *, user_agent: str = PROGRAM) -> None:
         """
-        Stand before the engine.
+        Intercept the engine's requests.
 
-        Args: token is the administrator's, which paths can begin with. The user agents of recorded requests
-        begin with user_agent, "" = all.
+        Args: token is the administrator's, with which paths can begin. Only requests whose user agent begins
+        with user_agent are recorded; "" = all.
         """
         self._user_agent = user_agent
         self._begin = engine.begin
@@ -43,7 +43,7 @@ class RequestTrace:
         self.refuse: Callable[[RequestAttributes], Status | None] = lambda _asked: None
         self.before: Callable[[RequestAttributes], None] = lambda _asked: None
         self.after: Callable[[RequestAttributes], None] = lambda _asked: None
-        engine.begin = self._pass  # type: ignore[method-assign] # the seam that every request passes
+        engine.begin = self._pass  # type: ignore[method-assign] # every request passes this seam
 
     def asked(self) -> list[RequestAttributes]:
         """Return the requests for resources, without reviews of the client's own rights, oldest first."""
@@ -72,7 +72,7 @@ class RequestTrace:
 
 
 def no_streaming_lists(asked: RequestAttributes) -> Status | None:
-    """Refuse, like a server that does not know sendInitialEvents."""
+    """Refuse a request like a server that does not know sendInitialEvents."""
     if not asked.streaming_list:
         return None
     return failure(422, "Invalid", 'ListOptions.meta.k8s.io "" is invalid: sendInitialEvents: Forbidden')
@@ -89,7 +89,7 @@ def _asked(request: Request, user_agent: str) -> RequestAttributes | None:
     verb = "watch" if watching else path.verb(request.method)
     resource = f"{path.plural}/{path.subresource}" if path.subresource else path.plural
     streaming_list = request.query.get("sendInitialEvents") in ("1", "true")
-    # A rule for one name allows a list or watch of that name.
+    # A rule for one name also allows a list or watch of that name.
     name = attributes(path, verb, request.query.get("fieldSelector") or "").name
     return RequestAttributes(verb, resource, path.group, streaming_list, path.namespace, name, agent)
 

@@ -1,4 +1,4 @@
-"""Lists the grants of RBAC roles, and compares them with the requests of a run."""
+"""Lists the grants in RBAC roles, and compares them to a run's requests."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Grant(NamedTuple):
     name: str = ""
 
     def __str__(self) -> str:
-        """Return `patch configmaps`, with its namespace and name, if it is limited to these."""
+        """Return `patch configmaps`, with the namespace and name if it is limited to these."""
         return str(
             RequestAttributes(self.verb, self.resource, self.group, False, self.namespace or "", self.name)
         )
@@ -54,7 +54,7 @@ def refused(asked: Collection[RequestAttributes], granted: Collection[Grant]) ->
 
 
 def unused(asked: Collection[RequestAttributes], granted: Collection[Grant]) -> set[Grant]:
-    """Return the grants that no request needed, except rights that are not requests: bind, owner_access."""
+    """Return the grants that no request needed, except rights that are no requests: bind, owner_access."""
     requests = (one for one in granted if not _is_no_request(one))
     return {grant for grant in requests if not any(grant.allows(one) for one in asked)}
 
@@ -66,7 +66,7 @@ def _is_no_request(grant: Grant) -> bool:
 
 
 class Accessing(Protocol):
-    """A program that has run: a RunningOperator."""
+    """A program that has run, such as a RunningOperator."""
 
     manager: Manager
     namespaces: tuple[str, ...]
@@ -77,9 +77,9 @@ class Accessing(Protocol):
 
 def assert_rbac_exact(operator: Accessing) -> None:
     """
-    Compare the roles of the declared access with the requests so far: each needs the other.
+    Compare the roles for the declared access to the requests so far, where each needs the other.
 
-    A list that is streamed counts as list and watch, and a patch that creates its object counts as patch and
+    A streamed list needs both list and watch, and a patch that creates its object needs both patch and
     create. The runtime declares some access for rare cases, which may stay unused: get for the controller's
     kind and for kinds that are written, the status of a kind with conditions, kinds of refers_to, and Events.
     Raises: AssertionError with every request without a role, and every verb without a request.
@@ -92,7 +92,8 @@ def assert_rbac_exact(operator: Accessing) -> None:
     rare = {("get", kind.resource.group, kind.resource.plural) for kind in kinds}
     stalling = [kind.resource for kind in kinds if can_stall(kind)]
     rare |= {(verb, kind.group, f"{kind.plural}/status") for kind in stalling for verb in _OF_A_STATUS}
-    # A status is written with one of the two verbs, and allowing the other one as well adds nothing.
+    # A status is written with one of the two verbs, and allowing the other one as well gives no further
+    # rights.
     statuses = [one for one in asked if one.verb in _OF_A_STATUS and one.resource.endswith("/status")]
     rare |= {(verb, one.group, one.resource) for one in statuses for verb in _OF_A_STATUS}
     rare |= {("get", *one[1:3]) for one in granted if one[0] in ("create", "update", "patch", "delete")}
@@ -106,5 +107,5 @@ def assert_rbac_exact(operator: Accessing) -> None:
     lacking = sorted({f"used, but not declared: {one}" for one in refused(asked, granted)})
     spare = sorted(f"declared, but not used: {one}" for one in unused(asked, granted) if one[:3] not in rare)
     if lacking or spare:
-        # Do not use assert: pytest rewrites an installed plugin's asserts, and indents the lines.
-        raise AssertionError("\n".join(["declared access is not what was used", *lacking, *spare]))
+        # Do not use assert here, because pytest rewrites an installed plugin's asserts and indents the lines.
+        raise AssertionError("\n".join(["declared access differs from used access", *lacking, *spare]))

@@ -1,4 +1,4 @@
-"""The fixture `operator` as a test sees it: an author's set_up on a sandbox, and the checks at its end."""
+"""The fixture `operator` from a test's view: an author's set_up on a sandbox, and the checks at its end."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ USER_AGENT: Final = "operator-under-test"
 _LEAK_SECONDS: Final = SECONDS
 _LOOK_SECONDS: Final = 0.05
 _OWN_REASONS: Final = (NAME_TAKEN, WRITE_REFUSED, NOT_INDEXED, INVALID_OBJECT)
-"""The reasons of Events that a process repeats while the cause lasts."""
+"""The reasons of Events that a process repeats as long as the cause lasts."""
 _OF_ONE_TRY: Final = re.compile(r""" (reconcileID|causes)=('[^']*'|"[^"]*")| failures=\d+""")
 
 
 class RunningOperator:
     """
-    A manager of one set_up, over HTTP, in a thread.
+    A manager for one set_up, over HTTP and in a thread.
 
-    Fields: manager; namespaces that it watches, () = all. Threads: the test's; the manager's own is
+    Fields: manager; namespaces, which it watches, () = all. Threads: the test's; the manager's own is
     `operator`.
     """
 
@@ -57,7 +57,7 @@ class RunningOperator:
         **options: Any,
     ) -> None:
         """
-        Set up, and apply the reconciled kinds' CRDs, unless the test has applied one with that version.
+        Set up, and apply the CRDs of the reconciled kinds, unless the test has applied one with that version.
 
         Args: clock is sandbox.clock, to move the operator's time with the server's; None = real time. options
         are those of Manager.
@@ -84,7 +84,7 @@ class RunningOperator:
             )
 
     def _define(self, kind: type[Kind]) -> None:
-        """Apply a type's CRD, unless the test's own serves it, which may have more versions, with objects."""
+        """Apply a type's CRD, unless one of the test serves it, which may have more versions and objects."""
         resource, defined = kind.resource, self._sandbox.defined
         name = f"{resource.plural}.{resource.group}"
         served = self._sandbox.client.discovery().resources(resource.group, resource.version)
@@ -98,7 +98,7 @@ class RunningOperator:
         return self._sandbox.asked(USER_AGENT)[self._skipped :]
 
     def writes(self) -> list[RequestAttributes]:
-        """Return the requests that may have changed something."""
+        """Return the requests that may have caused a change."""
         return [one for one in self.asked() if one.writes]
 
     def start(self) -> None:
@@ -110,12 +110,12 @@ class RunningOperator:
             raise self._running.error
 
     def stop(self) -> None:
-        """Stop the manager. Raises: as Manager.run. Blocks: until all of it has ended."""
+        """Stop the manager. Raises: like Manager.run. Blocks: until all of it has ended."""
         self._sandbox.explanations.remove(self._drops)
         self._running.end()
 
     def assert_quiet(self) -> None:
-        """Like assert_quiet, but a hot loop that the manager slows down is not quiet either."""
+        """Do the same as assert_quiet, but do not accept a hot loop that the manager slows down."""
         assert_quiet(self)
         writes = [str(write) for write in self.writes()]
         slowed = any(count for _, count in self._counts("hot_loops", "controller"))
@@ -123,9 +123,10 @@ class RunningOperator:
 
     def untold(self) -> list[str]:
         """
-        Return objects that are Current for kstatus although the last reconcile failed or waits.
+        Return the objects that kstatus calls Current although the last reconcile failed or waits.
 
-        Kinds whose status has no observed_generation do not count. Blocks: for a moment, if there are any.
+        Kinds whose status has no observed_generation are left out. Blocks: for a moment, if there are such
+        objects.
         """
         found = self._untold_now()
         if found:
@@ -156,12 +157,16 @@ class RunningOperator:
         return [obj for obj in found if hasattr(getattr(obj, "status", None), "observed_generation")]
 
     def _reconcile_again(self) -> None:
-        """Reconcile again: a running reconcile may have read the time before the move, and wait after it."""
+        """
+        Reconcile again, as a running reconcile may have read the time before the move and wait after it.
+        """
         for controller in self._controllers():
             controller.reconcile_again("the clock was moved")
 
     def _drops(self) -> str:
-        """Return the events that predicates dropped, for which the reconciler may wait; "" = none."""
+        """
+        Return the events dropped by predicates, for which the reconciler may wait; "" if there are none.
+        """
         told = ", ".join(f"{cause} ({count:g})" for cause, count in self._counts("dropped_events", "cause"))
         return f"predicates dropped watch events: {told}" if told else ""
 
@@ -172,7 +177,7 @@ class RunningOperator:
         return [(each.labels[label], each.value) for each in samples if each.name == name]
 
     def _is_ready(self) -> bool:
-        # A controller that still waits would time out once the test moves the clock.
+        # Without this check, a controller that still waits would time out once the test moves the clock.
         alone = self.manager.elector is None and not self.manager.replica.is_divided
         waits = alone and not all(one.statistics().workers for one in self._controllers())
         return not (waits or any(check() for check in self.manager.readiness_checks().values()))
@@ -188,16 +193,16 @@ def running_operator(
     **options: Any,
 ) -> Iterator[RunningOperator]:
     """
-    Run a set_up for as long as the block lasts, then check it.
+    Run a set_up for as long as the block lasts, and then check it.
 
-    The checks are: it becomes quiet; no line of level ERROR was logged; no object that failed or waits is
-    Current for kstatus; a second run of set_up writes only Events of handloop itself, such as NameTaken;
-    neither run left a thread behind. Faults are cleared before the checks.
+    The checks are: it becomes quiet; no ERROR line was logged; no object that failed or waits is Current for
+    kstatus; a second run of set_up writes only handloop's own Events, such as NameTaken; neither run left a
+    thread behind. Faults are cleared before the checks.
 
-    Args: set_up is that of handloop.controller.cli.main, and called twice. expected_errors is a regular
-    expression for the allowed ERROR lines, None = none are allowed. options are clock, as in RunningOperator,
+    Args: set_up is that of handloop.controller.cli.main, and is called twice. expected_errors is a regular
+    expression for the allowed ERROR lines; None = none are allowed. options are clock, as in RunningOperator,
     and those of Manager.
-    Raises: AssertionError of a check; as Manager.run.
+    Raises: AssertionError for a check; like Manager.run.
     """
     before = set(threading.enumerate())
     with _ErrorLines() as errors:
@@ -214,7 +219,7 @@ def running_operator(
     assert not lines, (
         "the operator logged errors:\n"
         + "\n".join(_each_once(lines))
-        + "\nA test of failures names them: operator(set_up, expected_errors=...)"
+        + "\nA test of failures must name them: operator(set_up, expected_errors=...)"
     )
     assert not untold, (
         f"Current for kstatus, but its last reconcile failed, or waits: {', '.join(untold)}\n"
@@ -236,7 +241,7 @@ def _events_of_authors(sandbox: RunningSandbox) -> set[tuple[str, str]]:
 
 
 def _each_once(lines: Sequence[str]) -> list[str]:
-    """Return each error's first line: the retries of a reconcile differ only in what _OF_ONE_TRY matches."""
+    """Return each error's first line: a reconcile's retries differ only in what _OF_ONE_TRY matches."""
     first: dict[str, str] = {}
     for line in lines:
         first.setdefault(_OF_ONE_TRY.sub("", line), line)
@@ -264,14 +269,14 @@ def _left_of(threads: set[threading.Thread]) -> set[threading.Thread]:
 
 
 class _ErrorLines(logging.Handler):
-    """The lines of level ERROR under `handloop`, while its `with` block lasts. Threads: any log."""
+    """The ERROR lines under `handloop` while its `with` block lasts. Threads: any thread logs."""
 
     def __init__(self) -> None:
         super().__init__(logging.ERROR)
         self.lines: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keep a line. logging holds the handler's lock."""
+        """Keep a line. logging holds the handler's lock meanwhile."""
         self.lines.append(f"{record.name}: {record.getMessage()}")
 
     def __enter__(self) -> _ErrorLines:

@@ -1,4 +1,4 @@
-"""The fixture `sandbox` as a test sees it: server, kubeconfig, client, faults and clock."""
+"""The fixture `sandbox` from a test's view: server, kubeconfig, client, faults and clock."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ class RunningSandbox:
     """
     A running sandbox for tests.
 
-    Fields: explanations are called when a wait fails, for a note or ""; defined are the names of CRDs that
-    operators have applied themselves; conversions has the converting functions, by these names.
-    Threads: the test's; any thread can use the clock and the faults, and read the requests.
+    Fields: explanations: called when a wait fails, for a note or ""; defined: the names of the CRDs that
+    operators have applied; conversions: the conversion functions, by these names.
+    Threads: the test's. Any thread can use the clock and the faults, and read the requests.
     """
 
     def __init__(self, server: Sandbox, clock: SettableClock, kubeconfig: Path, stack: ExitStack) -> None:
@@ -74,7 +74,7 @@ class RunningSandbox:
 
     @property
     def client(self) -> Client:
-        """A typed client of the administrator, over HTTP, created on first use."""
+        """Return a typed client for the administrator, over HTTP, which is created on first use."""
         if self._client is None:
             transport = HTTPTransport(load_config(kubeconfig=str(self.kubeconfig)))
             self._stack.callback(transport.close)
@@ -83,10 +83,10 @@ class RunningSandbox:
 
     def apply(self, *manifests: Object | Path | str) -> list[Object]:
         """
-        Apply objects, as `kubectl apply --server-side`: dicts, YAML texts, or files with YAML.
+        Apply objects like `kubectl apply --server-side`: dicts, YAML strings or YAML files.
 
-        Returns: the objects as stored. Raises: RefusedError. TypeError and ValueError for other values,
-        before anything is applied. Blocks: until a definition is served.
+        Returns: the stored objects. Raises: RefusedError. TypeError and ValueError for other values, before
+        anything is applied. Blocks: until a definition is served.
         """
         objects = [obj for manifest in manifests for obj in _objects(manifest)]
         for obj in objects:
@@ -103,7 +103,7 @@ class RunningSandbox:
         """
         Return an object of a kind, `get(ConfigMap, "settings")`, or the JSON at a path: `/api/v1/pods`.
 
-        Args: the namespace is ignored for a cluster-scoped kind, here and below.
+        Args: namespace is ignored for a cluster-scoped kind, here and below.
         Raises: NotFound and other ClientErrors for a kind; RefusedError for a path.
         """
         if isinstance(what, str):
@@ -124,10 +124,10 @@ class RunningSandbox:
         seconds: float = SECONDS,
     ) -> K:
         """
-        Wait for an object: until it exists, or until condition(object) is true.
+        Wait until an object exists, or until condition(object) is true.
 
-        Returns: the object. Raises: AssertionError at the deadline, with the object as it was and the watch
-        events that predicates of operators have dropped; ClientError.
+        Returns: the object. Raises: AssertionError at the deadline, with the object's last state and the
+        watch events that operators' predicates have dropped; ClientError.
         Blocks: until then.
         """
         seen: list[K] = []
@@ -150,27 +150,27 @@ class RunningSandbox:
     def wait_for_gone(
         self, kind: type[Kind], name: str, *, namespace: str = "default", seconds: float = SECONDS
     ) -> None:
-        """Wait until no such object exists. Raises: as wait_for. Blocks: until then."""
+        """Wait until no such object exists. Raises: like wait_for. Blocks: until then."""
         what = f"rid of the {_named(kind, name, namespace)}"
         eventually(lambda: self._find(kind, name, namespace) is None, what, seconds=seconds)
 
     def finish(self, job: Kind) -> None:
         """
-        End a Job as if its pods had succeeded. Until then, they run.
+        End a Job as if its pods, which run until then, had succeeded.
 
         Raises: RefusedError, even for a Job that has ended, with the server's message, if any.
         """
         self._end(job, "finish")
 
     def fail(self, job: Kind) -> None:
-        """End a Job as if its pods had failed too often. Raises: as finish."""
+        """End a Job as if its pods had failed too often. Raises: like finish."""
         self._end(job, "fail")
 
     def asked(self, user_agent: str = "") -> list[RequestAttributes]:
         """
-        Return the requests for resources, oldest first; those of the fixture itself only if it is named.
+        Return the requests for resources, oldest first; those of the fixture only if it is named.
 
-        Args: user_agent is the beginning of their user agents.
+        Args: user_agent: what their user agents begin with.
         """
         mine = bool(user_agent) and _USER_AGENT.startswith(user_agent)
         return [
@@ -180,7 +180,7 @@ class RunningSandbox:
         ]
 
     def writes(self, user_agent: str = "") -> list[RequestAttributes]:
-        """Return the requests that may have changed something."""
+        """Return the requests that may have caused a change."""
         return [one for one in self.asked(user_agent) if one.writes]
 
     def _end(self, job: Kind, end: str) -> None:
@@ -195,9 +195,9 @@ class RunningSandbox:
 
     def _applied(self, obj: Object) -> Object:
         """
-        Apply an object. Wait until a definition is served, because the next manifest may be of its kind.
+        Apply an object. If it is a definition, wait until it is served, because its kind may follow.
 
-        A taken name may become free: its definition may be about to disappear.
+        Retry if a name is taken, because its definition may be about to disappear.
         Raises: RefusedError. Blocks: for at most 2 s.
         """
         pause, tries = threading.Event(), _ESTABLISHED_TRIES
@@ -225,7 +225,7 @@ class RunningSandbox:
 @contextmanager
 def running_sandbox(folder: Path, **arguments: Any) -> Iterator[RunningSandbox]:
     """
-    Run a sandbox with its kubeconfig in a folder, while the context lasts. Its Jobs wait for finish or fail.
+    Run a sandbox with its kubeconfig in a folder while the context lasts. Its Jobs wait for finish or fail.
 
     Args: arguments are those of Sandbox; a clock must be a SettableClock.
     """
@@ -247,7 +247,7 @@ def _named(kind: type[Kind], name: str, namespace: str) -> str:
 
 
 def _message(body: bytes) -> str:
-    """Return the message of a refusal: that of a Status, else the whole body."""
+    """Return a refusal's message, which is that of a Status, or else the whole body."""
     text = body.decode(errors="replace")
     with suppress(ValueError, LookupError, TypeError):
         return str(json.loads(text)["message"])

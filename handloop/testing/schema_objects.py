@@ -1,5 +1,5 @@
 """
-Objects that a schema allows: the smallest one, and others that differ from it in one place.
+Objects that a schema allows, which are the smallest one and others that differ from it in one place.
 
 Such an object shows what one field does, and is small from the start. Random objects have many fields, to
 show what two fields do together.
@@ -19,7 +19,7 @@ _ENVELOPE: Final = ("apiVersion", "kind", "metadata")
 
 
 def fields_schema(schema: Schema) -> Schema:
-    """Return the schema of an object without the fields that every kind has."""
+    """Return an object's schema without the fields that every kind has."""
     properties = {name: one for name, one in schema["properties"].items() if name not in _ENVELOPE}
     return {**schema, "properties": properties}
 
@@ -52,7 +52,7 @@ def unknown_fields(schema: Schema, random: Random, path: str = "") -> Iterator[s
 
 
 def overlaid(below: Any, above: Any) -> Any:
-    """Return a value merged with another, whose fields win."""
+    """Return a value merged with another, whose fields take precedence."""
     if not (isinstance(below, Mapping) and isinstance(above, Mapping)):
         return above
     return {**below, **{name: overlaid(below.get(name), value) for name, value in above.items()}}
@@ -68,7 +68,7 @@ def _least(schema: Schema, random: Random) -> Any:
 
 
 def _others(schema: Schema, least: Any, random: Random) -> Iterator[Any]:
-    """Yield values that differ from the smallest one in one place."""
+    """Yield values that each differ from the smallest one in one place."""
     if "properties" in schema:
         for name, inner in schema["properties"].items():
             with suppress(NoValueError):
@@ -99,7 +99,7 @@ def _lists(schema: Schema, random: Random) -> Iterator[list[Any]]:
 
 
 def _extremes(schema: Schema) -> list[int]:
-    """Return the largest whole numbers. Here they cause no pods."""
+    """Return the smallest and largest whole numbers, which create no pods here."""
     if schema.get("type") != "integer":
         return []
     least, most = schema.get("minimum", -_INT32_MAX - 1), schema.get("maximum", _INT32_MAX)

@@ -1,4 +1,4 @@
-"""Values that an OpenAPI schema of a CRD allows, mostly those at its bounds."""
+"""Values that a CRD's OpenAPI schema allows, mostly those at its bounds."""
 
 from __future__ import annotations
 
@@ -19,16 +19,20 @@ _WORDS: Final = (
     *("2024-01-01T00:00:00Z", "00000000-0000-4000-8000-000000000000", "b" * 63),
 )
 _FEW: Final = 10
-"""The range of numbers above the smallest one: for some of them the cluster creates pods."""
+"""
+The range of numbers above the smallest one.
+
+It is small, because some of them make the cluster create pods.
+"""
 _HALF: Final = 0.5
 
 
 class NoValueError(Exception):
-    """A schema allows no value that this module knows."""
+    """This module knows no value that a schema allows."""
 
 
 def other_values(schema: Schema, present: Any, random: Random) -> list[Any]:
-    """Return values other than the present one; [] if this module knows none."""
+    """Return values other than the current one; [] if this module knows none."""
     try:
         return [value for value in values_of(schema, random) if value != present]
     except NoValueError:
@@ -37,7 +41,7 @@ def other_values(schema: Schema, present: Any, random: Random) -> list[Any]:
 
 def values_of(schema: Schema, random: Random) -> Sequence[Any]:
     """
-    Different values of a schema.
+    Return different values for a schema.
 
     Raises: NoValueError.
     """
@@ -85,7 +89,7 @@ def _fits(word: str, pattern: str, least: int, most: int | None) -> bool:
         return False
     try:
         return re.search(pattern.replace(r"\z", r"\Z"), word) is not None
-    except re.error:  # Go's; the server is asked
+    except re.error:  # only Go can read it, so the server decides
         return True
 
 
@@ -118,7 +122,7 @@ def _fields(schema: Schema, random: Random) -> dict[str, Any]:
 
 def some_value(schema: Schema, random: Random) -> Any:
     """
-    Return a random value. For a struct or a list it creates no other values.
+    Return a random value. For a struct or a list, only this one is created.
 
     Raises: NoValueError.
     """

@@ -1,4 +1,4 @@
-"""The sandbox's clock for an operator, so that one step moves the time of both."""
+"""The sandbox's clock for an operator, so that one step moves time for both."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class SharedClock:
     """
     Implements handloop.seams.clock.Clock on a clock that a test moves.
 
-    A waiter checks every 20 real ms whether its time has come. Threads: any.
+    A waiter checks every 20 ms of real time whether its time has come. Threads: any.
     """
 
     def __init__(self, clock: SettableClock) -> None:
@@ -30,7 +30,8 @@ class SharedClock:
         if at is None or at == inf:
             return condition.wait()
         if (left := at - self.now()) > 0:
-            # Wait once: a timed-out wait may have swallowed a notification, so the caller checks again.
+            # Wait only once, because a timed-out wait may have consumed a notification, so the caller checks
+            # again.
             condition.wait(min(left, _LOOK_SECONDS))
         return self.now() < at
 

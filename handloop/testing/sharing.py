@@ -1,5 +1,5 @@
 """
-Replicas of a set-up that share slots on a sandbox, come and go, and have every write checked.
+Replicas of a set-up that share slots on a sandbox, come and go, and whose writes are all checked.
 
     with sharing(sandbox, set_up) as replicas:
         replicas.start("a", "b")
@@ -43,8 +43,8 @@ class Written(NamedTuple):
     """
     A write that the server accepted.
 
-    Fields: replica; method; path, without its query; body, the JSON that was sent, None = none; slot, that of
-    its object, None = in none, or unknown; holder, the replica that had the slot's Lease
+    Fields: replica; method; path, without its query; body, the JSON that was sent, None = there was none;
+    slot, the object's slot, None = it has none, or unknown; holder, the replica that had the slot's Lease
     then, "" = none.
     """
 
@@ -57,7 +57,7 @@ class Written(NamedTuple):
 
     @property
     def is_stray(self) -> bool:
-        """Whether its replica did not hold the slot."""
+        """Return whether its replica did not hold the slot."""
         return self.slot is not None and self.holder != self.replica
 
 
@@ -72,9 +72,9 @@ class Sharing:
     def __init__(
         self, sandbox: ManagedSandbox, set_up: Callable[[Manager], object], *, slots: int = SLOTS, by: By
     ) -> None:
-        """No replica runs yet. See `sharing`."""
+        """Prepare without starting a replica. See `sharing`."""
         self.sandbox = sandbox
-        # The wait is as short as possible, because a test waits for each change.
+        # The waits are as short as possible, because a test waits for each change.
         self.shards = Shards(
             slots, by, lease=f"default/{_LEASE}", retry_period_seconds=0.25, settle_seconds=0.5
         )
@@ -98,12 +98,12 @@ class Sharing:
 
     @property
     def holders(self) -> Mapping[int, str]:
-        """Return the holder of each slot's Lease; "" = released. A slot never held is missing."""
+        """Return the holder of each slot's Lease; "" = released. A slot that was never held is missing."""
         with self._lock:
             return MappingProxyType(dict(self._holders))
 
     def made(self, plural: str) -> list[str]:
-        """Return the created objects of a kind, as `namespace/name`, each as often as it was created."""
+        """Return the created objects of a kind as `namespace/name`, each one as often as it was created."""
         paths = [(write, _words(write.path)) for write in self.writes if write.method == "POST"]
         return [f"{at.namespace}/{one.body['metadata']['name']}" for one, at in paths if at.plural == plural]
 
@@ -114,11 +114,11 @@ class Sharing:
         return made
 
     def transport(self, replica: str) -> Transport:
-        """Return a replica's transport for other requests than its manager's. It refuses to send a stray."""
+        """Return a replica's transport, for requests other than its manager's. It refuses to send a stray."""
         return _Noted(self.sandbox.transport(), replica, self._lock, self._took)
 
     def start(self, *replicas: str) -> None:
-        """Start more replicas, each with a name of its own. Raises: as set_up."""
+        """Start more replicas, each with its own name. Raises: like set_up."""
         for replica in replicas:
             if replica in self._running:
                 raise ValueError(f"replica {replica} runs already")
@@ -127,7 +127,7 @@ class Sharing:
             running.start()
 
     def stop(self, *replicas: str) -> None:
-        """Stop some replicas, or all. Raises: as Manager.run. Blocks: until their slots are released."""
+        """Stop some or all replicas. Raises: like Manager.run. Blocks: until their slots are released."""
         chosen = [(one, self._running[one]) for one in replicas or tuple(self._running)]
         for _, running in chosen:
             running.stop.set()
@@ -136,7 +136,7 @@ class Sharing:
             running.end()
 
     def held(self) -> dict[str, frozenset[int]]:
-        """Return the slots that each replica believes to hold."""
+        """Return the slots that each replica believes it holds."""
         found = {one: manager.replica for one, manager in self.managers.items()}
         return {
             one: frozenset(replica.held.slots)
@@ -177,7 +177,11 @@ class Sharing:
             self._holders[int(slot)] = replica if lease["spec"].get("holderIdentity") else ""
 
     def _slot_of(self, namespace: str, answer: bytes) -> int | None:
-        """Return an object's slot: by UID its label's, its owner's, or its own. An answer may lack it."""
+        """
+        Return an object's slot; by UID, that of its label, its owner's UID or its own.
+
+        A response may lack these.
+        """
         if self.shards.by == "namespace":
             return slot_of_namespace(namespace, self.shards.count)
         metadata = json.loads(answer).get("metadata") or {}
@@ -189,7 +193,7 @@ class Sharing:
 
 
 class _Noted(ForwardingTransport):
-    """The transport of one replica. Among all replicas, writes are sent one at a time."""
+    """One replica's transport. Only one write is sent at a time, counting all replicas."""
 
     def __init__(
         self,
@@ -219,13 +223,13 @@ def sharing(
     sandbox: ManagedSandbox, set_up: Callable[[Manager], object], *, slots: int = SLOTS, by: By = "namespace"
 ) -> Iterator[Sharing]:
     """
-    Let replicas share slots while the block lasts. At the end all are stopped.
+    Let replicas share slots while the block lasts. At the end, all are stopped.
 
-    Leases and Events never count as strays.
+    Leases and Events are never strays.
 
-    Args: set_up is that of handloop.controller.cli.main, and called for each replica. slots and by are those
-    of Shards.
-    Raises: as Manager.run.
+    Args: set_up is that of handloop.controller.cli.main, and is called for each replica. slots and by are
+    those of Shards.
+    Raises: like Manager.run.
     """
     replicas = Sharing(sandbox, set_up, slots=slots, by=by)
     try:

@@ -1,8 +1,8 @@
 """
 The slots that this process holds.
 
-A slot is one of N classes of namespaces, one of N ranges of the hash of UIDs, or the number in a label. Each
-replica of a controller holds some slots, and its informers hold the objects in them.
+A slot is one of N namespace classes, one of N ranges of UID hashes, or the number in a label. Each replica of
+a controller holds some slots, and its informers hold the objects in them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,11 @@ from handloop.seams.locks import new_lock
 
 
 class Held(NamedTuple):
-    """The slots at one moment, each with the version that added it. A slot that left can come back."""
+    """
+    The slots at one moment, each with the version that added it.
+
+    A slot that was released can come back.
+    """
 
     version: int
     since: Mapping[int, int]
@@ -28,10 +32,14 @@ class Held(NamedTuple):
 
 
 class SlotFollower(Protocol):
-    """What hears of each change of the slots."""
+    """Something that is told about each change of the slots."""
 
     def slots_changed(self) -> None:
-        """The slots have changed. Called on the thread that changes them, with no lock; must not block."""
+        """
+        The slots have changed.
+
+        This is called without a lock on the thread that changes them, and must not block.
+        """
 
 
 class HeldSlots:
@@ -39,12 +47,12 @@ class HeldSlots:
     The slots that this process holds, shared by all its informers.
 
     Fields: namespaces, those that any of the informers has met.
-    State: now, replaced on every change, read without a lock; _followers, replaced too. Both change under
-    _lock (98). Threads: any.
+    State: now, which is replaced on every change and read without a lock; _followers, which is also replaced.
+    Both change under _lock (98). Threads: any.
     """
 
     def __init__(self, count: int) -> None:
-        """Begin with none of count slots."""
+        """Start with none of count slots."""
         self.count: Final = count
         self.namespaces: Final = KnownNamespaces(count)
         self.now = Held(0, MappingProxyType({}))
@@ -68,7 +76,7 @@ class HeldSlots:
         """
         Hold a slot from now on. If it is already held, nothing changes.
 
-        Returns: the version that has it, to wait for with `SharedIndexInformer.has_listed`.
+        Returns: the version that has it, for which one can wait with `SharedIndexInformer.has_listed`.
         Raises: ValueError for a slot number out of range. Blocks: while the followers are called.
         """
         if not 0 <= slot < self.count:
@@ -77,7 +85,7 @@ class HeldSlots:
 
     def remove(self, slot: int) -> int:
         """
-        Release a slot. After this returns, no informer reports its objects to a handler any more.
+        Release a slot. After this returns, no informer reports the slot's objects to a handler.
 
         A handler call that is in progress, or waits in a listener's buffer, is still made.
         Returns: the version without it. Blocks: while the followers are called.
@@ -90,7 +98,7 @@ class HeldSlots:
             self._followers = (*self._followers, follower)
 
     def leave(self, follower: SlotFollower) -> None:
-        """Tell follower of none any more."""
+        """Do not tell follower of any further change."""
         with self._lock:
             self._followers = tuple(each for each in self._followers if each is not follower)
 

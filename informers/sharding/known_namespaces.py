@@ -1,5 +1,5 @@
 """
-The namespaces that the server has named, for kinds that are sharded by namespace.
+The namespaces that have come from the server, for kinds that are sharded by namespace.
 
 A server narrows every list and watch by namespace: `metadata.namespace!=a,metadata.namespace!=b`. Objects of
 a namespace that is not known yet are sent, and the informer drops them.
@@ -15,8 +15,8 @@ from handloop.apis.grammar.shard_selector import slot_of_namespace
 from handloop.seams.locks import new_lock
 
 SELECTOR_BYTES: Final = 4096
-"""The longest field selector of foreign namespaces: the whole request line must pass every proxy."""
-# This is far more than a selector can name. The oldest are dropped if namespaces come and go.
+"""The longest field selector for foreign namespaces. Every proxy must accept the whole request line."""
+# This is far more than a selector can name. If namespaces come and go, the oldest are dropped.
 _REMEMBERED: Final = 10_000
 
 
@@ -24,15 +24,16 @@ class KnownNamespaces:
     """
     The slot of each namespace seen, and how many of its objects were dropped.
 
-    Only namespaces from the server are remembered, not those in questions, which can be any user's string.
+    Only namespaces from the server are remembered, not those in lookups, which can be any string from a user.
 
-    State: _slots, changed under _lock (98), read without it; oldest first. _dropped = counts, which can miss
-    one if two threads count at once. are_too_many = the last selector could not name all foreign ones.
+    State: _slots, oldest first, changed under _lock (98) and read without it. _dropped = counts, which can
+    miss one if two threads count simultaneously. are_too_many = the last selector could not name all foreign
+    ones.
     Threads: any.
     """
 
     def __init__(self, count: int) -> None:
-        """Begin without any; slots are counted to count."""
+        """Start without any; count is the number of slots."""
         self._count = count
         self._lock = new_lock("KnownNamespaces._lock", 98)
         self._slots: dict[str, int] = {}
@@ -43,7 +44,7 @@ class KnownNamespaces:
         return len(self._slots)
 
     def slot_of(self, namespace: str) -> int:
-        """Return the slot of any text, as of a namespace, without remembering it."""
+        """Return the slot of any string, as if it were a namespace, without remembering it."""
         slot = self._slots.get(namespace)
         return slot_of_namespace(namespace, self._count) if slot is None else slot
 
@@ -53,17 +54,17 @@ class KnownNamespaces:
         return self._remember(namespace) if slot is None else slot
 
     def learn(self, namespaces: Iterable[str]) -> None:
-        """Remember namespaces of the server before their objects arrive."""
+        """Remember namespaces from the server before their objects arrive."""
         for namespace in namespaces:
             self.meet(namespace)
 
     def dropped(self, namespace: str) -> None:
-        """Count that an object of a foreign namespace arrived and was dropped."""
+        """Count an object in a foreign namespace that arrived and was dropped."""
         self._dropped[namespace] = self._dropped.get(namespace, 0) + 1
 
     def excluding(self, slots: Container[int]) -> str:
         """
-        Return the field selector that leaves out the known namespaces of all other slots; "" = no selector.
+        Return the field selector that leaves out the known namespaces in all other slots; "" = no selector.
 
         It has at most SELECTOR_BYTES. The namespaces with the most dropped objects come first.
         """

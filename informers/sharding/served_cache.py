@@ -1,4 +1,4 @@
-"""The store that listers read if replicas share the namespaces."""
+"""The store that listers read when replicas share the namespaces."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class NamespaceNotServed(NamespaceNotWatched):
 
 
 class ServedCache(Generic[T]):
-    """The store of an informer for the namespaces in this process's slots. Threads: any."""
+    """An informer's store for the namespaces in this process's slots. Threads: any."""
 
     def __init__(self, store: Cache[T], resource: Resource, scope: ShardScope) -> None:
         """Args: errors name resource."""
@@ -36,7 +36,7 @@ class ServedCache(Generic[T]):
         self._scope = scope
 
     def list(self) -> builtins.list[T]:
-        """Return all objects of the namespaces that are served."""
+        """Return all objects in the namespaces that are served."""
         return self._store.list()
 
     def get_by_key(self, key: str) -> T | None:
@@ -52,14 +52,14 @@ class ServedCache(Generic[T]):
         """
         Return the objects with that value under an index.
 
-        Raises: IndexNotFound; NamespaceNotServed for the index of namespaces.
+        Raises: IndexNotFound; NamespaceNotServed for the namespace index.
         """
         if name == NAMESPACE_INDEX:
             self._check(value, f"list {self._resource.group_resource}")
         return self._store.by_index(name, value)
 
     def _check(self, namespace: str, what: str) -> None:
-        # A held slot that is not listed yet can be read by handlers, while its objects arrive.
+        # While its objects arrive, a held slot that is not listed yet can already be read by handlers.
         if not self._scope.holds(namespace, "", {}):
             held = self._scope.held
             raise NamespaceNotServed(what, namespace, held.namespaces.slot_of(namespace), held.count)

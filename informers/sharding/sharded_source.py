@@ -1,10 +1,10 @@
 """
 The source of an informer that holds only the objects in this process's slots.
 
-Each list and watch asks only for those slots. By label the server obeys. By namespace it leaves out the known
-foreign namespaces. By UID only a server with the feature ShardedListAndWatch obeys, and its answers hardly
-show it: in 1.36.3, only a list of a built-in kind has shardInfo. So the slot of each arriving object is
-checked:
+Each list and watch requests only those slots. By label, the server sends only those. By namespace, it leaves
+out the known foreign namespaces. By UID, only a server with the feature ShardedListAndWatch restricts itself,
+and its responses hardly show it: in 1.36.3, only a list of a built-in kind has shardInfo. For this reason,
+the slot of each arriving object is checked:
 
     no foreign object has come    pages and blocks are decoded whole: as without shards
     one has come                  metadata is decoded first, and of a foreign object nothing else, until so
@@ -12,9 +12,10 @@ checked:
                                   no chance; by namespace, until the next request, which leaves the new
                                   namespace out
 
-A slot that leaves causes no request: objects of it that still arrive are dropped in the same way.
+A slot that leaves causes no request, because any of its objects that still arrive are dropped in the same
+way.
 
-A server that refuses the selector is not asked with it again.
+A server that refuses the selector is not sent it again.
 """
 
 from __future__ import annotations
@@ -46,23 +47,23 @@ T = TypeVar("T", bound=Kind)
 R = TypeVar("R")
 
 SETTLE_SECONDS: Final = 0.2
-"""Slots that come within this time share one list."""
+"""Slots that are added within this time share one list."""
 
-# Version 1.36.3 answers 500 "invalid shard selector: ...", but a server should answer 400.
+# Version 1.36.3 answers 500 "invalid shard selector: ...", although a server should answer 400.
 _REFUSALS: Final = (400, 500)
 _CHANCE: Final = 0.001
-"""A server that sends all objects has sent nothing foreign so far with at least this probability."""
+"""The probability below which chance cannot explain that no foreign object has come."""
 
 
 class SlotSieve:
     """
-    Drops objects of foreign slots, and finds out whether the server does so. Implements Sieve.
+    Drops objects in foreign slots, and finds out whether the server leaves them out. Implements Sieve.
 
     State: sent = the slots of the last request; found = who keeps foreign objects away, "" before the first
-    list; came = a foreign object has come since the list, or by namespace the watch, began; refused = the
-    server does not take the selector; _ours = UIDs that were asked for and have come since, None where they
-    prove nothing, or nothing is to be proven; _chance = that a server that sends all would have sent no
-    other.
+    list; came = a foreign object has come since the list (or by namespace, the watch) began; refused = the
+    server does not accept the selector; _ours = the requested UIDs that have come since then, None if they
+    prove nothing, or if nothing has to be proven; _chance = the probability that a server that sends all
+    objects would have sent no other.
     Threads: the reflector's; any thread can read found.
     """
 
@@ -78,7 +79,7 @@ class SlotSieve:
         self._chance = 1.0
 
     def keeps(self, namespace: str, uid: str) -> bool:
-        """Return whether the object's slot is held. If it was not even asked for, note that."""
+        """Return whether the object's slot is held. If it was not even requested, note that."""
         if self._scope.by == "namespace":
             self._scope.held.namespaces.meet(namespace)
         slot = self._scope.slot_of(namespace, uid, {})
@@ -96,7 +97,7 @@ class SlotSieve:
         return False
 
     def begin(self, slots: frozenset[int], *, anew: bool) -> None:
-        """A request for slots is sent; anew = it is not a further page of a list."""
+        """Note that a request for slots is sent; anew = it is not a further page of a list."""
         self.sent = slots
         self.metadata_first = self.found == "client"
         self.came = self.came and not anew
@@ -107,7 +108,7 @@ class SlotSieve:
             self._ours, self._chance = set(), 1.0
 
     def list_complete(self, *, narrowed: bool = False) -> None:
-        """All objects of a list have come; narrowed = the server says that it has left others out."""
+        """Note that a list is complete; narrowed = the server says that it has left other objects out."""
         if self._scope.by == "namespace":
             self._tell("client" if self._scope.held.namespaces.are_too_many else "fields")
         elif narrowed:
@@ -116,12 +117,16 @@ class SlotSieve:
             self._tell("unknown")
 
     def refuse(self) -> None:
-        """The server does not accept the selector, so all objects will come."""
+        """Note that the server does not accept the selector, so that all objects will come."""
         self.refused = self.metadata_first = True
         self._tell("client")
 
     def _count(self, ours: set[str], uid: str) -> None:
-        """An object of ours has come. The more come, the less likely the server sends all objects."""
+        """
+        Count an object of ours.
+
+        The more of them come, the less likely it is that the server sends all objects.
+        """
         if uid not in ours:
             ours.add(uid)
             self._chance *= len(self.sent) / self._scope.held.count
@@ -133,7 +138,7 @@ class SlotSieve:
         self._tell("server")
 
     def _tell(self, found: str) -> None:
-        if found != self.found:  # it is told with each foreign object
+        if found != self.found:  # this runs for each foreign object
             self.found = found
             self._metrics.drops_foreign.set(found == "client")
 
@@ -144,7 +149,8 @@ class ShardedSource(Generic[T]):
 
     Fields: scope.
     State: asked = the slots of the last list; _fields = the field selector of the last request.
-    Threads: the reflector's. asked is replaced, so any thread can use it, must_list, is_empty and wake.
+    Threads: the reflector's. Because asked is replaced, any thread can use it and must_list, is_empty and
+    wake.
     """
 
     def __init__(
@@ -178,7 +184,7 @@ class ShardedSource(Generic[T]):
 
     @property
     def is_empty(self) -> bool:
-        """Return whether no slot is held, so that the server must not be asked for anything."""
+        """Return whether no slot is held, so that no request may be sent to the server."""
         return not self.scope.held.now.since
 
     @property
@@ -189,11 +195,11 @@ class ShardedSource(Generic[T]):
 
     @property
     def is_wide(self) -> bool:
-        """Return whether a new watch would bring less: the open one has shown unknown namespaces."""
+        """Return whether a new watch would bring less, because the open one has shown unknown namespaces."""
         return self._sieve.came and self._narrowed(ListOptions()).field_selector != self._fields
 
     def wake(self) -> None:
-        """Wake the wait: the slots have changed, or the reflector is stopped."""
+        """End the wait, because the slots have changed or the reflector is stopped."""
         self._woken.set()
 
     def wait(self, stopped: threading.Event) -> None:
@@ -207,7 +213,7 @@ class ShardedSource(Generic[T]):
 
     def before_list(self, stopped: threading.Event) -> bool:
         """
-        Make the next list ask for the held slots, and for slots that come within a moment.
+        Make the next list request the held slots, and any that are added within a moment.
 
         Returns: False if stopped, or if the slots have left in the meantime.
         """
@@ -252,7 +258,7 @@ class ShardedSource(Generic[T]):
         return options if self._sieve.refused else self.scope.narrowed(options, self._slots())
 
     def _slots(self) -> frozenset[int]:
-        """Return the requested slots, without those that have left since; if all have left, all of them."""
+        """Return the requested slots without those that have left since, or all of them if all have left."""
         asked, now = self.asked.since, self.scope.held.now.since
         return frozenset(slot for slot in asked if slot in now) or frozenset(asked)
 
@@ -262,7 +268,7 @@ def _refuses_selector(error: APIError) -> bool:
 
 
 class _SiftedWatch(Generic[T]):
-    """A watch whose foreign objects are dropped, if its decoder has not dropped them already."""
+    """A watch that drops foreign objects if its decoder has not already dropped them."""
 
     def __init__(self, watch: Watch[T], sieve: SlotSieve) -> None:
         self._watch = watch

@@ -1,14 +1,14 @@
 """
 The FIFO of an informer that holds only the objects in this process's slots.
 
-A slot is *open* from the list that was asked for it until it leaves. Under the FIFO's lock, each queued and
-each stored object is in an open slot, or departs: its deltas are one Deleted of a `Departed`, which removes
-it from the store without calling a handler. An event or a list that was in progress when a slot left
-therefore brings nothing back. The threads keep their rules: only the reflector adds objects, and only the
-informer's loop writes the store. The thread that changes the slots only queues departures.
+A slot is *open* from the list that requested it until it leaves. Under the FIFO's lock, each queued or stored
+object is either in an open slot or departs, which means that its deltas are one Deleted of a `Departed`,
+which removes it from the store without calling a handler. An event or a list that was in progress when a slot
+left therefore brings nothing back. The threads keep their rules: only the reflector adds objects, and only
+the informer's loop writes the store. The thread that changes the slots only queues departures.
 
-A slot that leaves and comes back is a new slot, because its changes in between are not known: its objects
-depart, and come as new ones with the next list.
+A slot that leaves and comes back is a new slot, because its changes in between are not known. Its objects
+depart, and come back as new ones with the next list.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ _DELETED: Final = DeltaType.DELETED
 
 class SlotFIFO(DeltaFIFO[T]):
     """
-    See the head of this file.
+    See the module's docstring.
 
     State, guarded by _lock unless noted:
         _open       slot -> the version since which it is held.
-        _listed     the slots that the last list was asked for.
+        _listed     the slots that the last list requested.
         _newcomers  keys of objects that came with the list that opened their slot, until they are processed.
-        _taken      those of them that are being processed.
+        _taken      those newcomers that are being processed.
         _served     the open slots, once all newcomers are processed; replaced, so read without the lock.
-        _settled    the slots that were held, and those served, when the last look found them to be the same;
-                    replaced, without the lock: each read of a lister asks.
+        _settled    the slots that were held, and those served, when they were last found to be the same;
+                    replaced, and read without the lock, because each read of a lister uses it.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class SlotFIFO(DeltaFIFO[T]):
         name: str,
         clock: Clock,
     ) -> None:
-        """Args: source has the list's slots in each replace."""
+        """Args: source has the list's slots at each replace."""
         super().__init__(known_objects, transformer=transformer, name=name, clock=clock)
         self._source = source
         self._scope = source.scope
@@ -66,13 +66,13 @@ class SlotFIFO(DeltaFIFO[T]):
 
     def replace(self, objects: Listed[T], resource_version: str = "") -> None:  # noqa: ARG002 - a store's signature
         """
-        Take a complete list of the requested slots. Those that are still held are open now.
+        Take a complete list of the requested slots, of which those that are still held are open from now on.
 
         Objects of new slots are initial. If the list was for other slots than the last one, objects that are
         stored unchanged are not queued, so that handlers are not called for everything whenever a slot
         comes.
         """
-        slots = [self._slot_of(obj) for obj in objects]  # a hash each: without the lock
+        slots = [self._slot_of(obj) for obj in objects]  # without the lock, because each costs a hash
         with self._lock:
             self._depart_locked()
             asked = self._source.asked
@@ -93,13 +93,13 @@ class SlotFIFO(DeltaFIFO[T]):
             self._serve_locked()
 
     def depart(self) -> None:
-        """Drop the objects of slots that have left, from any thread. The store loses them soon."""
+        """Drop the objects in slots that have left, from any thread. The store loses them soon."""
         with self._lock:
             self._depart_locked()
             self._lock.notify_all()
 
     def has_opened(self, version: int) -> bool:
-        """Return whether the consumer has had a list of all slots held since that version."""
+        """Return whether the consumer has had a list of all slots that are held since that version."""
         held, served, settled = self._scope.held.now, self._served, self._settled
         if settled is not None and settled[0] is held and settled[1] is served:
             return held.version >= version
@@ -115,7 +115,7 @@ class SlotFIFO(DeltaFIFO[T]):
         return self._scope.slot_of(metadata.namespace, metadata.uid, metadata.labels)
 
     def _open_locked(self, asked: Held) -> set[int]:
-        """Open the requested slots that are still held. Returns: those that were not open before."""
+        """Open the requested slots that are still held. Returns: the slots that were not open before."""
         held, before = self._scope.held.now.since, self._open
         self._open = {slot: since for slot, since in asked.since.items() if held.get(slot) == since}
         return {slot for slot, since in self._open.items() if before.get(slot) != since}
@@ -157,7 +157,7 @@ class SlotFIFO(DeltaFIFO[T]):
             return None if departs else delta
         if self._slot_of(obj) in self._open:
             return delta
-        # With another label an object leaves, as if the server had left out the other slot.
+        # With another label, an object leaves as if the server had left the other slot out.
         state = self._state_locked(key)
         if state is None or state.metadata.uid != obj.metadata.uid:
             return None

@@ -23,10 +23,10 @@ T = TypeVar("T", bound=Kind)
 
 class SlotRestriction(ShardedSource[T]):
     """
-    Implements handloop.informers.restriction.Restriction; its versions are those of HeldSlots.
+    Implements handloop.informers.restriction.Restriction, with the versions of HeldSlots.
 
     It is its own source, which narrows another.
-    State: _fifo, None before new_fifo; _restricted, who follows, None = nobody. Threads: any.
+    State: _fifo, None before new_fifo; _restricted, which follows this, None = nobody. Threads: any.
     """
 
     restricts = True
@@ -55,11 +55,11 @@ class SlotRestriction(ShardedSource[T]):
     @property
     def narrowed_by(self) -> str:
         """
-        Return what keeps away objects of slots that are not held.
+        Return what keeps away objects in slots that are not held.
 
-        Returns: by UID "server" = many objects came and none was foreign, "unknown" = too few have come; by
-        namespace "fields"; by label "labels"; "client" = some come and are dropped here, by namespace because
-        there are too many to name. "" before the first list.
+        Returns: by UID, "server" = many objects came and none was foreign, "unknown" = too few have come; by
+        namespace, "fields"; by label, "labels"; "client" = some come and are dropped here, by namespace
+        because there are too many to name. It is "" before the first list.
         """
         return self.sharded_by
 
@@ -76,7 +76,7 @@ class SlotRestriction(ShardedSource[T]):
         return self._fifo
 
     def cache(self, store: Cache[T]) -> Cache[T]:
-        """See Restriction: a read of a namespace in a slot not held raises NamespaceNotServed."""
+        """See Restriction. A read of a namespace in a slot that is not held raises NamespaceNotServed."""
         return ServedCache(store, self._resource, self.scope) if self.scope.by == "namespace" else store
 
     def follow(self, restricted: Restricted) -> None:
@@ -89,7 +89,11 @@ class SlotRestriction(ShardedSource[T]):
         self.scope.held.leave(self)
 
     def slots_changed(self) -> None:
-        """See SlotFollower: first the objects of slots that have left, then a list for the new slots."""
+        """
+        See SlotFollower.
+
+        First the objects in slots that have left are dropped, and then the new slots listed.
+        """
         assert self._fifo is not None
         assert self._restricted is not None
         self._fifo.depart()
@@ -100,9 +104,9 @@ class SlotRestriction(ShardedSource[T]):
         return self._fifo is not None and self._fifo.has_opened(version)
 
     def forget_foreign(self, quarantine: Quarantine) -> None:
-        """See Restriction: for a slot that leaves, with the next list or event."""
+        """See Restriction. After a slot leaves, this is called with the next list or event."""
         scope = self.scope
-        if scope.by != "label":  # their labels are not known
+        if scope.by != "label":  # the labels of quarantined objects are not known
             quarantine.forget(lambda each: not scope.holds(each.key_namespace, each.uid, {}))
 
     @property
@@ -131,7 +135,7 @@ class SlotRestriction(ShardedSource[T]):
 
 
 class SlotRestrictions:
-    """Implements handloop.informers.restriction.Restrictions: each kind is restricted as a Sharding says."""
+    """Implements handloop.informers.restriction.Restrictions, as a Sharding says for each kind."""
 
     def __init__(self, sharding: Sharding) -> None:
         self._sharding = sharding

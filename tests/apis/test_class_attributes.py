@@ -86,7 +86,7 @@ def test_what_a_class_is_for_may_stand_in_it() -> None:
 )
 def test_an_attribute_that_means_nothing_is_refused(name: str, says: str) -> None:
     """It would be left out of the definition without a word."""
-    with pytest.raises(TypeError, match=f"no use is made of Thing.{name}: ") as refused:
+    with pytest.raises(TypeError, match=f"nothing uses Thing.{name}: ") as refused:
         custom_resource_definition(_kind({name: ("a",)}))
     assert says in str(refused.value)
 
@@ -106,7 +106,7 @@ def test_a_struct_says_less_than_a_kind() -> None:
 
     with pytest.raises(TypeError, match=r"Slip\.crd_requird: did you mean crd_required\?"):
         custom_resource_definition(_kind({}, Below))
-    with pytest.raises(TypeError, match=r"no use is made of Columns\.printer_columns"):
+    with pytest.raises(TypeError, match=r"nothing uses Columns\.printer_columns"):
         custom_resource_definition(_kind({}, Columns))
 
 

@@ -289,7 +289,7 @@ def test_kept_fields_without_functions_are_refused() -> None:
         spec: BetaSpec = BetaSpec()
 
     with pytest.raises(
-        TypeError, match=r"no use is made of Keeps\.kept_fields: no functions join its versions"
+        TypeError, match=r"nothing uses Keeps\.kept_fields: its versions have no conversion functions"
     ):
         custom_resource_definition(Keeps)
 

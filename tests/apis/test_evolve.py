@@ -37,7 +37,7 @@ def test_a_key_of_a_map_is_added_and_lists_are_frozen() -> None:
     [
         ("spec.replica", 3, "spec has no field replica: did you mean replicas?"),
         ("metadata.ownerReferences", (), "did you mean owner_references?"),
-        ("spec.template.spec.containers[2].image", "", "has 2 entries: nothing is at [2]"),
+        ("spec.template.spec.containers[2].image", "", "has 2 entries: there is no [2]"),
         ("spec[0]", "", "spec is not a list"),
         ('spec["a"]', "", "spec is not a map"),
         ('metadata.labels["a"].b', "", 'metadata.labels["a"] is None'),

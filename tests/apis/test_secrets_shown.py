@@ -58,7 +58,7 @@ def test_an_error_about_a_map_names_the_entry_and_no_value() -> None:
     with pytest.raises(TypeError) as caught:
         evolve(Secret.named("a"), "data", {"password": HIDDEN, "port": 8080})
     assert str(caught.value).endswith(
-        "data: expected a map of texts, and ['port'] is of type int: write it as a text"
+        "data: expected a map of strings, but ['port'] is of type int: write it as a string"
     )
     assert HIDDEN not in str(caught.value)
 

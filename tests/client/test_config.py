@@ -362,7 +362,7 @@ def test_insecure_only_when_set(machine: Machine) -> None:
             '{server: "https://h", proxy-url: "socks5://p"}',
             "{}",
             ConfigProblem.SERVER,
-            "SOCKS is not spoken",
+            "SOCKS is not supported",
         ),
         ('{server: "https://h", proxy-url: "p:3128"}', "{}", ConfigProblem.SERVER, "proxy"),
         ('{server: "ftp://h"}', "{}", ConfigProblem.SERVER, "ftp://h"),

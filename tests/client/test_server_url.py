@@ -6,7 +6,7 @@ from handloop.client.auth.tls import TLSOptions
 from handloop.client.errors import ConfigError, ConfigProblem
 from handloop.client.server_url import proxy_from_environment, server_url, shown_server
 
-LABEL = "a part of its host's name is empty, or longer than 63 letters"
+LABEL = "a part of its host name is empty or longer than 63 characters"
 PROXY = "http://proxy:3128"
 
 

@@ -180,7 +180,7 @@ def test_a_swallowed_write_ends_at_its_deadline(limits: Any) -> None:
     """No answer to a write is an unknown outcome after the deadline; the answer is late, not the request."""
     with WireServer(silent_after(b"")) as server:
         with pytest.raises(
-            DeadlineExceeded, match=r"no complete answer in 0.5 s \(outcome unknown\)"
+            DeadlineExceeded, match=r"no complete response in 0.5 s \(outcome unknown\)"
         ) as caught:
             transport_to(server).request("PUT", "/a", body=b"x", timeout_seconds=0.5, **limits)
         assert caught.value.outcome_unknown
@@ -289,7 +289,7 @@ def test_a_body_above_the_limit_is_refused(monkeypatch: pytest.MonkeyPatch) -> N
     with WireServer(closing_after(CHUNKED_HEAD + part * 40 + LAST_CHUNK)) as server:
         with pytest.raises(BadAnswer) as caught:
             transport_to(server).request("GET", "/api/v1/pods")
-        words = "the answer is larger than the limit of 2 MiB"
+        words = "the response is larger than the limit of 2 MiB"
         assert str(caught.value) == f"GET {server.url}/api/v1/pods: {words}"
         with pytest.raises(BadAnswer, match=r"outcome unknown"):
             transport_to(server).request("POST", "/api/v1/pods", body=b"{}")
@@ -325,7 +325,7 @@ def test_redirects_are_refused(status: int) -> None:
 )
 def test_what_is_not_http_is_a_bad_answer(data: bytes) -> None:
     """The error for any other listener is that it is no API server."""
-    with WireServer(closing_after(data)) as server, pytest.raises(BadAnswer, match="not a valid HTTP answer"):
+    with WireServer(closing_after(data)) as server, pytest.raises(BadAnswer, match="a valid HTTP response"):
         transport_to(server).request("GET", "/")
 
 

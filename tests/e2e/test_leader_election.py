@@ -109,7 +109,7 @@ def test_a_leader_that_cannot_renew_ends_before_another_begins(replicas: Replica
         standby.wait_work()
     leader.program.wait_line(
         rf"error: lost leadership: lease \S+ not renewed for {SHORT.deadline_seconds} s "
-        r"\(last error: .*no complete answer"
+        r"\(last error: .*no complete response"
     )
     assert leader.program.lines_with("handloop errors E12")
     renewed_at = max(write.began_at for write in leader.renewals)

@@ -346,5 +346,5 @@ def test_what_an_annotation_keeps_is_not_lost() -> None:
 
 def test_without_functions_there_is_nothing_to_prove() -> None:
     """A test that cannot fail is none."""
-    with pytest.raises(ValueError, match="no functions join the versions of Old"):
+    with pytest.raises(ValueError, match="no functions convert the versions of Old"):
         assert_converts(Old)

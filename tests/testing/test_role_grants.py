@@ -52,7 +52,7 @@ def test_missing_and_unused_access_is_reported() -> None:
     with pytest.raises(AssertionError) as failed:
         assert_rbac_exact(Ran(LIST, patch))
     assert str(failed.value).splitlines()[:3] == [
-        "declared access is not what was used",
+        "declared access differs from used access",
         "used, but not declared: patch configmaps default/a",
         "declared, but not used: create configmaps",
     ]

@@ -209,7 +209,7 @@ def test_nothing_found_is_a_success() -> None:
         (["careless:set_up", "--apply=hello.yaml", "--replay=boo"], "is not a plan"),
         (["careless:set_up", "--budget=soon"], "--budget: invalid duration"),
         (["careless:set_up", "--budget=0s"], "0s is too short to play anything"),
-        (["careless:set_up", "--plans=0"], "0 is not a whole number from 1"),
+        (["careless:set_up", "--plans=0"], "0 is not a whole number of at least 1"),
         (["careless:set_up", "--apply=hello.yaml", "--ignore=secrets:"], "names no fields"),
         (["careless:set_up", "--apply=empty.yaml"], "there is no object in empty.yaml"),
         (["careless:set_up", "--apply=broken.py"], "an object has apiVersion, kind and metadata"),

@@ -1,9 +1,9 @@
 """
-Every crash point of a controller, explored: the names of handloop_explore, which the extra `explore` brings.
+Explores every crash point of a controller, with the names of handloop_explore from the extra `explore`.
 
     explore(Workload(set_up, [applied(SITE), deleted(SITE)])).check()
 
-Raises: ImportError if it is not installed. The message says what to type.
+Raises: ImportError if it is not installed. The message says which command installs it.
 """
 
 from handloop.controller.cli.extensions import NotInstalledError, needing

@@ -1,4 +1,4 @@
-"""The cluster that a step of a workload gets."""
+"""The cluster that is passed to a workload's step."""
 
 from handloop_explore.cluster import VirtualCluster
 

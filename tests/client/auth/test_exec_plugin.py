@@ -156,8 +156,8 @@ def status(text: str, version: str = VERSION) -> str:
         ("echo '[]'", "not an ExecCredential: Expected `object`, got `array`"),
         ("printf '\\377'", "not an ExecCredential"),
         (status("[]"), "not an ExecCredential: Expected `object | null`, got `array` - at `$.status`"),
-        (status("null"), "without token"),
-        (status("{}"), "without token"),
+        (status("null"), "without a token"),
+        (status("{}"), "without a token"),
         (status('{"clientKeyData":"k"}'), "half a key pair"),
         (status('{"token":"t","expirationTimestamp":"soon"}'), "bad expirationTimestamp"),
         (status('{"token":"t","expirationTimestamp":""}'), 'bad expirationTimestamp: ""'),
@@ -197,7 +197,7 @@ def test_a_plugin_that_hangs_is_ended_with_all_it_started(
         fetching.result()
     holders.wait_gone()
     assert caught.value.message == 'exec plugin "./plugin" failed'
-    assert caught.value.cause == "no answer in 60 s, so it was ended"
+    assert caught.value.cause == "no answer in 60 s, so it was stopped"
     assert "run `./plugin` by hand" in caught.value.fix
 
 
@@ -224,7 +224,7 @@ def test_a_stop_leaves_a_plugin_the_time_to_answer(tmp_path: Path) -> None:
 def test_a_plugin_that_writes_without_end_is_ended(tmp_path: Path, holders: Holders, stream: str) -> None:
     """Neither its answer nor its complaints fill the memory."""
     section = plugin(tmp_path, f"{holders.hold}; exec cat /dev/zero >&{stream}")
-    with pytest.raises(ConfigError, match="wrote more than 1 MiB, so it was ended"):
+    with pytest.raises(ConfigError, match="wrote more than 1 MiB, so it was stopped"):
         fetch(section, tmp_path)
     holders.wait_gone()
 

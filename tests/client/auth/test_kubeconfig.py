@@ -146,7 +146,7 @@ BROKEN = [
     ("contexts: [{name: [x], context: {}}]", "contexts[0]: expected a map with a name"),
     ("contexts: [{name: a, context: text}]", "contexts[0].context: expected a map, got a single value"),
     ("contexts: [{name: a, context: [b]}]", "contexts[0].context: expected a map, got a list"),
-    ("contexts: [{name: a}, {name: a}]", 'contexts[1]: the name "a" is there twice'),
+    ("contexts: [{name: a}, {name: a}]", 'contexts[1]: the name "a" is used twice'),
     ("clusters: [{name: a, cluster: {server: [x]}}]", "clusters[a].server: expected `str`, got `array`"),
     ("clusters: [{name: a, cluster: {server: {x: y}}}]", "clusters[a].server: expected `str`, got `object`"),
     ("users: [{name: a, user: {token: [x]}}]", "users[a].token: expected `str`"),
@@ -229,10 +229,10 @@ def test_a_kubeconfig_that_does_not_end_is_refused(
     with pytest.raises(ConfigError, match=f"kubeconfig {path}: stopped before its end came"):
         reading.result()
     monkeypatch.setattr("handloop.client.auth.kubeconfig.PIPE_SECONDS", 0.1)
-    with pytest.raises(ConfigError, match=rf"kubeconfig {path}: no end of it in 0.1 s") as caught:
+    with pytest.raises(ConfigError, match=rf"kubeconfig {path}: it did not end in 0.1 s") as caught:
         read_kubeconfig(path, required=required)
     assert caught.value.kind is ConfigProblem.UNREADABLE
-    assert caught.value.fix == f"whatever writes to {path} has to end; or write it to a file first"
+    assert caught.value.fix == f"whatever writes to {path} has to end, or write it to a file first"
 
 
 def test_the_fix_fits_the_mistake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -203,7 +203,7 @@ def test_a_provider_without_the_package_of_providers(monkeypatch: pytest.MonkeyP
     with pytest.raises(ConfigError) as caught:
         fetch_from_provider({"name": "gcp"}, "", 0.0)
     assert caught.value.message == 'auth provider "gcp" failed'
-    assert "the kubernetes package has the auth providers, and cannot be loaded" in caught.value.cause
+    assert "the kubernetes package, which has the auth providers, cannot be loaded" in caught.value.cause
     assert caught.value.fix.startswith("pip install kubernetes; or an exec plugin")
 
 

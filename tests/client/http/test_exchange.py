@@ -204,7 +204,7 @@ def test_what_is_kept_alive(head: bytes, kept: bool) -> None:
 def test_a_head_with_two_meanings_is_refused(head: bytes) -> None:
     """Where readers differ about the end of a body, nothing is read."""
     answer = Answer(Pieces(head, b"0123456789"))
-    with pytest.raises(BadAnswer, match="not a valid HTTP answer"):
+    with pytest.raises(BadAnswer, match="not a valid HTTP response"):
         answer.read_head()
 
 
@@ -369,7 +369,7 @@ def test_silence_is_noticed(served: Served) -> None:
     with serve(silent_after(CHUNKED_HEAD + chunk(b"one\n")), served) as server:
         stream = open_stream(server, tls=served[1], read_seconds=0.1)
         assert stream.read_block() == b"one\n"
-        with pytest.raises(DeadlineExceeded, match=r"no complete answer in 0.1 s"):
+        with pytest.raises(DeadlineExceeded, match=r"no complete response in 0.1 s"):
             stream.read_block()
 
 
@@ -447,7 +447,7 @@ def test_read_all_stops_at_its_limit() -> None:
     with WireServer(long) as server:
         with pytest.raises(BadAnswer) as caught:
             open_stream(server).read_all()
-        assert str(caught.value) == f"GET {server.url}/watch: the answer is larger than the limit of 4 MiB"
+        assert str(caught.value) == f"GET {server.url}/watch: the response is larger than the limit of 4 MiB"
 
 
 def test_fields_that_came_more_than_once_are_joined() -> None:

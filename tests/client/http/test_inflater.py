@@ -75,7 +75,7 @@ GOOD = gzip.compress(b"payload" * 20)
 )
 def test_what_is_no_gzip_is_refused(data: bytes) -> None:
     """With zlib's words."""
-    with pytest.raises(BadAnswer, match="the answer is not valid gzip: "):
+    with pytest.raises(BadAnswer, match="the response is not valid gzip: "):
         inflated(data)
 
 

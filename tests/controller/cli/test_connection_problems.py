@@ -62,7 +62,7 @@ def test_e06_a_paragraph_becomes_a_line() -> None:
     [
         (ConnectionRefused("refused"), "nothing listens there"),
         (NameResolutionError("no address"), "the name does not resolve"),
-        (DeadlineExceeded("no complete answer"), "nothing answers: a firewall"),
+        (DeadlineExceeded("no complete response"), "nothing answers: a firewall"),
         (ProxyError("proxy refused"), "the request goes through a proxy"),
         (ConnectionBroken("reset"), "the connection broke"),
     ],

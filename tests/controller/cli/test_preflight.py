@@ -277,7 +277,7 @@ def test_e04_tries_three_times_and_reports_it() -> None:
             clock.advance(0.9)
             return super().request(*args, **kwargs)
 
-    transport = Slow([DeadlineExceeded("no complete answer in 30 s"), refused, refused])
+    transport = Slow([DeadlineExceeded("no complete response in 30 s"), refused, refused])
     client = Client(transport, seams=Seams(clock=clock))
     report = preflight(client, clock=clock).check(threading.Event())
     assert (only(report).code, report.exit_code, clock.slept) == ("E04", 4, [2.0, 2.0])
