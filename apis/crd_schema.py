@@ -297,7 +297,9 @@ def _annotated(info: inspect.Metadata, place: _Place) -> dict[str, Any]:
     items = schema.get("items", {})
     is_plain = items.get("type") in _NAMES.values() and not items.get("nullable")
     if schema.get("x-kubernetes-list-type") == "set" and not is_plain:
-        raise place.refusal("the items of a set are strings or whole numbers: write list_map(...) for structs")
+        raise place.refusal(
+            "the items of a set are strings or whole numbers: write list_map(...) for structs"
+        )
     for key in schema.get("x-kubernetes-list-map-keys", ()):
         _check_key(key, items, place)
     return schema
@@ -426,7 +428,9 @@ def _text(info: inspect.StrType, place: _Place) -> dict[str, Any]:
 
 def _enum(cls: type[Enum], place: _Place) -> dict[str, Any]:
     if issubclass(cls, Flag) or cls._missing_.__func__ is not Enum._missing_.__func__:  # type: ignore[attr-defined]
-        raise place.refusal(f"{cls.__name__} allows values that it does not list: write an Enum of its values")
+        raise place.refusal(
+            f"{cls.__name__} allows values that it does not list: write an Enum of its values"
+        )
     return _enumeration((member.value for member in cls), place)
 
 
