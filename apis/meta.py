@@ -149,9 +149,7 @@ class ObjectMeta(APIStruct, omit_defaults=True):
 
 
 def _without_copy(metadata: ObjectMeta) -> dict[str, Any]:
-    """
-    Return what is shown in place of kubectl's copy of the object, because a Secret's copy has its values.
-    """
+    """Return what to show in place of kubectl's copy of the object: a Secret's copy has its values."""
     if LAST_APPLIED not in metadata.annotations:
         return {}
     return {"annotations": FrozenMap({**metadata.annotations, LAST_APPLIED: "***"})}

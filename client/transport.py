@@ -177,9 +177,7 @@ class HTTPTransport:
             log.warning("TLS verification is off: insecure-skip-tls-verify is set", host=self.host)
 
     def within(self, request_seconds: float) -> HTTPTransport:
-        """
-        Return a copy with the same connections, whose requests time out after request_seconds by default.
-        """
+        """Return a copy with the same connections. By default its requests time out after request_seconds."""
         other = copy(self)
         other._request_seconds = request_seconds  # noqa: SLF001 - it is our own copy
         return other

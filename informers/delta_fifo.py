@@ -252,9 +252,7 @@ class DeltaFIFO(Generic[T]):
         return self._synced.is_set()
 
     def __len__(self) -> int:
-        """
-        Return the number of queued keys by a single read, so that a gauge does not wait for the consumer.
-        """
+        """Return the number of queued keys. A gauge reads it without waiting for the consumer."""
         return len(self._queue)
 
     def is_drained(self) -> bool:

@@ -113,9 +113,7 @@ class DeltaProcessor(Generic[T]):
         previous: list[T | None],
         failed: Mapping[int, Exception],
     ) -> None:
-        """
-        Notify the listeners. previous = what was stored before each delta; failed = the deltas to leave out.
-        """
+        """Notify the listeners. previous: what was stored before each delta; failed: the deltas to skip."""
         notifications: list[Notification[T]] = []
         # changes = the notifications without syncs; until the first sync, it is the same list.
         changes = notifications

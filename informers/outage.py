@@ -263,9 +263,7 @@ class _Trouble(NamedTuple):
     code: int
 
     def is_same(self, other: _Trouble) -> bool:
-        """
-        Return whether both are one trouble: a stopping server cuts off streams, then refuses connections.
-        """
+        """Return whether both are one outage: a stopping server ends streams, then refuses connections."""
         return self == other or self.error == other.error == _GONE
 
 

@@ -28,7 +28,7 @@ class Restricted(Protocol):
 
     def restriction_changed(self) -> None:
         """
-        This is called after the set of objects that may be held has changed, on that thread.
+        Called after the set of objects that may be held has changed, on that thread.
 
         It must not block.
         """
@@ -113,9 +113,7 @@ class Restriction(Protocol[T]):
         """What may be held now: another object after each change."""
 
     def version_of(self, namespace: str) -> int | None:
-        """
-        Return since what version a namespace may be held; 0 = always or not by namespace, None = not now.
-        """
+        """Return since which version a namespace may be held; 0 = always, or in any; None = not now."""
 
     def holds(self, obj: Kind) -> bool:
         """Return whether an object may be held now."""

@@ -133,7 +133,7 @@ NO_TRACER: Final = NoTracer()
 
 
 class Tracing:
-    """This process's tracer. State: on is True while there is one; tracer. Threads: any thread reads it."""
+    """The tracer of this process. State: on, whether one exists; tracer. Threads: any thread reads it."""
 
     __slots__ = ("on", "tracer")
 

@@ -157,16 +157,12 @@ class RunningOperator:
         return [obj for obj in found if hasattr(getattr(obj, "status", None), "observed_generation")]
 
     def _reconcile_again(self) -> None:
-        """
-        Reconcile again, as a running reconcile may have read the time before the move and wait after it.
-        """
+        """Reconcile again: one that runs may have read the time before the move, and wait after it."""
         for controller in self._controllers():
             controller.reconcile_again("the clock was moved")
 
     def _drops(self) -> str:
-        """
-        Return the events dropped by predicates, for which the reconciler may wait; "" if there are none.
-        """
+        """Return the events that predicates dropped; the reconciler may be waiting for them. "" = none."""
         told = ", ".join(f"{cause} ({count:g})" for cause, count in self._counts("dropped_events", "cause"))
         return f"predicates dropped watch events: {told}" if told else ""
 

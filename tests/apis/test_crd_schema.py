@@ -334,7 +334,7 @@ def test_structs_of_structs() -> None:
         ),
         (Annotated[str, Meta(pattern="^a$")], "x: $ is not the same in Python's patterns"),
         (tuple[MapOf[Leaf], ...], "x[]{}.x: list can be changed"),
-        (Node, "x.nodes[]: Node holds itself"),
+        (Node, "x.nodes[]: Node contains itself"),
         (Open, "x: Open can be changed or is not a JSON object: derive it from APIStruct"),
         (Annotated[tuple[Port, ...], LIST_SET], "x: the items of a set are strings or whole numbers"),
         (Annotated[tuple[int | None, ...], LIST_SET], "x: the items of a set are strings or whole numbers"),
