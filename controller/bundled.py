@@ -1,4 +1,4 @@
-"""Foo and MyApp: their kinds, their needs of a cluster, what caches keep of Deployments."""
+"""Foo and MyApp: their kinds, what they need from a cluster, and what caches keep of Deployments."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MYAPP_ACCESS: Final = (
     PAUSING_NAMESPACES,
     Access(resource=Event.resource, verbs=("create", "patch")),
 )
-"""What add_myapp declares. The checks read it before the controller is imported, so they begin sooner."""
+"""The access that add_myapp declares. Checks start sooner, because they need not import the controller."""
 
 SETUPS: Final = (
     Setup(
@@ -61,9 +61,10 @@ ABRIDGED: Final = (
     ),
 )
 """
-What the caches decode in part.
+The kinds that the caches decode only in part.
 
-Most Deployments of a cluster belong neither to a Foo nor to a MyApp. For these, and for those that Foos own,
-the owner and the replicas, wanted and available, are enough. Pod template, selector, conditions and
-annotations are more than half of a Deployment in memory. Deployments that a MyApp controls are decoded whole.
+Most Deployments in a cluster belong to neither a Foo nor a MyApp. For these, and for those that Foos own, the
+owner and the numbers of wanted and available replicas are enough. The pod template, selector, conditions and
+annotations take up more than half of a Deployment's memory. Deployments that a MyApp controls are decoded
+whole.
 """

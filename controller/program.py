@@ -1,8 +1,8 @@
 """
-The operator `handloop`, which `python -m controller` runs: Foo by hand, and MyApp on the runtime.
+The operator `handloop`, which `python -m controller` runs: a handwritten Foo, and MyApp on the runtime.
 
-Another operator is the same with its own set_up: `from handloop import main`. Here each function imports what
-it needs: `version` loads no type, and `run` loads no controller before its checks.
+Your own operator looks the same, with its own set_up: `from handloop import main`. Here, each function
+imports what it needs, so that `version` loads no type, and `run` loads no controller before its checks.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def main() -> int:
     try:
         return run_command(PROGRAM)
     except ModuleNotFoundError as error:
-        # only in a checkout: an installed handloop has its libraries
+        # this happens only in a checkout, because an installed handloop has its libraries
         if error.name is None or error.name.partition(".")[0] == "handloop":
             raise
         what = f"{error.name} is not installed for {sys.executable}"

@@ -1,12 +1,12 @@
 """
-Foo, the kind of sample-controller, with a controller written by hand. Copy this folder to begin your own.
+Foo, sample-controller's kind, with a controller written by hand. Copy this folder to start your own.
 
-    types.py       the kind: the fields of a Foo, and further parts of its CRD
-    controller.py  the plain controller, sample-controller's in Python: read it next to controller.go
-    production.py  what a cluster needs beyond it, in ten pieces; `python -m controller` runs this one
-    access.py      the requests that it makes, for roles and checks
+    types.py       the kind: the fields of a Foo, and the other parts of its CRD
+    controller.py  the plain controller, sample-controller in Python: read it alongside controller.go
+    production.py  what a real cluster also needs, in ten pieces; `python -m controller` runs this one
+    access.py      the requests that the controller makes, for roles and checks
     runnable.py    the controller in a Manager, which shares informers and elects a leader
 
-`handloop.controller.myapp` does the same kind of work on the runtime, which spares handlers, queue and
-workers.
+`handloop.controller.myapp` does the same kind of work on the runtime, and needs no handlers, queue or workers
+of its own.
 """

@@ -3,12 +3,12 @@ sample-controller in Python: a Foo names a Deployment, and this controller keeps
 
     informers --handlers--> _enqueue_foo / _handle_object --> workqueue --> worker --> sync_handler --> writes
 
-Read it next to upstream's file: it has the same functions under the same names, in the same order. What a
+Read it alongside upstream's file: it has the same functions, with the same names, in the same order. What a
 cluster needs beyond them is in production.py, which `python -m controller` runs.
 Follows: sample-controller/controller.go @7e64d481. Differs: errors are raised, not returned; cached objects
-are immutable; a stop waits for the threads, and workers do not empty the queue first; the caller makes the
-recorder. A Deployment is scaled by a patch that carries the version it was computed from: upstream's update
-carries none, and resets what others have set. docs/differences.md has the rest.
+are immutable; a stop waits for the threads, and workers do not empty the queue first; the caller creates the
+recorder. A Deployment is scaled by a patch that carries the version it was computed from; upstream's update
+carries none, and reverts what others have set. docs/differences.md has the rest.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ MESSAGE_RESOURCE_SYNCED: Final = "Foo synced successfully"
 
 
 class CachesNotSyncedError(Exception):
-    """A stop came before the caches were filled."""
+    """The controller was stopped before its caches were filled."""
 
 
 def default_rate_limiter(clock: Clock = REAL_CLOCK) -> handloop.MaxOfRateLimiter[ObjectName]:
-    """For retries only. One Foo: 5 ms, doubled up to 1000 s. All Foos: 50 a second, after a burst of 300."""
+    """Limit retries only. One Foo: 5 ms, doubling up to 1000 s. All Foos: 50/s after a burst of 300."""
     for_each = handloop.ItemExponentialFailureRateLimiter[ObjectName]()
     return handloop.MaxOfRateLimiter(for_each, handloop.BucketRateLimiter(50, 300, clock=clock))
 
@@ -58,8 +58,8 @@ class FooController:
     The control loop for Foos.
 
     Threads: handlers run on listener threads, sync_handler on `worker-<i>`, never two at once for one Foo.
-    The work queue ensures that. It also lets handlers return at once, limits the number of syncs at a time to
-    that of the workers, and merges many changes of a Foo into one sync.
+    The work queue ensures that. It also lets handlers return at once, limits the number of concurrent syncs
+    to the number of workers, and merges many changes of a Foo into one sync.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class FooController:
         metrics: MetricsProvider | None = None,
         seams: Seams = REAL_SEAMS,
     ) -> None:
-        """Hook into the informers; handlers of informers that have started get all cached objects."""
+        """Hook into the informers. If one has already started, its handlers get all cached objects."""
         self._deployments = client.resource(Deployment)
         self._foos = client.resource(Foo)
         self._deployments_lister = handloop.Lister(deployment_informer.indexer, Deployment.resource)
@@ -89,7 +89,7 @@ class FooController:
         foo_informer.add_event_handler(
             ResourceEventHandlerFuncs(add_func=self._enqueue_foo, update_func=self._handle_foo_update)
         )
-        # a Deployment is work for the Foo that owns it: one queue of Foos is enough for both kinds
+        # a Deployment is work for the Foo that owns it, so one queue of Foos is enough for both kinds
         deployment_informer.add_event_handler(
             ResourceEventHandlerFuncs(
                 add_func=self._handle_object,
@@ -200,7 +200,7 @@ class FooController:
         self._enqueue_foo(new)
 
     def _handle_object(self, obj: object) -> None:
-        """Enqueue the Foo that controls an object, if any does. Accepts tombstones, too."""
+        """Enqueue the Foo that controls an object, if any. Also accepts tombstones."""
         state = final_state(obj)
         if not isinstance(state, handloop.Kind):
             log.error("Error decoding object, invalid type", type=type(state).__name__)
@@ -216,23 +216,23 @@ class FooController:
         self._enqueue_foo(foo)
 
     def _handle_update(self, old: Deployment, new: Deployment) -> None:
-        """Handle a changed Deployment. A resync delivers the same resource version: nothing changed."""
+        """Handle a changed Deployment. A resync delivers the same resource version, and is ignored."""
         if new.metadata.resource_version != old.metadata.resource_version:
             self._handle_object(new)
 
     def _handle_deletion(self, obj: object) -> None:
-        """Handle a deleted Deployment: its Foo creates it again."""
+        """Handle a deleted Deployment, which its Foo then creates again."""
         self._handle_object(obj)
 
 
 def scale_patch(deployment: Deployment, replicas: int) -> dict[str, Any]:
-    """A merge patch for the version that was read only: for any other the server answers Conflict."""
+    """A merge patch for only the version that was read; for any other the server answers Conflict."""
     version, uid = deployment.metadata.resource_version, deployment.metadata.uid
     return {"metadata": {"resourceVersion": version, "uid": uid}, "spec": {"replicas": replicas}}
 
 
 def new_deployment(foo: Foo) -> Deployment:
-    """The Deployment that a Foo wants. By its owner reference it is deleted with the Foo, and found again."""
+    """The Deployment that a Foo wants. Its owner reference leads to the Foo, with which it is deleted."""
     name, namespace = foo.spec.deployment_name, foo.metadata.namespace
     owners = (handloop.new_controller_ref(foo),)
     labels = handloop.FrozenMap({"app": "nginx", "controller": foo.metadata.name})

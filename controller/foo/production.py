@@ -1,36 +1,39 @@
 """
-What a cluster needs beyond sample-controller: the controller of Foos that `python -m controller` runs.
+The controller of Foos that `python -m controller` runs: sample-controller, plus what a cluster needs.
 
-FooController, in controller.py, is sample-controller's. It works as long as caches are fresh, nobody else
-writes, and users make no mistakes. Each piece below covers one case in which it does harm. Chapter 11 of the
-walkthrough has a plan for each that breaks the plain controller; test_ch11_plain.py shows what both do. More
-tests are in tests/controller/foo, in the file that is named.
+FooController, in controller.py, is a port of sample-controller. It works as long as caches are fresh, nobody
+else writes, and users make no mistakes. Each piece below covers one case in which it does harm. For each
+piece, chapter 11 of the walkthrough has a plan that breaks the plain controller, and test_ch11_plain.py shows
+what both controllers do. More tests are in tests/controller/foo, in the file named with each piece.
 
-  1. `_is_news`: nothing is written when nothing changed. The Event Synced is recorded by a sync that wrote
-     something, or that succeeds after a failure; the plain one writes both at every resync
+  1. `_is_news`: nothing is written when nothing changed. The Synced Event is recorded only by a sync that
+     wrote something or succeeded after a failure; the plain controller writes the status and the Event at
+     every resync (test_production.py).
+  2. `_handle_object`: an owner is matched by API group and UID, not just kind and name (test_production.py).
+  3. `_is_being_deleted`: a Foo that is being deleted gets no Deployment, because its foreground deletion
+     would never end. A Deployment that is being deleted is not scaled (test_production.py,
+     test_stale_cache.py).
+  4. `_handle_deletion`: when a Deployment is deleted, every Foo that names it is queued, whether it is the
+     owner or not. A Foo that waited for the name is synced at once, not after a back-off of up to 1000 s
      (test_production.py).
-  2. `_handle_object`: an owner matches by API group and UID, not by kind and name alone (test_production.py).
-  3. `_is_being_deleted`: a Foo that is being deleted gets no Deployment: its foreground deletion would never
-     end. A Deployment that is being deleted is not scaled (test_production.py, test_stale_cache.py).
-  4. `_handle_deletion`: when a Deployment is deleted, every Foo that names it is queued, owner or not. A Foo
-     that waited for the name is synced at once, not after a back-off of up to 1000 s (test_production.py).
-  5. `_report_invalid`: a Foo that cannot work (deploymentName empty or refused by the server, fields that do
-     not fit) gets the Warning Event InvalidObject, once per resource version, and is not retried; it waits
-     for its next change or resync (test_reports.py).
-  6. `_owners`: when a Foo's Deployment disappears, the Foo is read from the server before another is made.
-     The cache may be stale, and the garbage collector deletes each Deployment of a deleted Foo: without the
-     read, Deployments would be created and deleted at full speed (test_stale_cache.py).
-  7. `_status_backoff`: when another writer undoes a status, it is written again after 10 s, then later and
-     later. Two controllers whose caches differ would fight over it at full speed (test_stale_cache.py).
-  8. `_write_status`: if the CRD makes the server drop the status, that is logged once. From then on a status
-     is written only after a write of a Deployment, until the server keeps one (test_status.py).
+  5. `_report_invalid`: a Foo that cannot work (because deploymentName is empty or refused by the server, or
+     fields do not fit) gets the Warning Event InvalidObject once per resource version, and is not retried. It
+     waits for its next change or resync (test_reports.py).
+  6. `_owners`: when a Foo's Deployment disappears, the Foo is read from the server before another one is
+     created. The cache may be stale, and the garbage collector deletes every Deployment of a deleted Foo, so
+     without the read, Deployments would be created and deleted at full speed (test_stale_cache.py).
+  7. `_status_backoff`: when another writer undoes a status, it is written again after 10 s, and then at
+     longer and longer intervals. Two controllers whose caches differ would fight over it at full speed
+     (test_stale_cache.py).
+  8. `_write_status`: if the CRD makes the server drop the status, that is logged once. From then on, a status
+     is written only after a Deployment has been written, until the server keeps one (test_status.py).
   9. `_writes`: a Foo is not synced while a cache lacks what its last sync wrote. Otherwise the sync would
-     create it again, and take its own write for another writer's (test_stale_cache.py).
+     create the object again, and mistake its own write for another writer's (test_stale_cache.py).
  10. `_PAUSE`: a Foo is not synced while it has the annotation samplecontroller.k8s.io/paused=true
      (test_production.py).
 A Foo that has to wait is queued for later; that is not a failure. A resync does not shorten a back-off, so a
-back-off can exceed the resync period (`_handle_foo_update`). As upstream: a changed spec.deploymentName makes
-a new Deployment, and the old one exists until the Foo is deleted.
+back-off can exceed the resync period (`_handle_foo_update`). As in upstream, a new Deployment is created when
+spec.deploymentName changes, and the old one remains until the Foo is deleted.
 """
 
 from __future__ import annotations
@@ -129,11 +132,11 @@ class ResourceExistsError(ReconcileError):
 
 class ProductionFooController(FooController):
     """
-    The control loop for Foos, for a cluster.
+    The control loop for Foos in a real cluster.
 
-    State: outcomes, which guards itself. Under _lock: _workers, how many were started, and _workers_alive;
-    _status_ignored, whether the server dropped the last status written. _reported_invalid = Foo -> its
-    resource version when it was last reported invalid.
+    State: outcomes, which has its own lock. Under _lock: _workers, the number started, and _workers_alive;
+    _status_ignored, which tells whether the server dropped the last status written. _reported_invalid = Foo
+    -> its resource version when it was last reported invalid.
     Threads: as FooController; _handle_undecodable runs on the Foo reflector's.
     """
 
@@ -153,13 +156,14 @@ class ProductionFooController(FooController):
         seams: Seams = REAL_SEAMS,
     ) -> None:
         """
-        Hook into the informers, as FooController.
+        Hook into the informers, as FooController does.
 
-        Args: what is remembered of Foos registers in memory; admitted is entered for each sync.
+        Args: everything that is remembered about Foos registers with memory; admitted is entered for each
+        sync.
         """
         own_metrics = own_metrics or OwnWriteMetrics(CollectorRegistry()).for_controller(QUEUE_NAME)
         caches = {each.kind.resource.group_resource: each for each in (deployment_informer, foo_informer)}
-        # the handlers also wake a Foo that waits: each change to it or its Deployment enqueues it
+        # the handlers also wake a waiting Foo, because each change to it or its Deployment enqueues it
         keep = (memory or NameMemory()).keep
         self._writes = keep(
             reconcile_writes(
@@ -192,7 +196,7 @@ class ProductionFooController(FooController):
         self._reported_invalid: NameTable[str] = keep(NameTable())
         self._status_ignored = False
         foo_informer.add_indexers({DEPLOYMENT_NAME_INDEX: _index_deployment_name})
-        # last: from now on handlers are called
+        # this comes last, because handlers are called from now on
         super().__init__(
             client,
             deployment_informer,
@@ -205,9 +209,9 @@ class ProductionFooController(FooController):
         foo_informer.on_undecodable(self._handle_undecodable)
 
     def run(self, workers: int, stop: threading.Event) -> None:
-        """Like FooController's, with workers that are counted."""
+        """Like FooController's, but it counts the workers."""
         with self._lock:
-            # set before the workers start: a worker that starts slowly does not count as ended
+            # set before the workers start, so that a slow start is not mistaken for a worker that has ended
             self._workers = self._workers_alive = workers
         try:
             super().run(workers, stop)
@@ -219,7 +223,7 @@ class ProductionFooController(FooController):
             log.error("Workers did not end in time", workers=busy, timeout=self._shutdown_seconds)
 
     def _run_worker(self, stop: threading.Event) -> None:
-        """Like FooController's; a worker survives even if reporting an error fails."""
+        """Like FooController's, but a worker survives even if reporting an error fails."""
         running = True
         while running and not stop.is_set():
             try:
@@ -230,7 +234,7 @@ class ProductionFooController(FooController):
             self._workers_alive -= 1
 
     def wake(self, name: ObjectName) -> None:
-        """Look at a Foo that waits."""
+        """Let a worker look at a Foo that waits."""
         self._workqueue.add(name)
 
     def _process_next_work_item(self) -> bool:
@@ -273,11 +277,12 @@ class ProductionFooController(FooController):
             self._workqueue.forget(name)
             self.outcomes.succeeded(name, changes=changes)
         elif isinstance(error, NamespaceNotWatched):
-            # the namespace is no longer watched; the Foo may still exist, and is listed if that changes
+            # the namespace is no longer watched; the Foo may still exist, and is listed if that namespace
+            # returns
             self._workqueue.forget(name)
             self.outcomes.waits(name, WaitError(str(error)))
         elif isinstance(error, HeldBackError | WaitError):
-            # not a failure: the rate limiter is not told, or the Foo would wait longer than it has to
+            # not a failure: if the rate limiter were told, the Foo would wait longer than it has to
             self._workqueue.add_after(name, error.retry_seconds)
             self.outcomes.waits(name, error, changes=changes)
         else:
@@ -285,8 +290,8 @@ class ProductionFooController(FooController):
             self.outcomes.failed(name, error, changes=changes)
 
     def sync_handler(self, name: ObjectName) -> None:
-        """Like FooController's; it writes only differences."""
-        # piece 6: a request only if a Deployment of this Foo has disappeared
+        """Like FooController's, but it writes only differences."""
+        # piece 6: sends a request only if a Deployment of this Foo has disappeared
         self._owners.check(name)
         foo = self._foos_lister.get(name)
         if foo is None:
@@ -313,17 +318,17 @@ class ProductionFooController(FooController):
             self._recorder.event(foo, EVENT_TYPE_NORMAL, SUCCESS_SYNCED, MESSAGE_RESOURCE_SYNCED)
 
     def why_paused(self, name: ObjectName) -> str:
-        """What pauses a Foo; "" = nothing."""
+        """Return what pauses a Foo; "" = nothing."""
         foo = self._foo_indexer.get_by_key(str(name))
         paused = foo is not None and _PAUSE.are_to_pause(foo.metadata.annotations)
         return f"by its annotation {_PAUSE.paused}" if paused else ""
 
     def paused(self) -> int:
-        """How many Foos are paused."""
+        """Return how many Foos are paused."""
         return sum(_PAUSE.are_to_pause(foo.metadata.annotations) for foo in self._foo_indexer.list())
 
     def _is_news(self, name: ObjectName, *, wrote: bool) -> bool:
-        """Whether a success is worth an Event: it changed something, or it ended a series of failures."""
+        """Return whether a success is worth an Event: it changed something or ended a series of failures."""
         return wrote or self._workqueue.num_requeues(name) > 0
 
     def _sync_deployment(self, foo: Foo) -> tuple[Deployment, bool]:
@@ -331,7 +336,8 @@ class ProductionFooController(FooController):
         Create the Deployment of a Foo, or scale it.
 
         Returns: the Deployment, and whether it was written.
-        Raises: ResourceExistsError. AlreadyExists and Conflict when the cache is behind: the retry sees more.
+        Raises: ResourceExistsError; AlreadyExists and Conflict if the cache is behind, until a retry sees
+        more.
         """
         namespace, name = foo.metadata.namespace, foo.spec.deployment_name
         deployment = self._deployments_lister.get(name, namespace=namespace)
@@ -363,7 +369,7 @@ class ProductionFooController(FooController):
 
     def _sync_status(self, foo: Foo, deployment: Deployment, *, wrote_deployment: bool) -> bool:
         """
-        Write the Deployment's available replicas into the Foo's status, unless it has them already.
+        Write the Deployment's available replicas into the Foo's status, unless they are already there.
 
         Returns: whether the server stored them.
         Raises: HeldBackError when another writer has just undone the same status; as _write_status.
@@ -378,9 +384,9 @@ class ProductionFooController(FooController):
 
     def _write_status(self, foo: Foo, status: FooStatus) -> bool:
         """
-        Patch the status, over the version it was computed from: fields of a newer CRD stay.
+        Patch the version that the status was computed from; fields that only a newer CRD has are kept.
 
-        Returns: False when the CRD makes the server ignore it.
+        Returns: False when the server ignores the status because of the CRD.
         Raises: NotFound when the Foo is gone, Conflict when it has changed; ClientError.
         """
         lacking = "status in its schema"
@@ -395,13 +401,13 @@ class ProductionFooController(FooController):
             )
             kept = written.status == status
         except NotFound:
-            # the server's answer is the same for a deleted Foo and for a missing subresource
+            # the server answers the same for a deleted Foo as for a missing subresource
             live = self._foos.get(foo.metadata.name, namespace=foo.metadata.namespace)
             if live.metadata.uid != foo.metadata.uid:
                 raise
             kept, lacking = False, "subresources.status"
         except ClientError:
-            # unknown, so a retry is due, and that retry has no Deployment left to write
+            # the outcome is unknown, so the retry must write the status although it writes no Deployment
             with self._lock:
                 self._status_ignored = False
             raise
@@ -413,20 +419,20 @@ class ProductionFooController(FooController):
         return kept
 
     def _enqueue_foo(self, obj: object) -> None:
-        """Like FooController's; it reports anything that is not an object."""
+        """Like FooController's, but it reports anything that is not an object."""
         try:
             super()._enqueue_foo(obj)
         except NoMetaError as error:
             log.error("Error creating object reference", err=str(error))  # noqa: TRY400 - no traceback
 
     def _handle_foo_update(self, old: Any, new: Any) -> None:
-        """Like FooController's, except for the resync of a Foo that failed: its retry is queued already."""
+        """Like FooController's, but a resync does not queue a Foo that failed, as its retry is queued."""
         is_resync = old.metadata.resource_version == new.metadata.resource_version
         if not (is_resync and self._workqueue.num_requeues(object_name(new))):
             super()._handle_foo_update(old, new)
 
     def _handle_object(self, obj: object) -> None:
-        """Like FooController's; the owner is a Foo of ours, by API group and UID."""
+        """Like FooController's, but the owner must be one of our Foos, by API group and UID."""
         is_tombstone = isinstance(obj, DeletedFinalStateUnknown)
         state: object = final_state(obj)
         if not isinstance(state, Kind):
@@ -447,13 +453,13 @@ class ProductionFooController(FooController):
         self._enqueue_foo(foo)
 
     def _handle_update(self, old: Deployment, new: Deployment) -> None:
-        """Like FooController's; while no watch was open, a Deployment may have been replaced."""
+        """Like FooController's, but a Deployment may have been replaced while no watch was open."""
         if new.metadata.uid != old.metadata.uid:
             self._handle_deletion(old)
         super()._handle_update(old, new)
 
     def _handle_deletion(self, obj: Any) -> None:
-        """Enqueue the owner of a deleted Deployment, and every Foo that names it: the name is free."""
+        """Enqueue a deleted Deployment's owner, and every Foo that names it, because the name is now free."""
         self._owners.child_gone(obj)
         super()._handle_deletion(obj)
         key = deletion_handling_meta_namespace_key_func(obj)
@@ -490,12 +496,12 @@ class ProductionFooController(FooController):
         self._recorder.event(foo, EVENT_TYPE_WARNING, INVALID_OBJECT, message)
 
     def workers_alive(self) -> int:
-        """How many workers have not ended; a worker that is being started counts."""
+        """Return how many workers have not ended, including those that are being started."""
         with self._lock:
             return self._workers_alive
 
     def workers_ended(self) -> int:
-        """How many workers have ended, for health checks: before a stop none should."""
+        """Return how many workers have ended, for health checks. Before a stop, none should."""
         with self._lock:
             return self._workers - self._workers_alive
 
@@ -505,6 +511,6 @@ def _is_being_deleted(obj: Kind) -> bool:
 
 
 def _index_deployment_name(foo: Foo) -> Sequence[str]:
-    """A Foo by the Deployment it names, as `namespace/name`."""
+    """Index a Foo by the Deployment that it names, as `namespace/name`."""
     name = foo.spec.deployment_name
     return (str(ObjectName(foo.metadata.namespace, name)),) if name else ()

@@ -24,9 +24,9 @@ class PlainFooRunnable:
     """
     The plain controller, to learn from. Implements handloop.controller.runtime.life.runnable.Runnable.
 
-    run makes the controller. Until then a standby's caches are warm, but it queues no names and records no
-    Events.
-    State: controller, None until run.
+    run creates the controller. Until then, a standby keeps its caches warm, but it queues no names and
+    records no Events.
+    State: controller, which is None until run.
     """
 
     needs_leader_election = True
@@ -44,7 +44,7 @@ class PlainFooRunnable:
         """
         Work until stop is set.
 
-        Raises: CachesNotSyncedError without a stop.
+        Raises: CachesNotSyncedError, unless stop was set.
         """
         manager = self._manager
         metrics, seams = manager.workqueue_metrics, manager.seams
@@ -65,10 +65,10 @@ class PlainFooRunnable:
 
 class FooRunnable(PlainFooRunnable, DividedWork):
     """
-    The controller for a cluster. Its metrics exist from the start.
+    The controller for a real cluster. Its metrics exist from the start.
 
     Implements handloop.controller.runtime.guards.admission.ShareWorker.
-    Fields: memory of Foos by name; kind, and sources, of which there are none, for a plan.
+    Fields: memory, everything remembered of Foos by name; for a plan, kind, and sources, which is empty.
     State: controller, as in the base class; _stop, the event that run() was given.
     """
 
@@ -78,7 +78,7 @@ class FooRunnable(PlainFooRunnable, DividedWork):
     plannable = False
 
     def __init__(self, manager: Manager, *, workers: int) -> None:
-        # all Deployments are held: a Foo's may be somebody else's, without a label
+        # all Deployments are held, because one that a Foo names may be somebody else's, without our label
         manager.replica.declare([(Foo, False)])
         super().__init__(manager, workers=workers)
         self._metrics = manager.reconcile_metrics.for_controller(NAME, workers)
@@ -88,7 +88,7 @@ class FooRunnable(PlainFooRunnable, DividedWork):
         self._admitted = manager.replica.admission(self._informers, self, self._informers[1])
 
     def explain(self, name: ObjectName) -> Explanation | None:
-        """Why something or nothing happens to a Foo; None before the controller runs."""
+        """Explain what happens to a Foo, or why nothing does; None before the controller runs."""
         return None if self.controller is None else self.controller.explain(name)
 
     def wake(self, name: ObjectName) -> None:
@@ -97,13 +97,13 @@ class FooRunnable(PlainFooRunnable, DividedWork):
             self.controller.wake(name)
 
     def share_grew(self, names: Chosen) -> None:
-        """See ShareWorker: Foos come with their share."""
+        """See ShareWorker. Foos arrive with their share."""
 
     def share_shrank(self) -> None:
         """See ShareWorker."""
 
     def new_controller(self) -> ProductionFooController:
-        """Make the controller, hooked into the informers of the manager."""
+        """Create the controller and hook it into the manager's informers."""
         manager = self._manager
         controller = ProductionFooController(
             manager.client,
@@ -124,7 +124,7 @@ class FooRunnable(PlainFooRunnable, DividedWork):
         """
         Work until stop is set.
 
-        Raises: WorkersBusyError; CachesNotSyncedError without a stop.
+        Raises: WorkersBusyError; CachesNotSyncedError, unless stop was set.
         """
         self._stop = stop
         controller = self.new_controller()
@@ -150,7 +150,7 @@ class FooRunnable(PlainFooRunnable, DividedWork):
         return 0.0
 
     def workers_check(self) -> str | None:
-        """A health check: no worker has died."""
+        """A health check that no worker has died."""
         controller = self.controller
         if controller is None or self._stop.is_set():
             return None

@@ -25,7 +25,7 @@ class FooStatus(APIStruct):
 class Foo(Kind, group="samplecontroller.k8s.io", version="v1alpha1"):
     """A named Deployment. Bounds on replicas are those of sample-controller's CRD."""
 
-    # *.k8s.io groups are refused without it (KEP-1111)
+    # without it, the server refuses *.k8s.io groups (KEP-1111)
     crd_annotations: ClassVar[FrozenMap] = FrozenMap(
         {"api-approved.kubernetes.io": "unapproved, experimental-only"}
     )

@@ -1,8 +1,8 @@
 """
-MyApp, with a controller on the runtime: copy this folder to begin your own. Foo's does such work by hand.
+MyApp, with a controller on the runtime: copy this folder to start your own. Foo's is written by hand.
 
     types.py       the kind: its fields, defaults, validation, printer columns
-    reconciler.py  the controller: what it watches, and one reconcile, step by step; begin here
-    children.py    Deployment, Service and autoscaler: as wanted, whose they are, how they are written
-    status.py      the status, its conditions, and the Events that go with a change of it
+    reconciler.py  the controller: what it watches, and one reconcile, step by step; start here
+    children.py    Deployment, Service and autoscaler: what is wanted, who owns them, how they are written
+    status.py      the status, its conditions, and the Events that report its changes
 """

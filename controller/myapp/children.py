@@ -1,8 +1,8 @@
 """
-The children of a MyApp, which have its name: their wanted state, and how they reach it.
+The children of a MyApp, which share its name: their wanted state, and how they reach it.
 
-A MyApp applies the fields said here, and owns them. Replicas are patched: the server takes away what the next
-apply leaves out, so an autoscaler that takes over would find one replica.
+The fields given here are applied, and so owned by the controller. Replicas are patched instead, because the
+server removes what a later apply leaves out, and an autoscaler that takes over would then find one replica.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ K = TypeVar("K", bound=Kind)
 
 
 def labels(app: MyApp) -> FrozenMap:
-    """The labels of children, and the selector of pods: the same for a name, whatever the spec."""
+    """The children's labels and pod selector. They depend only on the name, not on the spec."""
     names = {"name": "myapp", "instance": app.metadata.name, "managed-by": "myapp-operator"}
     return FrozenMap({f"app.kubernetes.io/{key}": name for key, name in names.items()})
 
@@ -45,7 +45,7 @@ def _metadata(app: MyApp) -> ObjectMeta:
 
 
 def new_deployment(app: MyApp, present: apps_v1.Deployment | None = None) -> apps_v1.Deployment:
-    """The Deployment without replicas. Its selector is immutable, so a present one keeps its own."""
+    """The Deployment without replicas. An existing one keeps its selector, which is immutable."""
     spec = app.spec
     container = {
         "name": "app",
@@ -62,7 +62,7 @@ def new_deployment(app: MyApp, present: apps_v1.Deployment | None = None) -> app
 
 
 def new_service(app: MyApp) -> core_v1.Service:
-    """The Service; the server allocates cluster IP and node port."""
+    """The Service; the server allocates its cluster IP and node port."""
     port = core_v1.ServicePort(name=PORT, port=app.spec.port, target_port=PORT)
     spec = core_v1.ServiceSpec(type=app.spec.service_type, selector=labels(app), ports=(port,))
     return core_v1.Service(metadata=_metadata(app), spec=spec)
@@ -82,13 +82,13 @@ def new_autoscaler(app: MyApp, scaling: AutoScaling) -> autoscaling_v2.Horizonta
 
 
 def owned(kind: type[K], app: MyApp, context: Context) -> K | None:
-    """The child in the cache; None without one, or when another object controls it."""
+    """The child in the cache; None if there is none, or if another object controls it."""
     found = context.lister_for(kind).get(object_name(app))
     return found if found is not None and is_controlled_by(found, app) else None
 
 
 def child(kind: type[K], app: MyApp, context: Context) -> K | None:
-    """The child in the cache. Raises: NameTakenError; WaitError for one that goes, or an earlier MyApp's."""
+    """The child in the cache. Raises: NameTakenError; WaitError if it is going, or an earlier MyApp's."""
     found = context.lister_for(kind).get(object_name(app))
     what, ours = f'{kind.resource.kind} "{app.metadata.name}"', MyApp.resource
     if found is None or is_controlled_by(found, app):
@@ -105,7 +105,7 @@ def child(kind: type[K], app: MyApp, context: Context) -> K | None:
 
 
 def patched(live: K, changes: dict[str, Any], context: Context) -> K:
-    """A strategic merge patch for the version that was read; for any other the server answers Conflict."""
+    """Send a strategic merge patch for the version that was read; for others, the server answers Conflict."""
     there = live.metadata
     seen = {"resourceVersion": there.resource_version, "uid": there.uid}
     return context.client.resource(type(live)).patch(
@@ -118,14 +118,14 @@ def patched(live: K, changes: dict[str, Any], context: Context) -> K:
 
 
 def moved(live: Sequence[APIStruct], wanted: Sequence[APIStruct], number: str) -> list[dict[str, Any]]:
-    """Changes of ports, if somebody renumbered ours: an apply would make a second one with that name."""
+    """The changes to ports if somebody renumbered ours. An apply would add a second port with that name."""
     ours, ports = msgspec.to_builtins(wanted[0]), msgspec.to_builtins(live)
     named = [port[number] for port in ports if port.get("name") == PORT and port[number] != ours[number]]
     return [*({number: each, "$patch": "delete"} for each in named), ours] if named else []
 
 
 def corrections(live: apps_v1.Deployment, wanted: apps_v1.Deployment) -> dict[str, Any]:
-    """Changes of the live spec that an apply cannot make: our port's number, and the kinds of sources."""
+    """The changes that an apply cannot make: to our port's number, and to the kind of a value's source."""
     (ours,), containers = wanted.spec.template.spec.containers, live.spec.template.spec.containers
     there = next((each for each in containers if each.name == ours.name), ours)
     ports = moved(there.ports, ours.ports, "containerPort")

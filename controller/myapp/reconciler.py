@@ -1,10 +1,11 @@
 """
-MyApp with the runtime: one name in, the children as that MyApp wants them, and a true status.
+MyApp on the runtime: from a name to the children that this MyApp wants, and a true status.
 
     MyApp, Deployment, Service, autoscaler --watches--> names --> reconcile --> children, status, Events
 
-While autoscaling is on, or our autoscaler still exists, it decides on the replicas. A MyApp that is being
-deleted gets a true status and nothing else: its children go with it, by their owner references.
+While autoscaling is on, or our autoscaler still exists, the autoscaler decides on the replicas. For a MyApp
+that is being deleted, only the status is kept true, because its children are deleted with it through their
+owner references.
 """
 
 from __future__ import annotations
@@ -47,21 +48,21 @@ NAME: Final = "myapp"
 
 
 class Steps(NamedTuple):
-    """The steps of one reconcile, each taken even if another one fails; failures and waits in words."""
+    """The steps of one reconcile, each taken even if another fails, and the failures and waits in words."""
 
     context: Context
     failures: list[str]
     waits: list[str]
 
     def take(self, what: str, step: Callable[[], Any]) -> Any:
-        """Returns: what the step does; None when it failed. Raises: what ends the reconcile at once."""
-        if self.context.deadline.passed():  # a stop of the program is no reason to leave a MyApp half done
+        """Returns: the step's result; None if it failed. Raises: errors that end the reconcile at once."""
+        if self.context.deadline.passed():  # but a program's stop must not leave a MyApp half done
             self.context.deadline.check()
         try:
             return step()
         except (Conflict, TooManyRequests):
-            raise  # the cache is behind; the server asks for time
-        except (WaitError, NotFound) as wait:  # what was to be changed has just been deleted
+            raise  # either the cache is behind, or the server asks for time
+        except (WaitError, NotFound) as wait:  # the object to change has just been deleted
             self.waits.append(str(wait))
         except ReconcileError as error:
             self.failures.append(str(error))
@@ -71,7 +72,7 @@ class Steps(NamedTuple):
 
 
 def reconcile(name: ObjectName, context: Context) -> Result:
-    """Bring the children in line with the MyApp, and its status with them. Raises: as any Reconciler."""
+    """Bring the children in line with the MyApp, and then its status. Raises: as any Reconciler."""
     app = context.lister_for(MyApp).get(name)
     if app is None:
         return DONE
@@ -105,7 +106,7 @@ def _sync_deployment(app: MyApp, context: Context) -> Deployment:
         replicas = min(max(replicas, scaling.min_replicas), scaling.max_replicas)
     if deployment.spec.replicas != replicas and (is_new or not (scaling or has_autoscaler)):
         changes["replicas"] = replicas
-    # the Deployment controller may have reacted to our own write already
+    # the Deployment controller may already have reacted to our own write
     metadata = {} if deployment is before else {"metadata": {"uid": deployment.metadata.uid}}
     return children.patched(deployment, {"spec": changes, **metadata}, context) if changes else deployment
 
@@ -123,10 +124,10 @@ def _sync_service(app: MyApp, context: Context) -> None:
 
 
 def _sync_autoscaler(app: MyApp, live: Deployment | None, context: Context) -> None:
-    """It begins from the spec's replicas, so after the Deployment; once it is gone, they count again."""
+    """The autoscaler starts from the spec's replicas, so it comes after the Deployment."""
     scaling, namesake = app.spec.scaling, context.lister_for(Deployment).get(object_name(app))
     if namesake is not None and not is_controlled_by(namesake, app):
-        scaling = None  # it would scale the Deployment of that name, whosever it is
+        scaling = None  # an autoscaler would scale another owner's Deployment
     if scaling is None:
         if children.owned(HorizontalPodAutoscaler, app, context) is not None:
             context.prune(HorizontalPodAutoscaler, keep=(), owner=app)
@@ -136,22 +137,22 @@ def _sync_autoscaler(app: MyApp, live: Deployment | None, context: Context) -> N
 
 
 def _tell(app: MyApp, deployment: Deployment | None, steps: Steps) -> None:
-    """Write the status if it differs, and then record the Events that go with it."""
+    """Write the status if it differs, and then record the Events that report the change."""
     context = steps.context
     status = new_status(app, deployment, context, steps.failures, steps.waits)
     try:
         context.update_status(app, status)
     except NotFound:
-        context.deleted(app)  # the next reconcile waits for the cache, which will tell
+        context.deleted(app)  # the next reconcile waits until the cache shows this
         if not is_being_deleted(app):
             raise
     else:
-        if status is not app.status and not is_being_deleted(app):  # its namespace may take no Events
+        if status is not app.status and not is_being_deleted(app):  # a namespace in deletion refuses Events
             report(app, status, steps.failures, context)
 
 
 def namesakes(apps: Lister[MyApp]) -> Callable[[Kind], tuple[ObjectName, ...]]:
-    """A map function: from an object that may be in the way of a child to the MyApp of its name."""
+    """Return a map function from an object that may occupy a child's name to the MyApp of that name."""
 
     def find(obj: Kind) -> tuple[ObjectName, ...]:
         app = apps.get(object_name(obj))
@@ -161,7 +162,7 @@ def namesakes(apps: Lister[MyApp]) -> Callable[[Kind], tuple[ObjectName, ...]]:
 
 
 def add_myapp(manager: Manager, *, workers: int = 2) -> Controller:
-    """Add the controller. A MyApp's own status must not wake it; of children all changes count."""
+    """Add the controller. A MyApp's own status must not wake it, but every change of a child does."""
     builder = controller_for(manager, NAME).for_(MyApp, predicates=(GenerationChanged(),))
     builder.writes(MyApp, "patch", subresource="status").writes(HorizontalPodAutoscaler, "delete")
     find = namesakes(manager.lister_for(MyApp))

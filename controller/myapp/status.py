@@ -1,10 +1,10 @@
 """
-The status of a MyApp, a function of the observed state: without a change it does not change.
+The status of a MyApp, a pure function of the observed state: if that is the same, so is the status.
 
-    Ready        every wanted replica runs this very spec and is ready, no step failed, no child is going away
+    Ready        every wanted replica runs this spec and is ready, no step failed, no child is going away
     Progressing  the Deployment is on its way to that, or a step waits for an object to go
     Degraded     a step failed, or the Deployment reports that it cannot make its pods
-All three are always there. Events tell how a status differs from the one before, so a restart repeats none.
+All three are always present. Events report how a status differs from the last, so a restart repeats none.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Claim = tuple[Literal["True", "False"], str, str]
 def new_status(
     app: MyApp, deployment: Deployment | None, context: Context, failures: Texts = (), waits: Texts = ()
 ) -> MyAppStatus:
-    """The status as it should be; `app.status` itself when nothing changed."""
+    """Return the status as it should be, or the same `app.status` if nothing changed."""
     seen = Deployment() if deployment is None else deployment
     selector = seen.spec.selector.match_labels or labels(app)
     conditions = (
@@ -69,7 +69,7 @@ def _claims(app: MyApp, deployment: Deployment | None, failures: Texts, waits: T
 
 
 def troubles(deployment: Deployment | None) -> tuple[str, ...]:
-    """Why a Deployment cannot continue, in its own words; () if it can, or has not observed its spec yet."""
+    """Return why a Deployment cannot continue, in its words; () if it can or has yet to observe its spec."""
     if deployment is None or deployment.status.observed_generation < deployment.metadata.generation:
         return ()
     bad = (("ReplicaFailure", "True"), ("Progressing", "False"))
@@ -78,7 +78,7 @@ def troubles(deployment: Deployment | None) -> tuple[str, ...]:
 
 
 def _progress(deployment: Deployment | None) -> tuple[int, bool, str]:
-    """The wanted replicas, whether they are all there is, of this spec and ready, and a text for people."""
+    """Return how many replicas are wanted, whether exactly those exist, up to date and ready, and a text."""
     if deployment is None:
         return 0, False, "no Deployment yet"
     status, wanted = deployment.status, 1 if deployment.spec.replicas is None else deployment.spec.replicas
@@ -93,7 +93,7 @@ def _progress(deployment: Deployment | None) -> tuple[int, bool, str]:
 
 
 def report(app: MyApp, after: MyAppStatus, failures: Texts, context: Context) -> None:
-    """Record what a status in place of `app.status` has to say; of a Deployment's trouble the first words."""
+    """Record as Events what is new since `app.status`; of a Deployment's trouble, only the first message."""
     before, now = app.status.conditions, find_condition(after.conditions, DEGRADED)
     was, was_degraded = find_condition(before, DEGRADED), is_condition_true(before, DEGRADED)
     new = [failure for failure in failures if was is None or failure not in was.message]

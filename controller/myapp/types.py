@@ -1,7 +1,7 @@
 """
 example.com/v1: MyApp, an application of one image: a Deployment, a Service, and an autoscaler if wanted.
 
-Types, bounds, patterns, defaults and rules (`problems`) hold for objects of an older schema, too.
+Types, bounds, patterns, defaults and rules (`problems`) also hold for objects stored under an older schema.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _DOMAIN: Final = r"([a-zA-Z0-9]([a-zA-Z0-9.-]*[a-zA-Z0-9])?|\[[0-9a-fA-F:]+\])(:
 _TAG: Final = r"[a-zA-Z0-9_][a-zA-Z0-9_.-]{0,127}"
 _DIGEST: Final = r"[a-zA-Z][a-zA-Z0-9]*([+._-][a-zA-Z][a-zA-Z0-9]*)*:[0-9a-fA-F]{32,}"
 IMAGE_PATTERN: Final = f"^({_DOMAIN}/)?{_PATH_COMPONENT}(/{_PATH_COMPONENT})*(:{_TAG})?(@{_DIGEST})?\\Z"
-NAME_PATTERN: Final = "^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$"  # a name of a Service, and value of a label
+NAME_PATTERN: Final = "^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$"  # also a Service's name and a label's value
 
 NAME_RULE: Final = Rule(
     expression=f"self.metadata.name.matches('{NAME_PATTERN}')",
@@ -65,7 +65,7 @@ class AppEnvVar(APIStruct):
 
     crd_rules: ClassVar[tuple[Rule, ...]] = (ONE_VALUE_RULE,)
 
-    # any printable ASCII but "=", as in a container
+    # any printable ASCII except "=", as in a container
     name: Annotated[str, Meta(min_length=1, pattern=r"^[ -<>-~]+\Z")]
     value: str | None = None
     value_from: AppEnvVarSource | None = None
@@ -148,7 +148,7 @@ class MyApp(Kind, group="example.com", version="v1"):
 
 
 def problems(app: MyApp) -> tuple[str, ...]:
-    """The faults of a MyApp that fits its type, in the schema's words; () when it can work."""
+    """Return the faults of a MyApp that fits its type, in the schema's words; () if it has none."""
     found, names = [], [variable.name for variable in app.spec.env]
     if not re.fullmatch(NAME_PATTERN, app.metadata.name):
         found.append(f"metadata.name: {NAME_RULE.message}")

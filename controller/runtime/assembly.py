@@ -1,5 +1,5 @@
 """
-Build a controller's queue, caches, writes and watches, in the manager whose parts it shares.
+Build a controller's queue, caches, writes and watches in the manager whose parts it shares.
 
     ControllerSpec --> Assembly --complete(reconcile)--> Controller
 """
@@ -50,7 +50,7 @@ class _Rechecked:
     """
     Call a reconcile, unless its object is known to be gone. Implements Reconciler[ObjectName].
 
-    A write refused with a 422 is also reported as an Event: the object's author may be able to fix it.
+    A write refused with a 422 is also reported as an Event, which may help the object's author to fix it.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class _Rechecked:
         self._faults = faults
 
     def reconcile(self, name: ObjectName, context: Context) -> Result | None:
-        """Raises: OwnerGoneError and ClientError of OwnerRecheck.check; errors of the reconciler."""
+        """Raises: OwnerGoneError and ClientError from OwnerRecheck.check; errors of the reconciler."""
         before = RECONCILED.set(name.namespace)
         try:
             return self._reconcile_in_its_namespace(name, context)
@@ -82,7 +82,7 @@ class _Rechecked:
         try:
             self._owners.check(name)
         except HeldBackError as error:
-            # This is not raised as an error, because it would count for max_retries.
+            # This is not raised, because an error would count towards max_retries.
             return Result(requeue_after=error.retry_seconds)
         if not self._watches(name.namespace):
             return None
@@ -93,16 +93,16 @@ class _Rechecked:
                 self._tell(name, context, error.status.message)
             raise
         except Exception as error:
-            # The objects still exist, but are not ours. They are listed again if the namespace comes back.
+            # The objects still exist, but are no longer ours. They are listed again if the namespace returns.
             if self._watches(name.namespace):
                 raise
-            context.log.debug("Dropped, as its namespace is watched no longer", v=2, err=str(error))
+            context.log.debug("Dropped, because its namespace is no longer watched", v=2, err=str(error))
             return None
         self._faults.kept(self._peek(str(name)))
         return result
 
     def _tell(self, name: ObjectName, context: Context, message: str) -> None:
-        """Log a message once per generation, and less and less often for its retries."""
+        """Record an Event with a message; for retries of the same generation, less and less often."""
         obj = self._cached(name)
         if obj is None:
             return
@@ -116,15 +116,15 @@ class _Rechecked:
 
 class Assembly:
     """
-    Build one controller from its spec, in the manager whose parts it shares.
+    Build one controller from its spec in the manager whose parts it shares.
 
     Implements handloop.controller.runtime.guards.admission.ShareWorker.
-    Fields: informer, the informer of the reconciled kind; memory, everything that is remembered by name.
+    Fields: informer, that of the reconciled kind; memory, everything that is remembered by name.
     """
 
     def __init__(self, manager: Manager, spec: ControllerSpec) -> None:
         """
-        Make the controller's informers, queue and writes.
+        Create the controller's informers, queue and writes.
 
         Raises: as Manager.begin and Manager.informer_for.
         """
@@ -205,7 +205,7 @@ class Assembly:
     def complete(self, reconcile: ReconcileFunc[ObjectName]) -> Controller:
         """Create the controller and add it, with its sources, to the manager. Raises: as Manager.add."""
         manager, spec = self._manager, self._spec
-        # Only the first controller for a kind does this: another's success would remove its condition.
+        # Only a kind's first controller does this, because another one's success would remove its condition.
         stalls = can_stall(spec.kind) and spec.kind not in manager.reconciled_kinds()
         if stalls:
             reconcile = Stalling(self.informer.held, reconcile, is_last=self._is_last).reconcile
@@ -269,7 +269,7 @@ class Assembly:
         )
 
     def _namespace_changed(self, namespace: str) -> None:
-        """A namespace was paused, or is no longer."""
+        """A namespace was paused or unpaused."""
         if self.informer.watches(namespace):
             for obj in self.informer.list(namespace=namespace):
                 self._queue.add(object_name(obj), Cause("Namespace", "updated", namespace))
@@ -331,9 +331,9 @@ class Assembly:
         )
 
     def _dropped(self, cause: Cause, by: str, names: Iterable[ObjectName]) -> None:
-        """A predicate kept an event back. The listeners."""
+        """A predicate filtered out an event. Called by listeners."""
         self._own_metrics.dropped(cause.label)
-        # A resync brings nothing new, and its line would replace more useful ones.
+        # A resync brings no news, and its entry would displace more useful ones.
         for name in () if cause.verb == RESYNCED else names:
             self._decisions.note(name, DROPPED, cause.label, by=by)
 

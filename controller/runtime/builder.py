@@ -50,7 +50,7 @@ T = TypeVar("T", bound=Kind)
 
 
 class BuilderError(Exception):
-    """The calls of the builder make no controller."""
+    """The builder's calls do not make a controller."""
 
 
 class _Managers:
@@ -59,7 +59,7 @@ class _Managers:
 
 
 MANAGERS: Final[Any] = _Managers()
-"""An option that is left out."""
+"""The value of an omitted option."""
 
 
 class ControllerBuilder(Generic[K]):
@@ -82,13 +82,13 @@ class ControllerBuilder(Generic[K]):
         """
         Reconcile the objects of a kind. Call it exactly once.
 
-        Args: labels and fields (also in owns and watches) hold, read and wait for only the objects that they
-        select, as in Manager.informer_for. An object that no longer matches looks deleted.
+        Args: labels and fields (also in owns and watches) limit the cache to the objects that they select, as
+        in Manager.informer_for. An object that no longer matches looks deleted.
         Raises: BuilderError; TypeError for a value that is not a kind or a predicate; SelectorError for a
         selector that the server would refuse. The same holds for owns and watches.
         """
         if self._has_kind:
-            raise BuilderError(f"controller {self._name}: for_() could only be called once")
+            raise BuilderError(f"controller {self._name}: for_() can only be called once")
         selection = selection_of(checked_kind(kind), labels=labels, fields=fields)
         self._spec.watches.insert(
             0, WatchSpec(kind, selection, own_name, checked_predicates(kind, predicates))
@@ -107,11 +107,11 @@ class ControllerBuilder(Generic[K]):
         fields: str = "",
     ) -> Self:
         """
-        When an object of a kind changes, reconcile its controlling owner. Args: access, see owner_access.
+        When an object of a kind changes, reconcile its controlling owner. For the access, see owner_access.
 
         With a selection, a child that loses its label looks deleted. Context.apply asks the server about a
         child that is missing from the cache, and does not create a second one. A reconciler that creates
-        children by itself has to ask as well.
+        children in another way has to ask as well.
 
         Args: every_owner = also reconcile owners that do not control the object. only="metadata" = cache only
         PartialObjectMetadata[kind]; Context.apply then reads the server. labels and fields as in for_.
@@ -152,12 +152,12 @@ class ControllerBuilder(Generic[K]):
         Cache only those objects of a kind that the reconciled objects refer to by name.
 
         When one of them is created, changed or deleted, the objects that refer to it are reconciled.
-        Context.referred reads it. Each object has a watch of its own, from the first reference to the last.
+        Context.referred reads it. Each object has a separate watch for as long as it is referred to.
 
         Args: names, a pure function, returns the names that an object refers to: strings for its own
         namespace, or ObjectNames; "" is ignored. allowed lists the only names that may be referred to (None =
-        any), and the generated role names them.
-        Raises: TypeError; MutableKind; BuilderError for a second one of a kind.
+        any); the generated role lists them, too.
+        Raises: TypeError; MutableKind; BuilderError for a second call with the same kind.
         """
         if not callable(names):
             raise TypeError(f"a function takes an object and returns the names it refers to, not {names!r}")
@@ -181,7 +181,7 @@ class ControllerBuilder(Generic[K]):
         Raises: TypeError.
         """
         if not callable(function):
-            raise TypeError(f"a source is a function of wake and stop, and not {function!r}")
+            raise TypeError(f"a source is a function of wake and stop, not {function!r}")
         self._spec.sources.append((name, function))
         return self
 
@@ -224,13 +224,13 @@ class ControllerBuilder(Generic[K]):
         """
         Declare what the reconciler writes: `.writes(ConfigMap, "create", "patch")`.
 
-        An apply needs create, patch and get; get is included with patch: see AppliedFields. A kind that is
-        also watched gets it with any verb: see OwnWrites. Watches, and Events in the controller's name, are
+        An apply needs create, patch and get. patch includes get; see AppliedFields. For a kind that is also
+        watched, any verb includes get; see OwnWrites. Watches, and Events in the controller's name, are
         declared automatically.
 
-        Args: subresource as in `.writes(Foo, "patch", subresource="status")`. Update of a status, which a
-        client's update_status sends, is included with the patch of Context.update_status.
-        Raises: ValueError without a verb, and for one that no server has.
+        Args: subresource as in `.writes(Foo, "patch", subresource="status")`. For a status, update, which a
+        client's update_status sends, includes the patch that Context.update_status sends.
+        Raises: ValueError without a verb, and for a verb that no server has.
         """
         if not verbs:
             raise ValueError(f'name the verbs: .writes({kind.__name__}, "create", "patch")')

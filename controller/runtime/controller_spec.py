@@ -35,13 +35,13 @@ def checked_predicates(kind: Any, predicates: Sequence[Predicate]) -> tuple[Pred
             raise TypeError(f"a predicate is an object, not a class: call {each.__name__}(...)")
         if not all(callable(getattr(each, name, None)) for name in ("create", "update", "delete")):
             raise TypeError(
-                f"a predicate has create, update and delete, and {each!r} has not: "
-                "PredicateFuncs(update=function) makes one of a function"
+                f"a predicate has create, update and delete, and {each!r} does not: "
+                "PredicateFuncs(update=function) turns a function into one"
             )
         if isinstance(each, GenerationChanged) and not has_generation(kind.resource):
             raise TypeError(
-                f"the server counts no generation of a {kind.resource.kind}, so GenerationChanged would hide "
-                "every update: ResourceVersionChanged leaves out resyncs alone"
+                f"the server maintains no generation for a {kind.resource.kind}, so GenerationChanged would "
+                "hide every update: use ResourceVersionChanged, which hides only resyncs"
             )
     return tuple(predicates)
 
@@ -57,7 +57,7 @@ class WatchSpec(NamedTuple):
 
 
 class ReferenceSpec(NamedTuple):
-    """One refers_to as asked for."""
+    """One refers_to as requested."""
 
     kind: type[Any]
     names: NamesFunc
@@ -65,7 +65,7 @@ class ReferenceSpec(NamedTuple):
 
     @property
     def access(self) -> Access | None:
-        """Without a list of names there can be too many to watch; then the server is read."""
+        """Includes get without a list of names, because there can be too many to watch; those are read."""
         if self.allowed is None:
             return Access(resource=self.kind.resource, verbs=("get", "list", "watch"), by_name=True)
         names = tuple(dict.fromkeys(self.allowed))
@@ -101,8 +101,9 @@ class ControllerSpec:
 
     def implied_access(self) -> list[Access]:
         """
-        Return access to watches, owning, Events of the controller, the condition Stalled, paused namespaces,
-        and two reads of the server: an owner whose children disappear, and an own write that a cache lacks.
+        Return the access for watches, owning, the controller's Events, the condition Stalled, paused
+        namespaces, and two reads from the server: of an owner whose children disappear, and of our own writes
+        that a cache lacks.
         """
         kind = self.kind
         owning = [owner_access(kind.resource)] if self.owned else []

@@ -4,7 +4,7 @@ Start and stop a process: caches, lease, runnables and Events, in order and with
     start:  caches --> (leader election) --> controllers --> (this process's part)
     stop:   controllers --> other runnables --> (the leases) --> caches --> Events
 
-With leader election the caches are filled first, so that a standby can act as soon as it takes over. The
+With leader election, the caches are filled first, so that a standby can act as soon as it takes over. The
 start does not wait for a cache that cannot be filled.
 """
 
@@ -31,10 +31,10 @@ from handloop.seams.threads import Joinable, as_error
 
 log = get_logger("manager")
 
-# This is for the lease, caches and Events, after the runnables' shutdown_timeout_seconds.
+# The time for the lease, caches and Events, after the runnables' shutdown_timeout_seconds.
 _GRACE_SECONDS: Final = 5.0
-# Caches and Events get this time even if the runnables have used up theirs (idle threads end sooner). So do
-# late runnables, because a controller itself logs the work that it leaves behind.
+# Caches and Events get at least this time even if the runnables have used up theirs (idle threads end
+# sooner). So do late runnables, so that a controller can log the work that it leaves behind.
 _LEAST_SECONDS: Final = 0.5
 
 
@@ -42,15 +42,16 @@ class Lifetime:
     """
     The life of a manager's parts, from run until all of them have ended.
 
-    A request that waits, for the rate limit or because the server said so, would outlast a stop. _work_stop
-    ends the requests of runnables that took too long or lost the lease; _caches_stop ends the lists.
-    Fields, set before run: elector, the candidate in the election, or None; part, what runs so that this
+    A request that waits, for the rate limit or because the server asked for it, would outlast a stop.
+    _work_stop ends the requests of runnables that took too long or lost the lease; _caches_stop ends the
+    lists.
+    Fields, set before run: elector, the candidate in the election, or None; part, which runs so that this
     process gets its share of the work, or None.
-    State: stop, the event given to run. Under _lock: _failures, in order; the first is the reason why run
+    State: stop, the event given to run. Under _lock: _failures, in order; the first one is the reason why run
     ends. _guarded, the runnables that need leadership, is set by run before another thread reads it.
     _stop_rest is set when the runnables that end first have ended, or have used up their time.
     Threads: `run` is called on main; each runnable has `run-<name>`; `lease`, or a thread named like the
-    part, keeps the Leases.
+    part, keeps the Leases renewed.
     """
 
     def __init__(
@@ -114,8 +115,8 @@ class Lifetime:
         """
         End everything within one deadline.
 
-        Consumers end first: while they drain they may still read, and use what another runnable keeps. The
-        lease ends after the last consumer.
+        Consumers end first, because while they drain, they may still read and use what another runnable
+        provides. The lease ends after the last consumer.
         """
         seconds = self.seconds_to_stop()
         deadline = Deadline(seconds, clock=self._seams.clock)
@@ -136,7 +137,7 @@ class Lifetime:
             log.warning("Left behind at the stop", what=left_behind)
 
     def _join_runnables(self, free: RunnableGroup, seconds: float, end: Deadline) -> list[str]:
-        """Wait this long for all; 0 = do not wait. Returns: runnables under the lease that still run."""
+        """Wait this long for all; 0 = do not wait. Returns: those under the lease that are still running."""
         patience = min(seconds + _LEAST_SECONDS, end.remaining()) if seconds else 0.0
         deadline = Deadline(patience, clock=self._seams.clock)
         leading = self._guarded.join(deadline.remaining(), first=True)
@@ -153,7 +154,7 @@ class Lifetime:
         return leading
 
     def seconds_to_stop(self) -> float:
-        """Return the time for a stop. After a lost lease, it ends before another leader may begin."""
+        """Return how long a stop may take. After a lost lease, it ends before another leader may begin."""
         if self._lost_the_lease() and self.elector is not None:
             config = self.elector.config
             return (config.written_seconds - config.renew_deadline_seconds) / 2
@@ -167,7 +168,7 @@ class Lifetime:
         """
         After an error of a runnable or the elector, log the error and end the process in order.
 
-        If a runnable cannot continue because of a stop, run does not raise that error.
+        If a runnable fails because of a stop, run does not raise that error.
         """
         with self._lock:
             stop = self.stop
@@ -182,14 +183,14 @@ class Lifetime:
             say("Controller failed", controller=name, err=in_words(as_error(error)) or in_words(error, repr))
 
     def stopped_check(self) -> str | None:
-        """A health check: no stop is set."""
+        """A health check that no stop is set."""
         return "shutting down" if self.stop.is_set() else None
 
     def _raise_failures(self) -> None:
         with self._lock:
             failures = tuple(self._failures)
         if self._lost_the_lease() or not self._shutdown_timeout_seconds:
-            # The options say not to wait for work, so work that still runs is not a failure.
+            # Nothing is to wait for work in these cases, so work that still runs is not a failure.
             failures = tuple(each for each in failures if not isinstance(each, StopTimeoutError))
         if len(failures) == 1:
             raise failures[0]
@@ -200,7 +201,7 @@ class Lifetime:
     # leader election, and this process's part
 
     def lost(self, tell: Callable[[LeadershipLost], None] | None, lost: LeadershipLost) -> None:
-        """Cancel writes that wait. The elector's thread."""
+        """Cancel writes that wait. Runs on the elector's thread."""
         self._work_stop.set()
         if tell is not None:
             tell(lost)
@@ -218,7 +219,7 @@ class Lifetime:
         """
         Run the controllers until stop is set. Called on the elector's thread `leading`.
 
-        Raises: the StopTimeoutError of a runnable: while workers still run, the lease is not released.
+        Raises: the StopTimeoutError of a runnable, so that the lease is not released while workers still run.
         """
         self._caches.catch_up(stop)
         self._guarded.start(stop, self._stop_rest)

@@ -1,7 +1,7 @@
 """
 The parts that the controllers of one process share.
 
-Each controller waits for its own caches: a controller whose CRD is missing does not stop the others.
+Each controller waits for its own caches, so that one whose CRD is missing does not stop the others.
 Follows: controller-runtime pkg/manager, differs: a failing controller ends the process in order.
 """
 
@@ -80,18 +80,18 @@ log = get_logger("manager")
 T = TypeVar("T", bound=Kind)
 
 PATIENCE_SECONDS: Final = 2.0
-"""How long a controller's request waits for a busy server. Such a server asks for a second at first."""
+"""How long a controller's request waits for a busy server, which at first asks for a wait of one second."""
 
 
 class Manager(Roster):
     """
-    Informers, Events, metrics and the life of the controllers of one process.
+    The informers, Events, metrics and life cycle of one process's controllers.
 
-    client writes only while no other process can lead (election) or work on the slot (shards): each write
-    passes a WriteFence. Code that must write at other times uses the client that was given to the manager.
-    elector is None without election; replica is the Share of this process, with shards a Replica.
+    client writes only while no other process can lead (with election) or work on the slot (with shards),
+    because each write passes a WriteFence. Code that must write at other times uses the client that was given
+    to the manager. elector is None without election; replica is this process's Share, with shards a Replica.
 
-    Threads: main calls `run`; Lifetime has threads of its own; the health server calls the checks.
+    Threads: main calls `run`; Lifetime starts threads; the health server calls the checks.
     """
 
     def __init__(
@@ -110,21 +110,20 @@ class Manager(Roster):
         """
         Create a manager. It sends no request to the server before run.
 
-        Args: namespaces to watch: () = all, or a label selector such as
-        "team=a". Selected namespaces can come and go; this does not
-        count as deletion of their objects. A read of another namespace
-        raises NamespaceNotWatched. informer_options apply to every
-        informer, controller_options are the defaults of every
-        A registry belongs to one manager; None = a new one, in the field registry. shards = work on some
-        slots while other replicas work on the others; it names its lease. leases is the client for their
-        Leases, None = over the connections of client; see LeaseConnections.
+        Args: namespaces: the names of those to watch, () = all, or a label selector such as "team=a".
+        Selected namespaces can come and go; when one goes, its objects are not treated as deleted. A read of
+        another namespace raises NamespaceNotWatched. informer_options apply to every informer,
+        controller_options are the defaults of every controller. A registry is for one manager; None = a new
+        one, in the field registry. shards = work on some slots while other replicas work on the others; it
+        names its lease. leases is the client for their Leases, None = over the connections of client; see
+        LeaseConnections.
         Raises: ValueError for a registry with another manager's metrics, for a rate_limiter (never shared),
         and for shards with leader election or namespaces; TypeError if seams is no Seams; as Caches.
         """
         if not isinstance(seams, Seams):
             raise TypeError(f"seams is Seams(clock=...), and not {seams!r}")
         if controller_options.rate_limiter is not None:
-            raise ValueError("a rate limiter is one controller's: pass it to with_options")
+            raise ValueError("a rate limiter is for one controller: pass it to with_options")
         super().__init__()
         self.seams = seams
         self.controller_options = controller_options
@@ -150,7 +149,7 @@ class Manager(Roster):
         )
         self._caches = self._new_caches(client.until(caches_stop), namespaces, informer_options)
         registry.register(CacheState(self.informers, seams.clock))
-        # With named namespaces the roles are in these namespaces, and no role allows a watch of all.
+        # With named namespaces, the roles are in these namespaces, and none of them allows a watch of all.
         whole = isinstance(chosen := chosen_namespaces(namespaces), Selector) or chosen == [""]
         watch = partial(self._caches.watch, namespace="", plain=True)
         self.namespace_annotations = NamespaceAnnotations(watch if whole else None)
@@ -216,10 +215,10 @@ class Manager(Roster):
         Create a manager with its services: connections, pages and the lease, until run ends.
 
         Args: config None = load_config(): the kubeconfig, or the pod's account. name is the program's name,
-        as the server sees it. leader_election is a Lease, `namespace/name` (in a pod the name is enough); ""
-        = none. metrics and health are addresses such as `:8080`, where run serves `/metrics`, and `/healthz`
-        and `/readyz`; None = not served; `served` has them. Shards without a lease are named after the
-        program. options are those of Manager.
+        as the server sees it. leader_election is a Lease, `namespace/name` (in a pod, the name is enough); ""
+        = none. metrics and health are addresses such as `:8080`, on which run serves `/metrics`, and
+        `/healthz` and `/readyz`; None = not served; `served` has the actual ones. Shards without a lease are
+        named after the program. options are those of Manager.
         Raises: ConfigError; ValueError for a lease without a namespace, or an invalid address; as Manager.
         """
         config = load_config() if config is None else config
@@ -267,15 +266,15 @@ class Manager(Roster):
         self, kind: type[T], *, labels: Labels = "", fields: str = ""
     ) -> MultiNamespaceInformer[T]:
         """
-        Return the shared informers of a kind, or of a selection: they list and hold only its objects.
+        Return the shared informers of a kind or a selection, of which they list and hold only the objects.
 
-        Before run they are empty. Once run has begun they are started and filled; the first read of an
-        informer that was made earlier waits for that as well.
+        Before run, they are empty. Once run has begun, they are started and filled; the first read of an
+        informer that was created earlier waits for that as well.
 
-        Args: labels and fields as the server takes them: `app=web`, `metadata.name=settings`.
+        Args: labels and fields, written as for the server: `app=web`, `metadata.name=settings`.
         Raises: SelectorError for a selector that the server would refuse. Once run has begun,
         CacheSyncTimeoutError with the reason, and DeadlineExceededError if a stop comes first. In a
-        reconcile, WaitError as soon as their list fails, or at a stop.
+        reconcile, WaitError as soon as their list fails or a stop comes.
         Blocks: once run has begun, until they are filled, for at most cache_sync_timeout_seconds.
         """
         informer = self._caches.informer_for(kind, selection_of(kind, labels=labels, fields=fields))
@@ -284,14 +283,14 @@ class Manager(Roster):
 
     def watch(self, kind: type[T], namespace: str) -> MultiNamespaceInformer[T] | None:
         """
-        Start an informer of a namespace for the caller; `stop` ends it. None if there is no room for more.
+        Start an informer of a namespace for the caller; `stop` ends it. None if there are too many.
 
         Once run has begun, its first get waits for it, as in informer_for.
         """
         return self._caches.watch(kind, namespace)
 
     def watch_object(self, kind: type[T], name: ObjectName, changed: Changed[T]) -> ObjectWatch[T] | None:
-        """Return the same for one object."""
+        """Start a watch of one object in the same way."""
         return self._caches.watch_object(kind, name, changed)
 
     def run_beside(self, name: str, run: Callable[[threading.Event], None]) -> bool:
@@ -299,11 +298,11 @@ class Manager(Roster):
         return self._caches.run_beside(name, run)
 
     def informer_of(self, group_resource: str) -> MultiNamespaceInformer[Any] | None:
-        """Return the shared informers of all objects of a kind, by its `plural.group`; None if none exist."""
+        """Return the shared informers that hold a whole kind, given as `plural.group`; None if none exist."""
         return self._caches.informer_of(group_resource)
 
     def lister_for(self, kind: type[T], *, labels: Labels = "", fields: str = "") -> Lister[T]:
-        """Return the same informers, to read."""
+        """Return the same informers, for reading."""
         return self.informer_for(kind, labels=labels, fields=fields)
 
     def recorder(self, component: str) -> EventRecorder:
@@ -320,7 +319,8 @@ class Manager(Roster):
         """
         Work only while holding a lease. Call it once, before run. The lock can use this manager's recorder.
 
-        The lock needs its own client, because the manager's client writes nothing before the lease is held.
+        The lock needs a separate client, because the manager's client writes nothing before the lease is
+        held.
 
         Args: as LeaderCallbacks.
         Raises: ValueError for a configuration that makes no sense.
@@ -339,7 +339,7 @@ class Manager(Roster):
 
     def add(self, runnable: Runnable) -> None:
         """
-        Add a runnable, before run. At a stop it runs until the reconciles, which may use it, have ended.
+        Add a runnable, before run. At a stop, it runs until the reconciles, which may use it, have ended.
 
         Raises: as begin; ShardingError for a runnable that cannot be sharded.
         """
@@ -347,12 +347,12 @@ class Manager(Roster):
         super().add(runnable)
 
     def served(self) -> dict[str, str]:
-        """Return the addresses of the pages `metrics` and `health` of from_config, once run has begun."""
+        """Return the addresses of the `metrics` and `health` pages of from_config, once run has begun."""
         services = self._services
         return {} if services is None else {"metrics": services.metrics, "health": services.health}
 
     def cached_kinds(self) -> set[type[Kind]]:
-        """Return the kinds that somebody has asked for."""
+        """Return the kinds that have been requested."""
         return self._caches.kinds()
 
     def informers(self) -> list[SharedIndexInformer[Any]]:
@@ -363,7 +363,7 @@ class Manager(Roster):
         """
         Return what the controllers of this process know about a name: its state, and recent decisions.
 
-        Args: controller "" = all. Never waits; any thread.
+        Args: controller "" = all. Never waits. Threads: any.
         """
         found = [
             each.explain(name)
@@ -381,7 +381,7 @@ class Manager(Roster):
         return why_page(self)
 
     def _who_works_on(self, name: ObjectName, *, is_known: bool) -> tuple[str, str, str]:
-        """Return our identity, why a name is not ours, and the identity of its holder; "" = none."""
+        """Return our identity, why a name is not ours, and the identity of its holder; each "" = none."""
         if self.elector is None:
             return self.replica.identity, *self.replica.elsewhere(name, is_known=is_known)
         seen = self.elector.candidacy.statistics()
@@ -391,7 +391,7 @@ class Manager(Roster):
         return seen.identity, text, seen.holder
 
     def seconds_to_write(self) -> float:
-        """Return how long no other process can lead; infinity without election, and with shards."""
+        """Return for how long no other process can lead; infinity without election, and with shards."""
         return math.inf if self.elector is None else self.elector.candidacy.seconds_to_write()
 
     def liveness_checks(self) -> Mapping[str, Check]:
@@ -423,12 +423,12 @@ class Manager(Roster):
 
     def run(self, stop: threading.Event) -> None:
         """
-        Work until stop is set, then stop everything in order. A controller that fails also sets stop.
+        Work until stop is set, and then stop everything in order. A controller that fails also sets stop.
 
         Raises: ListenError if a page of from_config cannot be served; LeadershipLost, on its own; the error
         of a runnable, unless a stop came first (then it is only logged); StopTimeoutError if runnables were
         left behind, unless shutdown_timeout_seconds is 0; an ExceptionGroup of several such failures.
-        RuntimeError on a second call, and before anything starts if a controller was begun but never
+        RuntimeError on a second call, and, before anything starts, if a controller was begun but never
         completed, or if there is nothing to run.
         Blocks: until stop is set, and then for at most shutdown_timeout_seconds (0 = runnables are not waited
         for) plus 6 s for the lease, caches and Events.
@@ -443,7 +443,7 @@ class Manager(Roster):
 
     def run_until_signalled(self) -> None:
         """
-        Like run, until SIGINT or SIGTERM. A second signal ends the process at once. Main thread only.
+        Like run, until SIGINT or SIGTERM. A second signal ends the process at once. Only on the main thread.
 
         Raises: as run.
         """

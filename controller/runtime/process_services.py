@@ -1,7 +1,7 @@
 """
-The services that a manager needs in its process: connections, metrics, servers of pages, and the lease.
+The services that a manager needs in its process: connections, metrics, page servers, and the lease.
 
-Both `main` and Manager.from_config use this module. No other module puts these services together.
+Both `main` and Manager.from_config use this module. No other module assembles these services.
 Decision: One place for the services of a manager.
 """
 
@@ -72,7 +72,7 @@ class ProcessServices:
         """
         Prepare; nothing is opened.
 
-        Args: pages, where they are served; registry None = a new one; burst 0 = twice qps; the others as
+        Args: pages says where they are served; registry None = a new one; burst 0 = twice qps; the others as
         Client.
         """
         self.registry = new_registry() if registry is None else registry
@@ -111,9 +111,9 @@ class ProcessServices:
 
     def attach(self, manager: ManagerToServe, *closing: Closing) -> None:
         """
-        Answer probes with a manager's checks. Without a manager the process is alive but not ready.
+        Answer probes with a manager's checks. Without a manager, the process is alive but not ready.
 
-        Args: closing are objects to close at the end, after the servers.
+        Args: closing: objects to close at the end, after the servers.
         """
         self._manager = manager
         self._last += closing
@@ -133,7 +133,7 @@ class ProcessServices:
 
     @property
     def certificates(self) -> CertificateMetrics | None:
-        """Return the counts of certificate reads, for other servers; None before the pages are bound."""
+        """Return the metrics of certificate reads, for other servers; None before the pages are bound."""
         return None if self._servers is None else self._servers.certificates
 
     def __enter__(self) -> Self:

@@ -2,7 +2,7 @@
 How a reconcile ends, and how long it may take.
 
 A reconcile is level-triggered: it gets an object or a name, reads the current state, and makes the cluster
-match. It returns when nothing is left to do for now, and raises to be called again with back-off.
+match. It returns when nothing is left to do for now, and raises an error to be called again with back-off.
 Follows: controller-runtime pkg/reconcile.
 """
 
@@ -20,7 +20,8 @@ from handloop.seams.clock import REAL_CLOCK, Clock
 
 class ReconcileError(Exception):
     """
-    An expected failure. It is retried with back-off and logged without a stack; other errors count as bugs.
+    An expected failure. It is retried with back-off and logged without a stack; other errors are treated as
+    bugs.
 
     Fields: retry_seconds, the shortest time before the retry.
     """
@@ -32,21 +33,21 @@ class WaitError(ReconcileError):
     """
     Something else must happen first. This is not a failure, and it is not logged as an error.
 
-    A watch event of that other thing brings the next reconcile. Without one it comes after retry_seconds.
+    A watch event about it triggers the next reconcile; otherwise, that comes after retry_seconds.
     """
 
     retry_seconds = 30.0
 
 
 class CacheNotFilledError(WaitError):
-    """The first list of a cache fails. Retried soon, because nothing tells when the list works again."""
+    """A cache's first list fails. It is retried soon, because no event tells when the list works again."""
 
     retry_seconds = 5.0
 
 
 class TerminalError(ReconcileError):
     """
-    A retry cannot help: the name waits until the object, or something it depends on, changes.
+    A retry cannot help, so the name waits until the object, or something it depends on, changes.
 
     The text is the reason, for the log and for the condition Stalled. `raise TerminalError("...") from error`
     keeps the cause.
@@ -58,16 +59,16 @@ class TerminalError(ReconcileError):
 
 
 class DeadlineExceededError(ReconcileError):
-    """The reconcile took longer than it may; retried."""
+    """The reconcile took longer than it may. It is retried."""
 
 
 class Deadline:
     """
-    A point in time, and a stop that brings it forward. Threads: any.
+    A point in time, which a stop brings forward. Threads: any.
 
-    A thread cannot be stopped from outside, so a reconcile that works in steps, or waits, asks between them.
-    Each request to the server has its own time limit. When the server asks for a wait (Retry-After), no
-    worker sleeps for it: the name goes back into the queue with that wait as its delay.
+    A thread cannot be stopped from outside, so a reconcile that works in steps, or waits, checks between
+    them. Each request to the server has its own time limit. When the server asks for a wait (Retry-After), no
+    worker sleeps. Instead, the name returns to the queue with that wait as its delay.
     """
 
     __slots__ = ("_at", "_clock", "_stop")
@@ -79,13 +80,13 @@ class Deadline:
         stop: threading.Event | None = None,
         clock: Clock = REAL_CLOCK,
     ) -> None:
-        """Args: seconds from now, None = only the stop counts; stop is the program's."""
+        """Args: seconds from now, None = only the stop ends it; stop is the program's."""
         self._clock = clock
         self._at = math.inf if seconds is None else clock.now() + seconds
         self._stop = threading.Event() if stop is None else stop
 
     def remaining(self) -> float:
-        """Seconds left, at least 0; infinity without a limit."""
+        """Return the seconds left, at least 0; infinity without a limit."""
         return 0.0 if self._stop.is_set() else max(0.0, self._at - self._clock.now())
 
     def passed(self) -> bool:
@@ -100,7 +101,7 @@ class Deadline:
         """
         Return if there is time left.
 
-        Raises: DeadlineExceededError, for the reconcile to be retried.
+        Raises: DeadlineExceededError otherwise, so that the reconcile is retried.
         """
         if self.exceeded():
             raise DeadlineExceededError("stopping" if self._stop.is_set() else "reconcile deadline exceeded")
@@ -109,7 +110,7 @@ class Deadline:
         """
         Wait, but not beyond the deadline.
 
-        Returns: False if the deadline ended the wait: exceeded() holds.
+        Returns: False if the deadline ended the wait, so that exceeded() is True.
         """
         self._clock.sleep(min(seconds, self.remaining()), self._stop)
         return not self.exceeded()
@@ -124,9 +125,9 @@ class Result:
     """
     How a reconcile ended.
 
-    Args: requeue_after in seconds: reconcile again after that, even without a change; None or 0 = only after
-    a change. priority = the name's priority in the queue, None = as this time. Higher priorities come first:
-    watch events and changes have 0, objects of a first list and resyncs have -100.
+    Args: requeue_after = reconcile again after this many seconds, even without a change; None or 0 = only
+    after a change. priority = the name's priority in the queue, None = the same as this time. Higher
+    priorities come first: watch events and changes have 0, objects of a first list and resyncs have -100.
 
     Raises: ValueError; TypeError for a value that is not a number, such as a timedelta.
     """
@@ -151,4 +152,4 @@ DONE: Final = Result()
 """Settled until something changes."""
 
 LEFT_ALONE: Final = Result()
-"""The reconcile was not called, as its object is paused."""
+"""The reconcile was not called, because its object is paused."""

@@ -14,7 +14,7 @@ _LONGEST_NAME: Final = 128
 
 class Roster:
     """
-    The runnables of one manager. No runnable is added once it runs.
+    The runnables of one manager. No runnable can be added once the manager runs.
 
     State, under _lock: _runnables, _access, _reconciled and _written; _begun, the names still to be added;
     _ran, True once the manager runs, which a second run also reads without the lock. Threads: any.
@@ -43,10 +43,10 @@ class Roster:
 
     def begin(self, name: str) -> None:
         """
-        Announce that a controller with that name will be added. run refuses to start without it.
+        Announce that a controller with that name will be added. Without it, run refuses to start.
 
-        Raises: RuntimeError once run has begun; ValueError for a name that is taken, or that a server does
-        not accept.
+        Raises: RuntimeError once run has begun; ValueError for a name that is taken, or that a server
+        refuses.
         """
         with self._lock:
             self._accept_locked(name)
@@ -58,7 +58,7 @@ class Roster:
         if not name:
             raise ValueError("a controller needs a name")
         if len(name) > _LONGEST_NAME or not name.isprintable():
-            text = "it is the field manager of writes, so printable, and of 128 characters at most"
+            text = "it is the field manager of writes, so it must be printable, with at most 128 characters"
             raise ValueError(f"controller name {name[:_LONGEST_NAME]!r}: {text}")
         if any(known.name == name for known in self._runnables):
             raise ValueError(f"controller with name {name} already exists")
@@ -69,7 +69,7 @@ class Roster:
             self._access += access
 
     def declare_reconciled(self, kind: type[Kind]) -> None:
-        """Declare that a controller reconciles a kind. The kind may need a CRD."""
+        """Declare that a controller reconciles a kind, which may need a CRD."""
         with self._lock:
             self._reconciled.append(kind)
 
@@ -89,7 +89,7 @@ class Roster:
             return tuple(dict.fromkeys(self._reconciled))
 
     def written_kinds(self) -> tuple[type[Kind], ...]:
-        """Return the types by which controllers write, each once."""
+        """Return the types with which controllers write, each once."""
         with self._lock:
             return tuple(dict.fromkeys(self._written))
 
@@ -111,9 +111,9 @@ class Roster:
             return list(self._runnables)
 
     def _refuse_a_second_run(self) -> None:
-        """Without the lock, too: a forked child may find it held, by a thread that only its parent has."""
+        """This works even without the lock, which a forked child may find held by a thread of its parent."""
         if self._ran:
-            raise RuntimeError("a manager runs once: make another one, on a registry of its own")
+            raise RuntimeError("a manager runs only once: create another one, with another registry")
 
     def _workers_check(self) -> str | None:
         return self._reasons("workers_check")
@@ -122,7 +122,7 @@ class Roster:
         return self._reasons("ready_check")
 
     def _reasons(self, member: str) -> str | None:
-        """Return what the health checks of the runnables report, for those that have one."""
+        """Return what the runnables' health checks report, for those that have one."""
         with self._lock:
             checks = [getattr(runnable, member, None) for runnable in self._runnables]
         reasons = [reason for check in checks if check is not None and (reason := check())]

@@ -30,11 +30,11 @@ _STARTING: Final[Mapping[str, Checks]] = {
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pages:
     """
-    Where the pages are served. An address of None turns its page off.
+    Where the pages are served. The address None turns a page off.
 
-    Args: any_host answers requests for any host, as in a pod. With metrics_auth the API server decides who
-    may read the metrics, over TLS. certificate_folder has tls.crt and tls.key; "" = the program creates its
-    own pair, or serves plain HTTP without metrics_auth.
+    Args: any_host = answer requests for any host, as in a pod. With metrics_auth, the API server decides who
+    may read the metrics, over TLS. certificate_folder contains tls.crt and tls.key; "" = the program creates
+    a pair, or serves plain HTTP without metrics_auth.
     """
 
     metrics: BindAddress | None = None
@@ -52,9 +52,9 @@ class Servers:
     """
     The metrics and health servers. The constructor binds them; they answer between start and stop.
 
-    certificates counts how often the certificates of the process were read.
+    certificates counts how often the process's certificates were read.
 
-    State: _checks of liveness and readiness, under _lock: main writes, the answering threads read them.
+    State: _checks of liveness and readiness, under _lock: main writes them, the answering threads read them.
     """
 
     def __init__(self, pages: Pages, registry: CollectorRegistry, rest: RESTClient, clock: Clock) -> None:
@@ -89,7 +89,7 @@ class Servers:
             raise
 
     def show(self, live: Checks, ready: Checks, why: Page = _not_yet) -> None:
-        """Use these checks from now on. Until then the program reports alive and not ready."""
+        """Use these checks from now on. Until then, the program reports that it is alive and not ready."""
         with self._lock:
             self._checks = {"live": live, "ready": ready}
             self._why = why
@@ -114,7 +114,7 @@ class Servers:
         guard: Guard | None = None,
         private: Collection[str] = (),
     ) -> str:
-        """Returns: the address for the banner."""
+        """Returns: the address to show in the banner."""
         if address is None:
             return "off"
         names = None if self._any_host else address.served_names()
@@ -167,7 +167,7 @@ def _own_certificate(address: BindAddress, clock: Clock) -> Callable[[], ssl.SSL
     try:
         return OwnCertificate(clock).context
     except ImportError as error:
-        why = "no certificate can be made without a package: pip install cryptography"
+        why = "cannot create a certificate without a package: pip install cryptography"
         raise NoCertificateError(str(address), "metrics", why) from error
     except OSError as error:
-        raise NoCertificateError(str(address), "metrics", f"no certificate can be made: {error}") from error
+        raise NoCertificateError(str(address), "metrics", f"cannot create a certificate: {error}") from error

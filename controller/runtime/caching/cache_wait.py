@@ -1,7 +1,8 @@
 """
-Waiting until caches are filled.
+Wait until caches are filled.
 
-The first read of a cache by a runnable or a reconcile waits. A handler gets the objects that have arrived.
+The first read of a cache by a runnable or a reconcile waits. A handler gets the objects that have arrived so
+far.
 Decision: A cache that is not filled is not read.
 """
 
@@ -18,17 +19,18 @@ from handloop.informers.sync import poll_seconds
 from handloop.seams.clock import REAL_CLOCK, Clock
 
 Troubles = Callable[[], Sequence[str]]
-"""Return what keeps the caches from being filled, in words; empty once they are filled."""
+"""Return, in words, what keeps the caches from being filled; empty once they are filled."""
 
 READER: Final[ContextVar[str]] = ContextVar("READER", default="")
 """
-Who reads a cache that is not filled. A "runnable" waits. A "reconcile" also waits, but not while the first
-list fails, because other names need the worker. All others, such as handlers, get what has arrived.
+Tells who reads a cache that is not filled. A "runnable" waits. A "reconcile" also waits, but not while the
+first list fails, because other names need the worker. All others, such as handlers, get what has arrived so
+far.
 """
 
 
 class CacheSyncTimeoutError(ReconcileError):
-    """The caches were not filled in time. troubles gives the kinds and the last errors."""
+    """The caches were not filled in time. troubles lists the kinds and their last errors."""
 
     def __init__(self, waiting: str, seconds: float, troubles: Sequence[str]) -> None:
         text = "; ".join(troubles)
@@ -81,13 +83,13 @@ class Filling(Protocol):
 
 class FirstReads:
     """
-    Makes the first reads of a cache wait until the cache is filled, from the start of a process to its stop.
+    Makes the first reads of a cache wait until it is filled, from the start of a process to its stop.
 
     State: _stop, the process's event, None before begin. Threads: any.
     """
 
     def __init__(self, *, timeout_seconds: float, clock: Clock) -> None:
-        """Args: timeout_seconds is the longest time that a read waits; it may be infinite."""
+        """Args: timeout_seconds is how long a read waits at most; it may be infinite."""
         self._timeout_seconds = timeout_seconds
         self._clock = clock
         self._stop: threading.Event | None = None
@@ -106,7 +108,7 @@ class FirstReads:
         Wait until the informers of a namespace ("" = all) are filled.
 
         Raises: CacheSyncTimeoutError; DeadlineExceededError if a stop comes first. In a reconcile,
-        CacheNotFilledError as soon as their list fails, or at a stop.
+        CacheNotFilledError as soon as their list fails or a stop comes.
         Blocks: until then.
         """
         stop = self._stop
@@ -122,7 +124,7 @@ class FirstReads:
                 raise CacheNotFilledError(f"the cache of {plural} is not filled: {'; '.join(left)}")
             return left
 
-        # A namespace can appear between the end of the wait and the next look.
+        # A namespace can appear between the end of the wait and the next check.
         while not informer.has_synced(namespace):
             if not wait_for_caches(
                 f"informer of {plural}",

@@ -1,5 +1,5 @@
 """
-The informers of a process, one per kind, selection and namespace, and how complete and fresh they are.
+The informers of a process, one per kind, selection and namespace, and checks of whether they are up to date.
 
 Follows: controller-runtime pkg/cache, differs: a kind has one typed form, so it has one informer.
 """
@@ -52,18 +52,18 @@ T = TypeVar("T", bound=Kind)
 
 
 MOST_OBJECTS: Final = 48
-"""The number of single objects that a process may watch. Each takes a thread and a connection."""
+"""The number of single objects that a process may watch. Each needs a thread and a connection."""
 
 MOST_INFORMERS: Final = 6
-"""The number of informers for one user each. Each takes three threads and a connection."""
+"""The number of informers that serve one user each. Each needs three threads and a connection."""
 
 WARM_UP_SECONDS: Final = 60.0
-"""How long warm_up waits for caches that are still being filled."""
+"""How long warm_up waits at most for caches that are still being filled."""
 
 FRESH_SECONDS: Final = 120.0
 """How far the caches of a ready process may lag. A rolling restart of API servers takes less time."""
 BLOCKED_SECONDS: Final = 60.0
-"""How long one call of a handler may last before the process counts as unready, and later as dead."""
+"""How long one call of a handler may last before the process is reported unready, and later dead."""
 STUCK_SECONDS: Final = 300.0
 
 
@@ -81,7 +81,7 @@ class _Beside:
         self.run = run
 
     def stop(self) -> None:
-        """Do nothing: the function sees the event of the caches."""
+        """Do nothing, because the function watches the caches' stop event."""
 
 
 class Caches:
@@ -92,9 +92,9 @@ class Caches:
     namespace leaves, its informers end; no handler is called, because nothing was deleted. A cluster-scoped
     kind always has one informer.
     State: _stop, the event given to start, None before that. start writes it before it starts the factories,
-    each under its lock, so an informer that is made too late for that start finds _stop set. Under _lock (4):
-    _factories, a mapping that is replaced; _views = (kind, selection) -> its informers; _left = the
-    namespaces that have left; _ones = what was started for single users and may still run, with its thread.
+    each under its lock, so an informer that is created too late for that start finds _stop set. Under _lock
+    (4): _factories, a mapping that is replaced; _views = (kind, selection) -> its informers; _left = the
+    namespaces that have left; _ones = what was started for single users and may still run -> its thread.
     """
 
     def __init__(
@@ -153,7 +153,7 @@ class Caches:
         registration = informer.add_event_handler(
             ResourceEventHandlerFuncs(
                 add_func=lambda each: self._join(each.metadata.name),
-                # If there was no room for a thread, a resync tries again.
+                # If no thread was available, a resync tries again.
                 update_func=lambda _old, each: self._start_all_of(each.metadata.name),
                 delete_func=lambda each: self._leave(deletion_handling_object_to_name(each).name),
             )
@@ -170,7 +170,7 @@ class Caches:
                 if kind.resource.namespaced:
                     view.join(namespace, factory.informer_of(kind, selection))
         self._start_all_of(namespace)
-        # The namespaces of the first list are in the log line of the start.
+        # The startup log line has the namespaces of the first list.
         say = log.info if self._changing is not None and self._changing.known() else log.debug
         say("Namespace is watched", namespace=namespace)
 
@@ -220,7 +220,7 @@ class Caches:
         changing = self._changing if kind.resource.namespaced else None
         factories = self._factories if kind.resource.namespaced else {"": self._cluster}
         if changing is not None:
-            # This one is never started. It refuses whatever a joining namespace would refuse.
+            # This informer never starts. It refuses whatever a joining namespace's informer would refuse.
             changing = changing._replace(model=self._model.informer_of(kind, selection))
         return MultiNamespaceInformer(
             kind,
@@ -234,14 +234,14 @@ class Caches:
         self, kind: type[T], namespace: str, *, plain: bool = False
     ) -> MultiNamespaceInformer[T] | None:
         """
-        Start an informer of a namespace for the caller, who ends it. None if there is no room for more.
+        Start an informer of a namespace for the caller, who has to stop it. None if there are too many.
 
-        Stopping the caches ends it as well. It has no metrics of its own, because they would outlive it.
+        Stopping the caches ends it as well. It has no metrics, because they would outlive it.
 
         Args: plain = without the options that the author chose for the controllers' kinds.
         """
         suffix = f"@{namespace}" if namespace else ""
-        # The caller has another source while this one fails.
+        # It is quiet about failures, because the caller then has another source.
         options = replace(
             self._options,
             metrics_provider=None,
@@ -265,7 +265,7 @@ class Caches:
 
     def watch_object(self, kind: type[T], name: ObjectName, changed: Changed[T]) -> ObjectWatch[T] | None:
         """
-        Start a watch of one object for the caller, who ends it. None if there is no room for more.
+        Start a watch of one object for the caller, who has to stop it. None if there are too many.
 
         Stopping the caches ends it as well.
         """
@@ -292,14 +292,14 @@ class Caches:
         try:
             thread = self._seams.spawn(name, run)
         except RuntimeError as error:  # can't start new thread
-            log.warning("There is no thread for a watch", thread=name, err=str(error))
+            log.warning("No thread is available for a watch", thread=name, err=str(error))
             return False
         with self._lock:
             self._ones[one] = thread
         return True
 
     def informer_of(self, group_resource: str) -> MultiNamespaceInformer[Any] | None:
-        """Return the existing shared informers of all objects of a kind, by its `plural.group`."""
+        """Return the existing shared informers that hold a whole kind, given as `plural.group`."""
         whole = (
             informer.kind
             for informer in self.informers()
@@ -319,7 +319,7 @@ class Caches:
             return list(self._views.values())
 
     def informers(self) -> list[SharedIndexInformer[Any]]:
-        """Return all informers by namespace, in the order in which they were first requested."""
+        """Return all informers, namespace by namespace, in the order in which they were first requested."""
         return [informer for factory in self._all_factories() for informer in factory.informers()]
 
     def _all_factories(self) -> list[SharedInformerFactory]:
@@ -344,7 +344,7 @@ class Caches:
         Stop all informers, permanently.
 
         Returns: the plurals of the kinds whose informers have not ended in that time.
-        Blocks: until they have ended.
+        Blocks: until they have ended, or the time is over.
         """
         deadline = Deadline(seconds, clock=self._clock)
         late = [kind for each in self._all_factories() for kind in each.shutdown(deadline.remaining())]
@@ -372,7 +372,7 @@ class Caches:
 
     def catch_up(self, stop: threading.Event) -> None:
         """
-        Wait until all caches have everything that was written before this call, as by a former leader.
+        Wait until all caches have everything that was written before this call, such as by a former leader.
 
         Blocks: until then, or until stop is set.
         """
@@ -395,8 +395,9 @@ class Caches:
         """
         A health check: every cache is filled.
 
-        A cache that waits for a conversion counts as filled, because the Service of the webhook leads only to
-        ready pods, which may be ours. So does a cache whose version is not served before a replica converts.
+        A cache that waits for a conversion passes as filled, because the webhook's Service sends requests
+        only to ready pods, which may be ours. So does a cache whose version is not served until a replica
+        converts.
         """
         waiting = [view.kind.resource.plural for view in self._unfilled() if not _waits_for_conversion(view)]
         return f"no complete list yet of {', '.join(dict.fromkeys(waiting))}" if waiting else None
@@ -411,10 +412,10 @@ class Caches:
     def alive_check(self) -> str | None:
         """A health check: every informer thread is alive, and none is stuck in one call of a handler."""
         dead = [informer.name for informer in self.informers() if informer.has_died()]
-        return f"a thread has died of {', '.join(dead)}" if dead else self._blocked(STUCK_SECONDS)
+        return f"dead threads: {', '.join(dead)}" if dead else self._blocked(STUCK_SECONDS)
 
     def _blocked(self, seconds: float) -> str | None:
-        """Return the handlers that are in one call for longer, including the map functions that they call."""
+        """Return the handlers that have been in one call for longer, including their map functions."""
         found = [
             f"{informer.name}: {listener.name} for {listener.blocked_seconds:.0f}s"
             for informer in self.informers()
@@ -422,14 +423,14 @@ class Caches:
             if listener.blocked_seconds > seconds
         ]
         if found:
-            log.warning("A handler blocks: its predicates and map functions, too", which=", ".join(found))
-        return f"blocked is {', '.join(found)}" if found else None
+            log.warning("A handler, or its predicate or map function, blocks", which=", ".join(found))
+        return f"blocked: {', '.join(found)}" if found else None
 
     def fresh_check(self) -> str | None:
         """
         A health check: no cache lags by more than FRESH_SECONDS, as it would without an API server.
 
-        If the server refuses one of several namespaces, that is logged as a warning; the process stays ready.
+        If the server refuses one of several namespaces, a warning is logged, but the process stays ready.
         """
         now = self._clock.now()
         informers = self.informers()
@@ -437,11 +438,11 @@ class Caches:
             informers = [each for each in informers if each.has_synced() or not is_refused(each)]
         if self._namespaces is not None:
             informers = [*self._namespaces.informers(), *self._cluster.informers()]
-        # See synced_check: if every replica were unready, nothing would ever be converted again.
+        # See synced_check. If every replica became unready, nothing would ever be converted again.
         informers = [each for each in informers if not waits_for_conversion(each)]
         lags = {each.name: lag_seconds(each, now) for each in (one.statistics() for one in informers)}
         old = [f"{name} for {lag:.0f}s" for name, lag in lags.items() if lag > FRESH_SECONDS]
-        return f"nothing heard of {', '.join(old)}" if old else self._blocked(BLOCKED_SECONDS)
+        return f"nothing heard from {', '.join(old)}" if old else self._blocked(BLOCKED_SECONDS)
 
     def _progress(self) -> SyncProgress:
         return SyncProgress(
@@ -477,11 +478,11 @@ def chosen_namespaces(namespaces: Sequence[str] | str | Selector) -> list[str] |
 
 
 def _waits_for_conversion(view: MultiNamespaceInformer[Any]) -> bool:
-    """Return whether conversions alone keep its informers from being filled."""
+    """Return whether only conversions keep its informers from being filled."""
     unfilled = [each for each in view.informers if not each.has_synced()]
     return bool(unfilled) and all(map(waits_for_conversion, unfilled))
 
 
 def _is_being_filled(informer: SharedIndexInformer[Any]) -> bool:
-    """Return whether a first list is in progress, without a problem so far."""
+    """Return whether the first list is still in progress, without a problem so far."""
     return not informer.has_synced() and failing(informer) is None

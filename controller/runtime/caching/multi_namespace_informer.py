@@ -1,8 +1,8 @@
 """
-The informers of one kind, seen as one informer: for all namespaces, or for each of several.
+The informers of one kind, seen as one: a single one for all namespaces, or one for each of several.
 
-A server can watch one namespace or all. A controller of several namespaces has an informer in each. With a
-selector of namespaces the informers come and go. With a restriction, so do the objects of one informer.
+A watch covers one namespace or all, so a controller for several namespaces has an informer in each. With a
+namespace selector, the informers come and go. With a restriction, the objects of one informer come and go.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ _NOT_CONVERTED: Final = "conversion webhook for "
 _REFUSALS: Final = (HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND)
 
 _MOST_FILLED: Final = 1000
-"""Reads may ask for any namespace, even a string that a user wrote, so only this many are remembered."""
+"""Only this many are remembered, because reads may ask for any namespace, even a string that a user wrote."""
 
 RECONCILED: Final[ContextVar[str]] = ContextVar("RECONCILED", default="")
-"""The namespace of the name that this thread reconciles, "" = none."""
+"""The namespace of the name that this thread is reconciling, "" = none."""
 
 
 class Synced(Protocol):
@@ -50,7 +50,8 @@ class ChangingNamespaces(NamedTuple):
     """
     A changing set of namespaces: what they have in common, in words, and whether the first ones are known.
 
-    model is an informer that never starts. It gets each namespace's set-up, and refuses what they would.
+    model is an informer that never starts. It is set up like each namespace's informer, and refuses what that
+    would.
     """
 
     text: str
@@ -60,10 +61,11 @@ class ChangingNamespaces(NamedTuple):
 
 class _Gate(Generic[T]):
     """
-    One namespace's handler, until it leaves. Implements handloop.informers.handlers.ResourceEventHandler.
+    One namespace's handler, until the namespace leaves. Implements
+    handloop.informers.handlers.ResourceEventHandler.
 
-    It also drops objects that may not be held when it is called. A call that is in progress when a namespace
-    leaves may read a namespace that is watched no longer.
+    It also drops objects that the restriction no longer admits when it is called. A call that is in progress
+    when a namespace leaves may read a namespace that is no longer watched.
     """
 
     def __init__(self, handler: ResourceEventHandler[T], restriction: Restriction[T]) -> None:
@@ -124,26 +126,28 @@ class _Registration(Generic[T]):
         self._gates[namespace].has_left = True
 
     def leave(self, namespace: str) -> None:
-        """The part is stopped by its factory."""
+        """Forget the part, which its factory stops."""
         self._gates.pop(namespace).has_left = True
         self._parts = {name: part for name, part in self._parts.items() if name != namespace}
 
     def has_synced(self) -> bool:
-        """Return whether each part that the start waits for has done so."""
+        """Return whether the handler has synced with each part that the start waits for."""
         awaited = _awaited([part for part, _ in self._parts.values()], changing=self._changing)
         return all(added.has_synced() for part, added in self._parts.values() if part in awaited)
 
 
 class MultiNamespaceInformer(Lister[T]):
     """
-    The informers of one kind by namespace ("" = all, or a cluster-scoped kind): a lister with handlers.
+    The informers of one kind by namespace ("" = all, or a cluster-scoped kind): a lister that has handlers.
 
-    Their factories start and stop them. A namespace that leaves does not count as deleted: no handler is
-    called, reads of it raise NamespaceNotWatched, and `has_left` is True for it.
-    Fields: kind; indexer, reads their stores; restricts, whether a restriction admits only part of the kind.
-    State: _parts, a mapping that is replaced; _filled = of the only part, what its restriction let in at a
-    look, and the stores of the namespaces that were filled then: most reads look no further. Under _lock (6)
-    what parts that come later get: _indexers, _callbacks and _registrations, and _on_left. Threads: any.
+    Their factories start and stop them. The objects of a namespace that leaves are not treated as deleted: no
+    handler is called, reads raise NamespaceNotWatched, and `has_left` is True for it.
+    Fields: kind; indexer, which reads their stores; restricts, whether a restriction admits only part of the
+    kind.
+    State: _parts, a mapping that is replaced; _filled = if there is only one part, what its restriction
+    admitted when last checked, and the stores of the namespaces that were filled by then, which is enough for
+    most reads. Under _lock (6), what parts that join later get: _indexers, _callbacks and _registrations, and
+    _on_left. Threads: any.
     """
 
     def __init__(
@@ -156,8 +160,8 @@ class MultiNamespaceInformer(Lister[T]):
         fill: Callable[[MultiNamespaceInformer[Any], str], None] = lambda _informer, _namespace: None,
     ) -> None:
         """
-        Args: changing None = parts never change. fill is called with the namespace ("" = all) before get,
-        list and by_index, while the stores are not filled.
+        Args: changing None = parts never change. While the stores are not filled, get, list and by_index
+        first call fill with the namespace ("" = all).
         """
         self.kind = kind
         self.restricts = any(part.restriction.restricts for part in parts.values())
@@ -191,7 +195,7 @@ class MultiNamespaceInformer(Lister[T]):
     # namespaces that come and go
 
     def join(self, namespace: str, part: SharedIndexInformer[T]) -> None:
-        """Take a namespace in, before its informer starts."""
+        """Add a namespace, before its informer starts."""
         with self._lock:
             for indexers in self._indexers:
                 part.add_indexers(indexers)
@@ -202,7 +206,7 @@ class MultiNamespaceInformer(Lister[T]):
             self._replace_parts_locked({**self._parts, namespace: part})
 
     def mute(self, namespace: str) -> None:
-        """Stop a namespace's handlers before it leaves the first kind: handlers read other kinds."""
+        """Stop a namespace's handlers before it leaves the first kind, because handlers read other kinds."""
         with self._lock:
             for registration in self._registrations:
                 registration.mute(namespace)
@@ -241,7 +245,7 @@ class MultiNamespaceInformer(Lister[T]):
     # the informers as one
 
     def has_synced(self, namespace: str = "") -> bool:
-        """Return whether every first list that troubles waits for is completely in its store."""
+        """Return whether every first list that troubles reports on is completely in its store."""
         return self._is_known() and not self._unfilled(namespace)
 
     def add_indexers(self, indexers: Indexers[T]) -> None:
@@ -265,7 +269,8 @@ class MultiNamespaceInformer(Lister[T]):
         with self._lock:
             self._callbacks.append(callback)
             informers = self.informers
-        # Call it without the lock, because it may add an index or a handler. A part that joins now has it.
+        # Call it without the lock, because it may add an index or a handler. Parts that join now already have
+        # it.
         for informer in informers:
             informer.on_undecodable(callback)
 
@@ -332,13 +337,13 @@ class MultiNamespaceInformer(Lister[T]):
         return super().get(name)
 
     def get_by_key(self, key: str) -> T | None:
-        """Return the cached object with that store key, or None, also if its namespace is not watched."""
+        """Return the cached object with that store key. None also if its namespace is not watched."""
         part = self._part(namespace_of_key(key))
         found = None if part is None else part.indexer.get_by_key(key)
         return None if part is None or found is None or not part.restriction.holds(found) else found
 
     def has_seen(self, namespace: str, resource_version: str) -> bool:
-        """Return whether the store has all changes of a namespace up to a version; True if not watched."""
+        """Return whether the store has a namespace's changes up to a version; True if it is not watched."""
         part = self._part(namespace)
         return part is None or part.has_seen(resource_version)
 
@@ -358,14 +363,14 @@ class MultiNamespaceInformer(Lister[T]):
         return self.selection.matches(obj) and all(each.would_hold(obj) for each in restricted)
 
     def is_quarantined(self, name: ObjectName) -> bool:
-        """Return whether an object exists that the store lacks because it does or did not fit its type."""
+        """Return whether an object exists but the store lacks it, because it does or did not fit its type."""
         if not self.has_synced(name.namespace):
             self._fill(self, name.namespace)
         part = self._part(name.namespace)
         return part is not None and part.quarantine.is_quarantined(str(name))
 
     def why_unindexed(self, name: ObjectName) -> str:
-        """Return the indexes that lack an object because their function failed on it, and why; "" if none."""
+        """Return which indexes lack an object because their function failed on it, and why; "" if none."""
         part = self._part(name.namespace)
         return "" if part is None else part.indexer.why_unindexed(str(name))
 
@@ -373,15 +378,16 @@ class MultiNamespaceInformer(Lister[T]):
         return self._parts.get(namespace) or self._parts.get("")
 
     def is_failing(self, namespace: str = "") -> bool:
-        """Return whether a first list that troubles waits for has failed, and is being retried."""
+        """Return whether a first list that troubles reports on has failed, and is being retried."""
         return any(failing(part) for part in self._unfilled(namespace))
 
     def troubles(self, namespace: str = "") -> list[str]:
         """
-        Return why first lists are not complete yet, in words, one text per informer that is not synced.
+        Return why first lists are not complete yet, in words: one text per informer that is not synced.
 
         A namespace whose list is refused, for example before its role is bound, does not delay the others. If
-        namespaces come and go, neither does any failing list. If a namespace is given, wait only for that.
+        namespaces come and go, no other failing list does either. If a namespace is given, only that is
+        reported on.
         """
         if self._changing is not None and not self._changing.known():
             plural = self.kind.resource.group_resource
@@ -389,21 +395,21 @@ class MultiNamespaceInformer(Lister[T]):
         return [_trouble(part) for part in self._unfilled(namespace)]
 
     def has_listed(self, version: int) -> bool:
-        """Return whether the restricted stores have had everything that they may hold since a version."""
+        """Return whether the restricted stores have listed everything that they may hold since a version."""
         return not self._unlisted(version)
 
     def listing_troubles(self, version: int) -> list[str]:
-        """Return why has_listed is not True yet, in words: the last error, if a list fails."""
+        """Return, in words, why has_listed is not True yet: the last error, if a list fails."""
         return [_trouble(part) for part in self._unlisted(version)]
 
     def _unlisted(self, version: int) -> list[SharedIndexInformer[T]]:
         return [p for p in self.informers if p.restriction.restricts and not p.has_listed(version)]
 
     def _unfilled(self, namespace: str) -> list[SharedIndexInformer[T]]:
-        """Return the awaited parts without a first list since they may hold the namespace."""
+        """Return the awaited parts that have no first list yet since they may hold the namespace."""
         awaited = self._awaited(namespace)
         unfilled = [part for part in awaited if not part.has_synced()]
-        if unfilled or not self.restricts or not namespace:  # every read of a lister asks
+        if unfilled or not self.restricts or not namespace:  # every read of a lister calls this
             return unfilled
         return [p for p in awaited if not p.has_listed(p.restriction.version_of(namespace) or 0)]
 
@@ -418,7 +424,7 @@ class MultiNamespaceInformer(Lister[T]):
 
 
 def _awaited(parts: list[SharedIndexInformer[T]], *, changing: bool) -> list[SharedIndexInformer[T]]:
-    """Return the parts whose first list the start waits for. Of named namespaces, one is enough."""
+    """Return the parts whose first list the start waits for. One of several named namespaces is enough."""
     if changing:
         return [part for part in parts if part.has_synced() or not failing(part)]
     left = [part for part in parts if part.has_synced() or not is_refused(part)]
@@ -426,14 +432,14 @@ def _awaited(parts: list[SharedIndexInformer[T]], *, changing: bool) -> list[Sha
 
 
 def is_refused(informer: SharedIndexInformer[Any]) -> bool:
-    """Return whether the server refused the last list or watch, because of a missing role, for example."""
+    """Return whether the server refused the last list or watch, for example because a role is missing."""
     reflector = failing(informer)
     return reflector is not None and reflector.last_code in _REFUSALS
 
 
 def waits_for_conversion(informer: SharedIndexInformer[Any]) -> bool:
     """
-    Return whether the server could not convert a stored object, or does not have this version yet.
+    Return whether the server could not convert a stored object, or does not serve this version yet.
 
     The version exists only once the definition that needs our conversion has been applied.
     """
@@ -445,7 +451,7 @@ def waits_for_conversion(informer: SharedIndexInformer[Any]) -> bool:
 
 
 def failing(informer: SharedIndexInformer[Any]) -> ReflectorStatistics | None:
-    """Return the health of a reflector whose last list or watch failed; None if none has failed."""
+    """Return the statistics of the reflector if its last list or watch failed; otherwise None."""
     reflector = informer.statistics().reflector
     return None if reflector is None or not reflector.last_error else reflector
 

@@ -1,8 +1,8 @@
 """
 The annotations that users write on namespaces for the controllers of this process, by a metadata watch.
 
-The first controller that starts begins the watch. A program for named namespaces has none. A program without
-the right to list namespaces logs that once; then only the annotations of the objects themselves count.
+The first controller that starts begins the watch. A program for named namespaces has none. A program that may
+not list namespaces logs that once, and then goes only by the annotations of the objects themselves.
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ class NamespaceAnnotations:
     """
     The annotations of all namespaces.
 
-    State, under _lock: _informer, written once and read without the lock, None before start or without a
-    thread; _started; _told, whether the missing right was logged. _readers grows only before start.
+    State, under _lock: _informer, written once and read without the lock, None before start or if there is no
+    thread for it; _started; _told, whether the missing permission was logged. _readers grows only before
+    start.
     Threads: any thread reads; the listener of the namespaces calls the readers.
     """
 
@@ -40,11 +41,11 @@ class NamespaceAnnotations:
         self._started = self._told = False
 
     def follow(self, key: str, changed: Callable[[str], None]) -> None:
-        """Before start, have changed called with each namespace whose annotation of that key changes."""
+        """Call changed with each namespace whose annotation with that key changes. Use it before start."""
         self._readers.append((key, changed))
 
     def get(self, namespace: str, key: str) -> str | None:
-        """Return the annotation in the cache; None if there is none, or nothing is known. Never blocks."""
+        """Return the annotation in the cache; None if there is none or nothing is known. Never blocks."""
         informer = self._informer
         found = None if informer is None or not namespace else informer.get_by_key(namespace)
         return None if found is None else found.metadata.annotations.get(key)
@@ -73,7 +74,7 @@ class NamespaceAnnotations:
                 changed(namespace)
 
     def _gone(self, obj: Any) -> None:
-        """Ignore it: its objects are gone as well. If it is recreated, its annotations come with it."""
+        """Ignore it, because its objects are gone as well. If it is recreated, its annotations come along."""
         state: Any = final_state(obj)
         before = {} if state is None else state.metadata.annotations
         self._changed(deletion_handling_object_to_name(obj).name, before, None)
@@ -97,6 +98,6 @@ class NamespaceAnnotations:
             told, self._told = self._told, True
         if not told:
             log.info(
-                "Namespaces cannot be watched: annotations on objects pause them, those on namespaces do not",
-                fix="grant list and watch of namespaces, as the command rbac prints it",
+                "Namespaces cannot be watched, so only annotations on objects pause, not those on namespaces",
+                fix="grant list and watch on namespaces, as the command rbac prints it",
             )

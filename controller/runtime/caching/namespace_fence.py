@@ -1,4 +1,4 @@
-"""A fence before the transport: nothing is written to a namespace that is no longer watched."""
+"""A fence in front of the transport: nothing is written to a namespace that is no longer watched."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class NamespaceFence(ForwardingTransport):
     """
     A transport that refuses writes to namespaces that have left. It raises Cancelled and sends nothing.
 
-    A reconcile that began earlier may be in the middle of its writes.
+    A reconcile that began earlier may still be in the middle of its writes.
     """
 
     def __init__(self, transport: Transport, has_left: Callable[[str], bool]) -> None:
@@ -26,6 +26,6 @@ class NamespaceFence(ForwardingTransport):
 
     def _before_request(self, method: str, path: str, send_seconds: float) -> float:
         if method not in _READS and (namespace := namespace_in(path)) and self._has_left(namespace):
-            text = f"namespace {namespace} is watched no longer: nothing was sent"
+            text = f"namespace {namespace} is no longer watched: nothing was sent"
             raise Cancelled(text, host=self.host, request=f"{method} {path}")
         return send_seconds

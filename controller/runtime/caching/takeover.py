@@ -1,8 +1,8 @@
 """
-Wait for caches at a takeover: a new leader does nothing before they have all earlier writes.
+Wait for caches at a takeover: a new leader does nothing until they have all earlier writes.
 
-A process that becomes the leader, of everything or of a part, takes over from another process. Its own
-watches may not have brought the last writes of that process yet, so it would create a second child, or undo a
+A process that becomes the leader, of everything or of a slot, takes over from another process. Its own
+watches may not have delivered that process's last writes yet, so it might create a second child or undo a
 change. client-go and controller-runtime do not wait for this.
 """
 
@@ -21,7 +21,7 @@ from handloop.seams.logs import get_logger
 log = get_logger("controller")
 
 PATIENCE_SECONDS: Final = 1.0
-"""How long a large cache may take to see the takeover's version in its watch before it is listed again."""
+"""How long to wait until a large cache's watch reaches the takeover's version before listing it again."""
 
 SMALL: Final = 500
 """A cache with at most this many objects is listed again at once: that is one page."""
@@ -33,8 +33,8 @@ class CatchUp:
     """
     One informer, from a takeover until its store has everything that was written before.
 
-    An idle kind sends no event that shows how far its watch is, so the informer lists again after a moment.
-    It is created at the takeover, and one thread asks it.
+    An idle kind sends no event that shows how far its watch has got, so the informer lists again after a
+    moment. It is created at the takeover, and only one thread uses it.
     """
 
     def __init__(self, informer: SharedIndexInformer[Any], clock: Clock) -> None:
@@ -46,7 +46,7 @@ class CatchUp:
 
     def is_done(self) -> bool:
         """
-        Return whether the store has everything. An informer that may not read anything need not wait.
+        Return whether the store has everything. An informer that may not read anything is not waited for.
 
         Blocks: for one request, on the first call.
         """

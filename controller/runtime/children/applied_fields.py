@@ -1,17 +1,17 @@
 """
 Decide whether to send an apply, from the wanted fields, the stored object, and the controller's last apply.
 
-A cached object shows its fields, but not which manager wants them: besides a wanted key it can have an older
-key of ours, such as a revoked key of a Secret. The server knows the owners from managedFields, but caches
-drop those because they are as large as the object. A controller therefore remembers what it applied last, and
-asks the server once about each object that an earlier process applied.
+A cached object shows its fields, but not which manager wants them: besides a wanted key, it can contain an
+older key of ours, such as a revoked key of a Secret. The server knows the owners from managedFields, but
+caches drop those because they are as large as the object. A controller therefore remembers what it applied
+last, and asks the server once about each object that an earlier process applied.
 
 The memory also shows that an apply would change nothing although the object differs from the wanted one: the
 server omits zeros, spells a value in its own way, or an admission policy has changed it. In that case, the
-result of the last apply still exists.
+object still has the result of the last apply.
 
-When the stored object changes, the server is asked again: a delayed write of a former leader, or of an
-earlier process, may have restored what was revoked since.
+When the stored object changes, the server is asked again, because a delayed write by a former leader or an
+earlier process may have restored what was revoked since.
 Decision: A controller removes the fields that it no longer wants.
 """
 
@@ -79,9 +79,9 @@ _MERGED: Final[dict[_Way, tuple[str, ...]]] = {
     (_BUILT_IN, "secrets"): ("name",),
 }
 _KEY_DEFAULTS: Final = {"protocol": "TCP"}
-# An apply replaces these maps whole. matchLabels is not listed: the selector around it is replaced whole.
+# An apply replaces these maps whole. matchLabels is missing because its whole selector is replaced.
 _REPLACED_MAPS: Final = {("spec", "selector"), ("spec", "nodeSelector"), ("scheduling", "nodeSelector")}
-# Many managers write to these maps: an empty one here does not remove other managers' entries.
+# Many managers write to these maps, so an empty wanted map does not remove the others' entries.
 _SHARED_MAPS: Final = {("metadata", "labels"), ("metadata", "annotations")}
 # These fields hold quantities, which the server stores in its own spelling.
 _AMOUNTS: Final = {
@@ -99,7 +99,7 @@ _AMOUNTS: Final = {
 }
 
 REMEMBERED: Final = 50_000
-"""How many objects a controller remembers. About a forgotten object it asks the server again."""
+"""How many objects a controller remembers. It asks the server again about one that it has forgotten."""
 
 _ABSENT: Final = object()
 
@@ -108,7 +108,7 @@ class LastApply(NamedTuple):
     """
     One apply: the name whose reconcile sent it, and the object that it was sent to.
 
-    It also has hashes: of the fields sent, of their stored values, and of everything stored at that time.
+    It also has hashes of the fields sent, of their stored values, and of everything stored at that time.
     """
 
     reconciled: ObjectName
@@ -127,7 +127,7 @@ class LastApply(NamedTuple):
         return self._is_version_of(present) or self.made == _digest_of_ours(said, owned_fields(present))
 
     def is_all_of(self, present: Kind) -> bool:
-        """Return whether no field was written since. A new version alone does not count as a write."""
+        """Return whether no field has been written since. A new version alone is not a write."""
         return self._is_version_of(present) or self.left == _digest_of_all(present)
 
     def _is_version_of(self, present: Kind) -> bool:
@@ -149,7 +149,7 @@ class AppliedFields:
         self._owned = set(owned)
 
     def lacks_owner(self, resource: str) -> bool:
-        """Return whether an apply without an owner is the first for this kind, which has owners."""
+        """Return whether an apply without an owner is the first such apply for a kind that has owners."""
         with self._lock:
             is_first = resource in self._owned
             self._owned.discard(resource)
@@ -170,7 +170,7 @@ class AppliedFields:
             self._last[_place(wanted)] = applied
 
     def forget_names(self, gone: Callable[[ObjectName], bool]) -> None:
-        """Forget the children of names that another replica takes over: it applies them as well."""
+        """Forget the children of names that another replica takes over, because it applies them as well."""
         with self._lock:
             entries = list(self._last.items())
         # Call gone without the lock, because it may take a lock of its own.
@@ -180,7 +180,7 @@ class AppliedFields:
                 self._last.pop(place, None)
 
     def forget(self, wanted: Kind) -> None:
-        """Record that an apply has failed. Without its answer the last applied fields are unknown."""
+        """Record that an apply has failed. Without its response, the last applied fields are unknown."""
         with self._lock:
             self._last.pop(_place(wanted), None)
 
@@ -190,7 +190,7 @@ class AppliedFields:
         """
         Return whether nothing has to be sent: as far as is known, applying wanted would not change present.
 
-        Raises: as ResourceClient.get. Without permission to get the object, the answer is no, once.
+        Raises: as ResourceClient.get. Without permission to get the object, returns False once.
         Blocks: for one request, if this process has not applied the object, or another client has changed it
         since.
         """
@@ -214,7 +214,7 @@ class AppliedFields:
 
 
 def _live_fields(wanted: Kind, client: Client, manager: str) -> list[Mapping[str, Any]] | None:
-    """Return what the manager has applied, as the server knows it; None if the server does not say."""
+    """Return what the manager has applied according to the server; None if the server does not say."""
     metadata = wanted.metadata
     objects = client.for_resource(wanted.resource)
     try:
@@ -234,7 +234,7 @@ def _are_all_wanted(said: Fields, applied: list[Mapping[str, Any]] | None) -> bo
 
 def leaves_out(said: Any, owned: Mapping[str, Any]) -> bool:
     """
-    Return whether fields lack one that is owned.
+    Return whether a field that is owned is missing from the wanted fields.
 
     Args: said is an object as JSON. owned is a FieldsV1: `f:` marks a field, `k:` an entry of a list by its
     keys, `v:` an entry of a set.
@@ -268,7 +268,7 @@ def _digest(said: Fields) -> int:
 
 
 def _digest_of_all(obj: Kind) -> int:
-    """Return a digest of everything an apply may send. generation also counts fields that the type lacks."""
+    """Return a digest of everything an apply may send. generation also covers fields that the type lacks."""
     return hash((_digest(owned_fields(obj)), obj.metadata.generation))
 
 
@@ -276,14 +276,14 @@ def _digest_of_ours(said: Fields, there: Fields) -> int:
     """
     Return a digest of the live values of the wanted fields.
 
-    Leave out the fields next to them. An apply does not change those, which a scheduler or another controller
-    sets, and sending them can be refused or do harm: a port with protocol "" is a new entry every time.
+    Leave out the fields next to them. A scheduler or another controller sets those, an apply does not change
+    them, and sending them can be refused or do harm: a port with protocol "" is a new entry every time.
     """
     return _digest(_ours(said, there))
 
 
 def _ours(said: Any, there: Any) -> Any:
-    """Return the part of there at the places of said. If a list has another length, return all of it."""
+    """Return the values of there at the places of said. If a list has another length, return all of it."""
     if isinstance(said, dict) and isinstance(there, dict):
         return {key: _ours(value, there[key]) for key, value in said.items() if key in there}
     if isinstance(said, list) and isinstance(there, list) and len(said) == len(there):
@@ -304,9 +304,9 @@ def is_applied(desired: Kind, present: Kind) -> bool:
     Return whether applying desired would change nothing, as far as the two objects show.
 
     Lists and maps are compared in the way in which an apply treats them. If an apply replaces a list or map,
-    the two must be equal. If it merges, all desired entries must be present, and lists must have that order.
-    Lists of custom kinds count as replaced. An empty list or map must be empty in present, except labels and
-    annotations, which many managers share.
+    the two must be equal. If it merges, all desired entries must be present, in the same order in a list.
+    Lists of custom kinds are treated as replaced. An empty list or map must be empty in present, except
+    labels and annotations, which many managers share.
 
     Values that are not sent are not compared: None, empty values, and the defaults of a type that leaves them
     out. An entry of a merged list or map that is no longer desired is not noticed here either. Context.apply
@@ -329,7 +329,7 @@ def holds(present: Kind, desired: Kind, said: Fields) -> bool:
 
 
 def _covers(present: Any, desired: Any, said: Any, way: _Way) -> bool:
-    """Args: said is desired as JSON. It holds the fields that count."""
+    """Args: said is desired as JSON. It holds the fields to compare."""
     if isinstance(desired, msgspec.Struct):
         return isinstance(present, type(desired)) and _covers_fields(present, desired, said, way)
     if isinstance(desired, dict | list | tuple) and not (present or desired):

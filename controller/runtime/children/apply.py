@@ -38,11 +38,11 @@ def apply(
     """
     Create the object, or set these fields in the server's object.
 
-    Args: force takes over fields of other managers; without it such a field is a Conflict. precondition is
-    either ABSENT, or the uid or resourceVersion that the server's object must have.
+    Args: force takes fields over from other managers; without it, such a field causes a Conflict.
+    precondition is either ABSENT, or the uid or resourceVersion that the server's object must have.
     Returns: the stored object. Its resource version is the old one if nothing changed.
-    Raises: as ResourceClient.patch. If the precondition is not met, Conflict, or Invalid for an object with
-    another uid.
+    Raises: as ResourceClient.patch. If the precondition is not met, raises Conflict, or Invalid for an object
+    with another uid.
     """
     fields = owned_fields(obj)
     fields["metadata"] |= precondition

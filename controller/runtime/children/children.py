@@ -36,11 +36,11 @@ class Caches(Protocol):
         """Return the cached objects of a kind. The first call per kind starts its cache and waits."""
 
     def listers_of(self, kind: type[K]) -> Sequence[Lister[Any]]:
-        """Return all caches of a kind: of selections, and of only metadata; else the one of lister_for."""
+        """Return all caches of a kind, of selections and of metadata, too; if none, that of lister_for."""
 
 
 class Tools(Protocol):
-    """The tools of a reconcile: a Context. A tool that was not given raises when it is used."""
+    """The tools of a reconcile: a Context. A tool that was not provided raises an error when it is used."""
 
     controller: str
     name: ObjectName
@@ -48,12 +48,12 @@ class Tools(Protocol):
 
     @property
     def client(self) -> Client:
-        """The client; it records the writes."""
+        """The client, which records the writes."""
 
 
 class Children:
     """
-    The children of the object tools.name. Context documents what its apply and prune send and raise.
+    The children of the object named tools.name. Context documents what apply and prune send and raise.
 
     Threads: the worker's.
     """
@@ -66,8 +66,8 @@ class Children:
         child_labels: Callable[[], Mapping[str, str]],
     ) -> None:
         """
-        Args: caches raises for a Context without any. The replica that holds the owner finds a child by its
-        child_labels.
+        Args: caches raises an error for a Context without caches. The replica that holds the owner finds a
+        child by its child_labels.
         """
         self._tools = tools
         self._caches = caches
@@ -75,18 +75,18 @@ class Children:
         self._child_labels = child_labels
 
     def apply(self, obj: K, owner: Kind | None, *, caller: FrameType) -> K:
-        """Context.apply, called by the author's frame. The caller sends the Event about a taken name."""
+        """Context.apply, called from the author's frame. The caller sends the Event about a taken name."""
         if not isinstance(obj, Kind):
             raise TypeError(f"apply takes an object, such as ConfigMap.named(...), not {type(obj).__name__}")
         if getattr(obj, "string_data", None):
-            raise TypeError("the server never returns string_data: say data=secret_data({...}) in its place")
+            raise TypeError("the server never returns string_data: use data=secret_data({...}) instead")
         wanted = obj if owner is None else self._owned(obj, owner)
         if owner is None and not obj.metadata.owner_references:
             self._tell_of_no_owner(obj, caller)
         name = object_name(wanted)
         present = self._present(wanted, name)
         if owner is not None and is_being_deleted(owner):
-            self._tools.log.debug("Not applied, as its owner is being deleted", object=name)
+            self._tools.log.debug("Not applied, because its owner is being deleted", object=name)
             return wanted if present is None else present
         if present is not None:
             require_ours(present, owner)
@@ -119,7 +119,7 @@ class Children:
         return spare
 
     def _owned(self, obj: K, owner: Kind) -> K:
-        """Return the child with its controller, and with the label by which the owner's replica finds it."""
+        """Return the child with its owner reference, and the label by which the owner's replica finds it."""
         child, labels = with_controller(obj, owner), self._child_labels()
         if not labels:
             return child
@@ -127,14 +127,14 @@ class Children:
         return replace(child, metadata=metadata)
 
     def _tell_of_no_owner(self, obj: Kind, caller: FrameType) -> None:
-        """Log once per kind and controller that the author declared owners for the kind."""
+        """Log once per kind and controller that an apply names no owner, although the kind has owners."""
         resource = obj.resource.group_resource
         if self._applied.lacks_owner(resource):
             self._tools.log.warning(
                 "Applied without owner=: its changes trigger no reconcile, and it outlives its owner",
                 object=f"{resource} {object_name(obj)}",
                 at=f"{caller.f_code.co_filename}:{caller.f_lineno}",
-                fix="context.apply(..., owner=obj), or .watches(...) in place of .owns(...)",
+                fix="context.apply(..., owner=obj), or .watches(...) instead of .owns(...)",
                 once=True,
             )
 
@@ -149,7 +149,7 @@ class Children:
             return found
         if not lister.selection.labels.matches(wanted.metadata.labels):
             self._tools.log.warning(
-                "Applied without the labels that the controller watches: its changes wake nobody",
+                "Applied without the labels that the controller watches: its changes trigger no reconcile",
                 object=f"{wanted.resource.group_resource} {name}",
                 labels=str(lister.selection.labels),
                 fix="give it these labels",
@@ -158,7 +158,7 @@ class Children:
         return self._live(wanted)
 
     def _lister_of(self, wanted: K) -> Lister[K]:
-        """Return the lister of its kind; if there are several, the one that would hold it."""
+        """Return the lister of its kind. If there are several, return the one that would hold it."""
         try:
             return self._caches().lister_for(type(wanted))
         except SeveralSelections as several:
@@ -181,9 +181,9 @@ class Children:
 
     def _send_to(self, present: K | None, wanted: K, owner: Kind) -> K:
         """
-        The cache can lag: the object may have been replaced, orphaned, or marked for deletion meanwhile.
+        The cache can lag, so the object may have been replaced, orphaned or marked for deletion by now.
 
-        So the apply names the version in the cache or, if the cache has none, the server's version.
+        The apply therefore names the version in the cache or, if it has none, the server's version.
         """
         try:
             return self._send(wanted, _that_of(present))
@@ -213,7 +213,7 @@ class Children:
 
 
 def _that_of(present: Kind | None) -> Mapping[str, str]:
-    """Return the precondition that the object on the server is still the one that we read."""
+    """Return the precondition that the server still has the object that we read."""
     if present is None:
         return ABSENT
     version = present.metadata.resource_version

@@ -1,5 +1,5 @@
 """
-Owner references: an object is deleted with its owners, and its changes trigger reconciles of them.
+Owner references: an object is deleted with its owners, and its changes cause reconciles of them.
 
 All functions are pure: the caller writes the object that they return.
 Follows: controller-runtime pkg/controller/controllerutil @86a0d40e0, differs: a call that changes nothing
@@ -46,9 +46,9 @@ NAME_TAKEN: Final = "NameTaken"
 
 class NameTakenError(ReconcileError):
     """
-    An object to write has the name of a foreign object. That is left alone; retried, since it may be deleted.
+    An object to write has the name of a foreign object, which is left alone but may be deleted.
 
-    Its deletion triggers no reconcile, so the retry comes after at least 5 s, with growing delays.
+    Its deletion triggers no reconcile, so retries come after at least 5 s, with growing delays.
     """
 
     retry_seconds = 5.0
@@ -56,7 +56,7 @@ class NameTakenError(ReconcileError):
 
 def with_controller(obj: T, owner: Kind) -> T:
     """
-    Return the object under the control of owner; owns() and garbage collection follow that reference.
+    Return the object controlled by owner. owns() and the garbage collector follow that reference.
 
     Raises: AlreadyOwnedError, even for an earlier owner with that name; OwnerError for an owner in another
     namespace, or without a UID.
@@ -70,7 +70,7 @@ def with_controller(obj: T, owner: Kind) -> T:
 
 def with_owner(obj: T, owner: Kind) -> T:
     """
-    Return the object with one more owner; its controller stays. It is deleted with its last owner.
+    Return the object with one more owner. It keeps its controller, and is deleted with its last owner.
 
     Raises: OwnerError for an owner in another namespace, or without a UID.
     """
@@ -82,16 +82,16 @@ def with_owner(obj: T, owner: Kind) -> T:
 
 
 def without_owner(obj: T, owner: Kind) -> T:
-    """Return the object without that owner, by UID."""
+    """Return the object without that owner, which is matched by UID."""
     references = obj.metadata.owner_references
     kept = tuple(reference for reference in references if reference.uid != owner.metadata.uid)
     return obj if len(kept) == len(references) else _with_references(obj, kept)
 
 
 def _with(obj: T, wanted: OwnerReference) -> T:
-    """Use wanted in place of a reference to the same owner, or to an earlier plain one of its name."""
+    """Let wanted replace a reference to the same owner, or a plain one to an earlier object of its name."""
     references = obj.metadata.owner_references
-    # Use a dict, because both owner and predecessor can be present.
+    # Use a dict to drop duplicates, because references to both owner and predecessor can be present.
     updated = dict.fromkeys(wanted if _gives_way(each, wanted) else each for each in references)
     updated[wanted] = None
     return obj if tuple(updated) == references else _with_references(obj, tuple(updated))
@@ -138,7 +138,7 @@ def _with_references(obj: T, references: tuple[OwnerReference, ...]) -> T:
 
 
 def _new_reference(obj: Kind, owner: Kind) -> OwnerReference:
-    """Return a controller's reference. The garbage collector must find the owner, or it deletes obj."""
+    """Return a controller's reference. If the garbage collector cannot find the owner, it deletes obj."""
     if not isinstance(owner, Kind):
         raise TypeError(f"an owner is an object, such as the one that is reconciled, not {owner!r}")
     try:
@@ -158,7 +158,7 @@ def _new_reference(obj: Kind, owner: Kind) -> OwnerReference:
 
 
 def _refuse_circle(obj: Kind, owner: Kind) -> None:
-    """No server refuses such a cycle, and the garbage collector deletes neither object."""
+    """Refuse a cycle, which a server accepts, and of which the garbage collector deletes neither object."""
     names, metadata = obj.resource, obj.metadata
     for each in owner.metadata.owner_references:
         is_kind = (each.kind, each.api_version.rpartition("/")[0]) == (names.kind, names.group)

@@ -1,1 +1,1 @@
-"""The webhook that converts between the versions of a kind: answers, certificates, and their keeper."""
+"""The webhook that converts between the versions of a kind: responses, certificates, and their keeper."""

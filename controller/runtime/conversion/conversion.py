@@ -39,9 +39,9 @@ class ConversionOptions:
     """
     How a program converts.
 
-    address is where it listens. webhook is where the API server finds it; a url that ends in `:0` gets the
-    actual port. folder has tls.crt, tls.key and perhaps ca.crt; "" = certificates of our own, stored in the
-    Secret `NAME` of the webhook's namespace.
+    address is where the webhook listens. webhook is where the API server finds it; a url that ends in `:0`
+    gets the actual port. folder contains tls.crt, tls.key and perhaps ca.crt; "" = certificates that we make,
+    stored in the Secret `NAME` in the webhook's namespace.
     """
 
     address: BindAddress
@@ -57,7 +57,7 @@ def add_conversion(
     certificates: CertificateMetrics | None = None,
 ) -> Webhook | None:
     """
-    Let a manager convert the kinds that it reconciles, if functions join their versions.
+    Let a manager convert those of its reconciled kinds whose versions are joined by functions.
 
     Args: client reads the Secret, on the leader and on standbys; certificates as Program.
     Returns: the webhook, or None without such kinds. Raises: ListenError.
@@ -90,10 +90,10 @@ def _webhook(
         context = certificate_in(options.folder, metrics, clock, address=address, purpose="conversion")
         return made(context, refresh=lambda: True, check=lambda: None)
     if find_spec("cryptography") is None:
-        why = "no certificate can be made without a package: pip install cryptography"
+        why = "cannot create a certificate without a package: pip install cryptography"
         raise NoCertificateError(address, "conversion", why)
     served = ServedPair(partial(read_pair, client, _secret(options)))
-    # This is often enough for a certificate that lasts only a few seconds, as in a test.
+    # Refresh often enough even for a certificate that lasts only a few seconds, as in a test.
     again = min(AGAIN_SECONDS, options.lifetimes.certificate.total_seconds() / 20)
     return made(served.context, refresh=served.refresh, check=served.check, again_seconds=again)
 
@@ -116,7 +116,7 @@ def _keep(kinds: Sequence[type[Kind]], manager: Manager, options: ConversionOpti
 
 
 def access_for(kinds: Sequence[type[Kind]], webhook: WebhookService, *, secret: bool) -> tuple[Access, ...]:
-    """Access that the keepers of kinds need; secret says whether the certificates are our own."""
+    """The access that the keepers of kinds need; secret tells whether we make the certificates."""
     names = [kind.resource.group_resource for kind in kinds if is_converted(kind)]
     watched = (Access(resource=Definition.resource, verbs=("list", "watch"), names=(name,)) for name in names)
     place = ObjectName(webhook.namespace, webhook.name) if secret else None
@@ -127,7 +127,7 @@ def _own_access(definitions: Sequence[str], secret: ObjectName | None) -> tuple[
     own = Access(resource=Definition.resource, verbs=("get", "patch"), names=tuple(definitions))
     if secret is None:
         return (own,)
-    # This is a separate role, because the controllers' role is cluster-wide, or in other namespaces.
+    # This is a separate role, because the controllers' role applies cluster-wide or to other namespaces.
     of_secret = Access(resource=Secret.resource, verbs=(), namespace=secret.namespace, purpose="webhook")
     return (
         own,
@@ -156,7 +156,7 @@ def _hosts(webhook: WebhookService) -> tuple[str, ...]:
 
 
 def _authority(folder: Path) -> bytes | None:
-    """Raises: OSError, other than that it is missing."""
+    """Raises: OSError, except for a missing file."""
     try:
         return (folder / _AUTHORITY).read_bytes()
     except FileNotFoundError:

@@ -1,7 +1,7 @@
 """
-Keep the conversion of a definition correct: the webhook's address, and the authorities that are trusted.
+Keep a definition's conversion settings correct: the webhook's address, and the trusted authorities.
 
-Each definition has a controller of its own, which the leader runs. It writes the Secret before the
+Each definition has its own controller, which the leader runs. It writes the Secret before the
 definition, and a new certificate only when every definition trusts the authority that signed it.
 """
 
@@ -79,7 +79,7 @@ class Definition(
         """The authorities that it trusts, as PEM."""
         webhook = self.spec.conversion.webhook
         text = "" if webhook is None else webhook.client_config.ca_bundle
-        return b64decode(text)  # the server takes nothing else
+        return b64decode(text)  # the server accepts nothing but base64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +91,7 @@ class Place:
     versions: Mapping[str, Collection[str]]
 
     def client_config(self, bundle: bytes) -> _ClientConfig:
-        """As a definition has to have it."""
+        """Return the settings as a definition must have them."""
         config: _ClientConfig = converted(self.webhook.client_config(), _ClientConfig)
         return replace(config, ca_bundle=b64encode(bundle).decode())
 
@@ -100,8 +100,9 @@ class Keeper:
     """
     Implements Reconciler[Definition].
 
-    A definition with one version is never converted, so the program can be deployed first: the definition of
-    the previous release names and trusts the webhook, and the next one, applied over it, does so at once.
+    Objects of a definition with one version are never converted, so the program can be deployed first. The
+    previous release's definition then already names and trusts the webhook, and so does the next one from the
+    moment that it is applied over it.
     """
 
     def __init__(self, place: Place, trust: Trust, clock: Clock) -> None:
@@ -120,7 +121,7 @@ class Keeper:
                 write_material(context.client, self._place.secret, secret, step.material)
             except (AlreadyExists, Conflict):
                 return Result(requeue_after=_SOON_SECONDS)
-            context.log.info("Wrote the certificates of the webhook", secret=str(self._place.secret))
+            context.log.info("Wrote the webhook's certificates", secret=str(self._place.secret))
         put_right(definition, context, self._place, step.material.authorities)
         # No event reports the Secret, but a starting replica cannot convert without it.
         return Result(requeue_after=min(step.wait_seconds, _LOOK_SECONDS))
@@ -137,7 +138,7 @@ class Keeper:
 
 
 class FileKeeper:
-    """Like the keeper, for external certificates. read returns the authorities, None = leave them alone."""
+    """Like Keeper, but for external certificates. read returns the authorities, None = leave them alone."""
 
     def __init__(self, place: Place, read: Callable[[], bytes | None]) -> None:
         self._place = place
@@ -154,7 +155,7 @@ def put_right(definition: Definition, context: Context, place: Place, bundle: by
     Write whatever differs from the correct settings.
 
     Args: bundle None = leave the authorities alone.
-    Raises: ClientError; ReconcileError if another program, which knows more versions, converts it.
+    Raises: ClientError; ReconcileError if another program that knows more versions converts the kind.
     """
     conversion, name = definition.spec.conversion, definition.metadata.name
     wanted = place.client_config(definition.bundle if bundle is None else bundle)
@@ -166,7 +167,7 @@ def put_right(definition: Definition, context: Context, place: Place, bundle: by
         if newer and (found.url, found.service) != (wanted.url, wanted.service):
             what = f"left {name} to the webhook that it names: {', '.join(newer)} is not known here"
             raise ReconcileError(what)
-    # A null removes the other of the two ways to name the address.
+    # The address is given by url or service. A null removes the one that is not used.
     client = {"url": None, "service": None, **to_builtins(wanted)}
     patch = {
         "metadata": {"resourceVersion": definition.metadata.resource_version},
@@ -178,4 +179,4 @@ def put_right(definition: Definition, context: Context, place: Place, bundle: by
         },
     }
     context.client.resource(Definition).patch(name, patch)
-    context.log.info("Put the conversion of the definition right", definition=name)
+    context.log.info("Corrected the definition's conversion", definition=name)

@@ -1,9 +1,10 @@
 """
-A ConversionReview: the request of the API server, and the answer.
+A ConversionReview: the API server's request, and the response.
 
-All objects of a review are converted, or none: the API allows no other answer. A failure names the objects.
+Either all objects of a review are converted or none, because the API allows no other response. A failure
+names the objects.
 Follows: apiextensions.k8s.io/v1 ConversionReview; apiextensions-apiserver pkg/apiserver/conversion
-(webhook_converter.go), which checks the answer.
+(webhook_converter.go), which checks the response.
 """
 
 from __future__ import annotations
@@ -22,14 +23,14 @@ log = get_logger("conversion")
 
 _NAMED: Final = 5
 _LONGEST: Final = 500
-"""How many objects a failure names, and how long the text about each can be."""
+"""How many objects a failure names, and how long the text about each may be."""
 
 Converters = Mapping[tuple[str, str], Converter]
 """By group and kind."""
 
 
 class ReviewError(ValueError):
-    """A body is not a review."""
+    """The body is not a review."""
 
 
 class _Request(msgspec.Struct, frozen=True):
@@ -54,7 +55,7 @@ def reviewed(
     body: bytes, converters: Converters, is_news: Callable[[str], bool] = lambda _text: True
 ) -> bytes:
     """
-    Return the answer to a review, as JSON.
+    Return the response to a review, as JSON.
 
     Args: is_news returns whether to log a failure with that text.
     Raises: ReviewError for a body that is not a review.
@@ -92,5 +93,5 @@ def _result(request: _Request, converters: Converters, is_news: Callable[[str], 
 
 
 def _plain(text: str) -> str:
-    """Return text that is safe for a terminal and JSON: no control characters, no lone surrogates."""
+    """Return text that is safe for a terminal and JSON, without control characters and lone surrogates."""
     return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in text)

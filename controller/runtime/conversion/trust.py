@@ -1,13 +1,13 @@
 """
-Decide which authorities the API server trusts, and which one signs the certificate of the webhook.
+Decide which authorities the API server trusts, and which one signs the webhook's certificate.
 
 A new authority is trusted before it signs, and an old one stays trusted until the certificates that it signed
-have expired. Replicas can therefore serve with either the old or the new certificate.
+have expired. Replicas can therefore serve either the old or the new certificate.
 
     new authority --(in every definition, grace)--> signs the next certificate --(its lifetime)--> old goes
 
-Follows: cert-manager's ca-injector and the rotator of open-policy-agent/cert-controller, differs: these trust
-one authority at a time.
+Follows: cert-manager's ca-injector and the rotator of open-policy-agent/cert-controller, differs: they trust
+only one authority at a time.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from handloop.controller.runtime.serving.key_pairs import (
 )
 
 _RENEWED: Final = 2 / 3
-"""The part of a lifetime after which a successor is created."""
+"""The fraction of a lifetime after which a successor is created."""
 NO_PAIR: Final = KeyPair(b"", b"")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lifetimes:
-    """Durations. grace is how long API servers may take to see a definition."""
+    """The durations. grace is how long API servers may take to notice a changed definition."""
 
     authority: timedelta = timedelta(days=90)
     certificate: timedelta = timedelta(days=1)
@@ -53,7 +53,7 @@ class Material(NamedTuple):
 
 
 class Step(NamedTuple):
-    """What the Secret has to hold, and after how many seconds to check again."""
+    """What the Secret must contain, and after how many seconds to check again."""
 
     material: Material
     wait_seconds: float
@@ -61,7 +61,7 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """Decides by the time, the Secret, and the definitions' bundles. name is for its authorities."""
+    """Decides from the time, the Secret, and the definitions' bundles. name is the authorities' name."""
 
     name: str
     hosts: Sequence[str]
@@ -71,15 +71,15 @@ class Trust:
         """
         Return the next state.
 
-        Args: given may be empty, or anything that a user wrote; trusted are the bundles of all definitions;
-        now is in seconds since the Unix epoch.
+        Args: given may be empty, or anything that a user wrote; trusted: the bundles of all definitions; now
+        is in seconds since the Unix epoch.
         Raises: ImportError without the cryptography package.
         """
         key, ours = given.key, self._ours([given.authorities], now)
         if not ours or not _signs(given.key, ours[0]) or not self._is_fresh(ours[0], now):
             made = new_pair(self.name, now, self.lifetimes.authority)
             key, ours = made.key, [*certificates_in(made.certificate), *ours]
-        # If the Secret was lost, replicas still serve the certificates that the lost authority signed.
+        # If the Secret was lost, replicas still serve certificates that the lost authority signed.
         known = [*ours, *(each for each in self._ours(trusted, now) if each not in ours)]
         newest = known[0]
         pair, seconds = self._pair(given.pair, KeyPair(_pem(newest), key), known, trusted, now)
@@ -97,7 +97,7 @@ class Trust:
         trusted: Sequence[bytes],
         now: float,
     ) -> tuple[KeyPair, float]:
-        """Return the pair to serve with, and for how many seconds."""
+        """Return the pair to serve with, and for how many seconds to keep it."""
         authority = known[0]
         is_valid = any(self._is_pair_of(given, each) for each in known)
         lasts = _created(certificates_in(given.certificate)[0]) if is_valid else 0.0
@@ -121,7 +121,7 @@ class Trust:
         return certificate.subject.rfc4514_string() == f"CN={self.name}" and now < _ends(certificate)
 
     def _is_fresh(self, certificate: Certificate, now: float) -> bool:
-        # This is also False if a clock that was wrong has been set back.
+        # This is also False if the clock was ahead and has since been set back.
         return (
             self._seconds_fresh(certificate, now) > 0 and now > _created(certificate) - SKEW.total_seconds()
         )
@@ -136,12 +136,12 @@ class Trust:
             return False
         try:
             found[0].verify_directly_issued_by(authority)
-        except Exception:  # noqa: BLE001 - of several types, by the key's
+        except Exception:  # noqa: BLE001 - the type of error depends on the type of key
             return False
         return True
 
     def _may_be_in_use(self, authority: Certificate, newest: Certificate, now: float) -> bool:
-        """Return whether a certificate that it has signed may still be in use."""
+        """Return whether a certificate that an authority has signed may still be in use."""
         return now < min(_ends(authority), _created(newest) + self._usage())
 
     def _usage(self) -> float:

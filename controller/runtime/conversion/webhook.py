@@ -1,7 +1,8 @@
 """
-The webhook that converts, on every replica. It serves as soon as it has a certificate, leader or not.
+The webhook that converts, on every replica. It serves as soon as it has a certificate, whether the replica
+leads or not.
 
-At a stop it continues until the reconciles have ended, because until then they may write any version.
+At a stop it continues until the reconciles have ended, because they may write any version until then.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _DRAIN_SECONDS: Final = 2.0
 AGAIN_SECONDS: Final = 15.0
 _TOLD_SECONDS: Final = 60.0
 _MOST_TOLD: Final = 20
-"""A client that retries constantly, or sends nonsense, must not fill the log."""
+"""Limits the log for a client that retries constantly, or sends nonsense."""
 _OK, _BAD_REQUEST = 200, 400
 
 
@@ -49,12 +50,14 @@ class ServedPair:
     """
     The webhook's certificate: read from the Secret, and kept if the Secret is gone or broken.
 
-    State: _context, under _lock, and the _pair that it is made from; _trouble, which is logged once.
-    Threads: the server's threads ask for the context; only the webhook's refreshes, with _pair and _trouble.
+    State: _context, under _lock, and _pair, from which it is made; _trouble, the last error, which is logged
+    once.
+    Threads: the server's threads ask for the context; only the webhook's thread refreshes it, and uses _pair
+    and _trouble.
     """
 
     def __init__(self, read: Callable[[], KeyPair]) -> None:
-        """Args: read asks the server for the pair, or returns NO_PAIR; it may raise ClientError."""
+        """Args: read gets the pair from the server, or returns NO_PAIR; it may raise ClientError."""
         self._read = read
         self._lock = new_lock("ServedPair._lock", 94)
         self._pair = NO_PAIR
@@ -74,7 +77,7 @@ class ServedPair:
             self._trouble = ""
         except (ClientError, OSError) as error:  # ssl.SSLError is one
             if self._trouble != str(error):
-                log.warning("Could not read the certificate of the webhook", err=str(error))
+                log.warning("Could not read the webhook's certificate", err=str(error))
             self._trouble = str(error)
         return self.check() is None
 
@@ -86,7 +89,7 @@ class ServedPair:
             return self._context
 
     def check(self) -> str | None:
-        """A health check: there is a certificate."""
+        """A health check that there is a certificate."""
         with self._lock:
             return "no certificate yet" if self._context is None else None
 
@@ -155,7 +158,7 @@ class Webhook:
             self._server.stop()
 
     def _is_news(self, text: str) -> bool:
-        """Return whether a failure is new in the last minute. Only a limited number is remembered."""
+        """Return whether a failure is new within the last minute. Only a limited number is remembered."""
         with self._lock:
             is_news = text not in self._told and len(self._told) < _MOST_TOLD
             if is_news:

@@ -1,14 +1,14 @@
 """
-One candidate's view of a lease, and the steps that acquire, renew and release it.
+One candidate's view of a lease, and the steps to acquire, renew and release it.
 
-Guarantees: wall clocks of two machines are never compared. A candidate takes a lease only after it has seen
-its record unchanged for the holder's full duration. `seconds_to_write` ends with the renew deadline of the
-last successful renewal, counted from before that was sent: it is 0 before the lease expires for others.
-If a lease is deleted or emptied by hand, its holder keeps that duration, too: it learns of it only with
-its next renewal.
+Guarantees: the wall clocks of two machines are never compared. A candidate takes a lease only after it has
+seen the lease's record unchanged for the holder's full duration. `seconds_to_write` ends with the renew
+deadline of the last successful renewal, counted from before that was sent, so it is 0 before the lease
+expires for others. If somebody deletes or empties a lease by hand, the holder keeps its full duration as
+well, because it notices only at its next renewal.
 Follows: client-go tools/leaderelection/leaderelection.go @32ce75a7d (tryAcquireOrRenew, release), differs: a
-release checks the holder that it has read, too, so that it never clears another candidate's lease; only a
-release makes a lease free before its time.
+release also checks the holder that it has read, so that it never clears another candidate's lease; only a
+release frees a lease before its time.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ log = get_logger("leaderelection")
 
 _MIN_REQUEST_SECONDS: Final = 1.0
 RELEASED_SECONDS: Final = 1
-"""The duration in a Lease that was given up."""
+"""The duration in a Lease that has been released."""
 
 Write = Callable[[LeaseSpec, float], None]
 
 
 class ElectionStatistics(NamedTuple):
     """
-    The state of the lease, as we last saw it.
+    The state of the lease as we last saw it.
 
-    holder "" = none, or not known. renewed_seconds_ago counts from when we saw the record change, None =
-    never. expires_in_seconds is when others may take the lease if it does not change, 0 = now. last_error ""
-    = none.
+    holder "" = none, or not known. renewed_seconds_ago counts from when we last saw the record change, None =
+    never. expires_in_seconds is the time until others may take the lease if it does not change, 0 = now.
+    last_error "" = none.
     """
 
     lease: str
@@ -61,7 +61,7 @@ class ElectionStatistics(NamedTuple):
         """
         Return `leader`, or `standby, holder=...`, as `/readyz?verbose` shows it.
 
-        It never reports a failure: a standby must be ready, or a rollout would wait forever.
+        It never reports a failure, because a standby must be ready, or a rollout would wait forever.
         """
         return Well("leader" if self.leading else f"standby, holder={self.holder or 'none'}")
 
@@ -72,10 +72,10 @@ class Candidacy:
 
     State, under _lock: _observed, the lease as last seen or written; _observed_at, when that was;
     _renewed_at, when our last successful write began; _leading, between start_leading and stop_leading;
-    _last_error; _reserved_until, when the time of the last other holder ends, -inf once it has released. The
-    elector's thread alone uses _fetched, the lease as last read (not as written by us), None before; and
-    _deadline, when the current step must be over.
-    Threads: the elector's thread takes the steps and is the only writer; any thread may ask.
+    _last_error; _reserved_until, when the last other holder's time ends, -inf once it has released. Only the
+    elector's thread uses _fetched, the lease as last read (not as written by us), None before the first read;
+    and _deadline, by which the current step must be over.
+    Threads: the elector's thread takes the steps and is the only writer; any thread may call the queries.
     """
 
     def __init__(self, config: LeaderElectionConfig, *, clock: Clock, metrics: ElectionReports) -> None:
@@ -100,7 +100,7 @@ class Candidacy:
 
     @property
     def is_leading(self) -> bool:
-        """Whether we work: between start_leading and stop_leading."""
+        """Whether we work, which is between start_leading and stop_leading."""
         with self._lock:
             return self._leading
 
@@ -114,12 +114,12 @@ class Candidacy:
         return self.get_leader() not in ("", self._lease.identity)
 
     def renew_deadline(self) -> float:
-        """Return when, by the clock, our last renewal is too old for us to keep leading."""
+        """Return when, by the clock, our last renewal becomes too old for us to keep leading."""
         with self._lock:
             return self._renewed_at + self._config.renew_deadline_seconds
 
     def seconds_to_write(self) -> float:
-        """Return how long no other process can lead: until the renew deadline, or 0 if we do not lead."""
+        """Return for how long no other process can lead: until the renew deadline, or 0 if we do not lead."""
         now = self._clock.now()
         with self._lock:
             mine = self._leading and self._observed.holder_identity == self._lease.identity
@@ -128,9 +128,9 @@ class Candidacy:
 
     def check(self, tolerance_seconds: float = 0.0) -> str | None:
         """
-        A health check. It fails if we still lead this long after our lease has expired.
+        A health check. It fails if our lease expired longer ago than this, and we are still its holder.
 
-        Returns: None if healthy, else the reason.
+        Returns: None if healthy, otherwise the reason.
         """
         now = self._clock.now()
         with self._lock:
@@ -160,10 +160,10 @@ class Candidacy:
             level, facts = "debug", {**facts, "v": 4}
         getattr(log, level)(text, **facts)
 
-    # The steps follow. They all run on the elector's thread.
+    # The steps follow. All of them run on the elector's thread.
 
     def start_leading(self) -> None:
-        """The lease is ours, and work begins."""
+        """Note that the lease is ours, and work begins."""
         with self._lock:
             self._leading = True
         self._metrics.leader_on(self._lease.name)
@@ -178,7 +178,7 @@ class Candidacy:
         """
         Take the lease if it is free, or renew it if it is ours.
 
-        Args: deadline is when the step must be over, by the clock.
+        Args: deadline is the time, by the clock, by which the step must be over.
         Returns: whether the lease is ours now. Errors are logged.
         """
         self._deadline = deadline
@@ -221,11 +221,11 @@ class Candidacy:
         return True
 
     def observe(self, lease: Lease) -> None:
-        """Note the lease from a list or a watch: on the elector's thread, or while none runs."""
+        """Note the lease from a list or a watch. Call it on the elector's thread, or while none runs."""
         self._observe(self._lease.remember(lease))
 
     def seems_free(self) -> bool:
-        """Return whether the lease may be taken, as last seen. Sends no request."""
+        """Return whether the lease, as last seen, may be taken. Sends no request."""
         return not self._is_reserved()
 
     def release(self) -> bool:
@@ -240,7 +240,7 @@ class Candidacy:
                 return self._release_once()
             except Conflict as error:
                 self._failed(error)
-                # A server that answers reads with an old state refuses each attempt immediately.
+                # A server that returns stale reads refuses each attempt immediately.
                 self._clock.sleep(self._config.retry_period_seconds / LOOKS_PER_RETRY, threading.Event())
             except ClientError as error:
                 return self._failed(error)
@@ -277,9 +277,9 @@ class Candidacy:
 
     def _request_seconds(self) -> float:
         """
-        Return how long a request may take: half the renew deadline, and not beyond the end of this step.
+        Return how long a request may take: half the renew deadline, but not beyond the end of this step.
 
-        Raises: DeadlineExceeded after that end.
+        Raises: DeadlineExceeded after the end of the step.
         """
         left = self._deadline - self._clock.now()
         if left <= 0:
@@ -287,7 +287,7 @@ class Candidacy:
         return min(max(self._config.renew_deadline_seconds / 2, _MIN_REQUEST_SECONDS), left)
 
     def _is_lease_valid(self) -> bool:
-        """Return whether the holder's duration, counted from when we saw the record change, is not over."""
+        """Return whether the holder's duration, counted from when we saw the record change, still lasts."""
         return self._expires_at() > self._clock.now()
 
     def _expires_at(self) -> float:
@@ -298,11 +298,11 @@ class Candidacy:
         return max(self._expires_at(), self._reserved_until)
 
     def _is_reserved(self) -> bool:
-        """Return whether the last other holder may still lead, even if the lease is gone or has no holder."""
+        """Return whether the last other holder may still lead, even if the lease is gone or names nobody."""
         return self._reserved_until > self._clock.now()
 
     def _observe(self, fetched: LeaseSpec) -> None:
-        """Restart the clock of the lease if it has changed since it was last read."""
+        """Restart the lease's clock if the lease has changed since it was last read."""
         if fetched != self._fetched:
             self._fetched = fetched
             self._set_observed(fetched)
@@ -333,9 +333,10 @@ class Candidacy:
 
 def _releases(record: LeaseSpec, before: LeaseSpec) -> bool:
     """
-    Return whether the holder gave up the lease, as we and client-go do. A user's edit lacks the new time.
+    Return whether the holder released the lease, in the way that we and client-go do. A user's edit lacks the
+    new time.
 
-    Both times come from the clock of one holder, and the server spells them alike.
+    Both times come from the same holder's clock, and the server spells them alike.
     """
     is_later = (record.renew_time or "") > (before.renew_time or "")
     return is_later and not record.holder_identity and record.lease_duration_seconds == RELEASED_SECONDS

@@ -20,19 +20,19 @@ from handloop.controller.runtime.election.lease_lock import LeaseLock
 
 @dataclass(frozen=True, slots=True)
 class LeaderElectionConfig:
-    """A lock and the rhythm in which it is kept."""
+    """A lock, and how often it is renewed."""
 
     lock: LeaseLock
     """Where the holder is written."""
 
     lease_duration_seconds: float = LEASE_DURATION_SECONDS
     """
-    How long other candidates wait for a renewal. The Lease stores it in whole seconds, which must be longer
-    than renew_deadline_seconds.
+    How long other candidates wait for a renewal. The Lease stores it in whole seconds, and that must be
+    longer than renew_deadline_seconds.
     """
 
     renew_deadline_seconds: float = RENEW_DEADLINE_SECONDS
-    """How long a leader tries before it gives up."""
+    """How long a leader tries to renew before it gives up."""
 
     retry_period_seconds: float = RETRY_PERIOD_SECONDS
     """The pause between tries."""
@@ -42,13 +42,13 @@ class LeaderElectionConfig:
 
     of_many: bool = False
     """
-    The process keeps several leases. Losing one ends the work that it guards but not the process, and the
-    keeper of the leases reports all of them in one log line.
+    The process keeps several leases. Losing one ends the work that it guards, but not the process, and the
+    process reports all of them in one log line.
     """
 
     @property
     def written_seconds(self) -> int:
-        """The duration in the Lease, which other candidates count."""
+        """The duration in the Lease, for which other candidates wait."""
         return int(self.lease_duration_seconds)
 
     def validate(self) -> None:

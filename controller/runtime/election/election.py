@@ -1,4 +1,4 @@
-"""Leader election over separate connections, set up in a manager with a few arguments."""
+"""Leader election over separate connections, which a few arguments add to a manager."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class LeaseTerms:
     retry_period_seconds: float = RETRY_PERIOD_SECONDS
 
     def config(self, lock: LeaseLock, *, of_many: bool = False) -> LeaderElectionConfig:
-        """Return how a candidate keeps that lock under these terms."""
+        """Return the configuration of a candidate with that lock under these terms."""
         return LeaderElectionConfig(
             lock,
             lease_duration_seconds=self.lease_duration_seconds,
@@ -60,8 +60,8 @@ def lease_terms(
     """
     Return the usual terms of a Lease.
 
-    Args: lease is `namespace/name`, or in a pod only a name, in the pod's namespace. service_account is the
-    folder in which a pod finds its account.
+    Args: lease is `namespace/name`; in a pod it can be just a name, in the pod's namespace. service_account
+    is the folder in which a pod finds its account.
     Raises: ValueError.
     """
     namespace, _, name = lease.rpartition("/")
@@ -97,7 +97,7 @@ class Election:
     Sets up leader election in a manager.
 
     It has its own connections, so that a busy controller cannot delay a renewal. With end_process, a process
-    that lost its lease has one second to end in order, and is then killed in the middle of its work.
+    that lost its lease has one second to end in order, and is then ended in the middle of its work.
 
     State: _over, set when the work has ended in order. Threads: `lost-lease`, only after a loss.
     """
@@ -119,7 +119,7 @@ class Election:
         """
         Prepare. No request is sent.
 
-        Args: component is the name on Events; on_waiting and on_lost as LeaderCallbacks; end_process ends
+        Args: component is the name on Events; on_waiting and on_lost as in LeaderCallbacks; end_process ends
         this process immediately, with an exit code; transport None = connections from config.
         """
         self._terms = terms
@@ -155,7 +155,7 @@ class Election:
         manager.elect(terms.config(lock), on_waiting=self._on_waiting, on_lost=self._lost)
 
     def _lost(self, lost: LeadershipLost) -> None:
-        """Report the loss, and end in time even if a request or the log blocks. The elector's thread."""
+        """Report the loss, and end in time even if a request or the log blocks. Thread: the elector's."""
         if self._end_process is not None:
             self._seams.spawn("lost-lease", self._end_in_time)
         if self._on_lost is not None:
@@ -168,5 +168,5 @@ class Election:
 
 
 def new_identity() -> str:
-    """`<host>_<random>`: recognisable for people, and unique among candidates."""
+    """Return `<host>_<random>`, which people recognize, and which is unique among candidates."""
     return f"{socket.gethostname()}_{uuid.uuid4()}"

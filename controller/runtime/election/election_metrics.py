@@ -1,4 +1,4 @@
-"""leader_election_*, named as in client-go and controller-runtime, and how long a change of leader took."""
+"""leader_election_*, named as in client-go and controller-runtime, and the time a change of leader took."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ HAND_OVER_BUCKETS: Final = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 12.0, 15.0, 17.0
 
 
 class ElectionReports(Protocol):
-    """What a candidate reports. name is the lease's. Threads: the elector's."""
+    """What a candidate reports. name is the name of the lease. Threads: the elector's."""
 
     def leader_off(self, name: str) -> None:
         """Count us as not leading, or no longer leading."""
@@ -24,11 +24,11 @@ class ElectionReports(Protocol):
         """A renewal had to read the lease first."""
 
     def handed_over(self, name: str, seconds: float) -> None:
-        """We took the lease over, so long after its last change by another holder."""
+        """We took over the lease, this many seconds after its last change by another holder."""
 
 
 class LeaderElectionMetrics:
-    """The instruments of every lease. Args: name is the lease's. Threads: any."""
+    """The instruments for all leases. Args: name is the name of the lease. Threads: any."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         new = Instruments(registry, "leader_election", "name")
@@ -41,7 +41,7 @@ class LeaderElectionMetrics:
         )
 
     def leader_off(self, name: str) -> None:
-        """Count us as not leading. The other series exist from now on, with value 0."""
+        """Report us as not leading. The other series exist from now on, with value 0."""
         self._status.labels(name).set(0)
         self._slowpath.labels(name)
         self._hand_over.labels(name)

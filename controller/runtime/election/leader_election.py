@@ -1,5 +1,5 @@
 """
-Leader election: of several processes, only the holder of a lease works.
+Leader election: only one of several processes, the holder of a lease, works.
 
     candidate --acquire--> leader --renew every retry period--> ... --stop--> drain --> release --> end
                                 |--not renewed for the renew deadline, or held by another--> lost --> end
@@ -7,13 +7,13 @@ Leader election: of several processes, only the holder of a lease works.
 A request that is in progress when the lease is lost may still arrive, so every write carries a resource
 version. candidacy.py states the other guarantees.
 Follows: client-go tools/leaderelection/leaderelection.go @32ce75a7d, differs:
-  * the renew deadline counts from the last renewal; upstream from the next try, a retry period later.
-  * a lease that another candidate holds is lost at once, not at the end of the deadline.
-  * a standby watches the lease, and tries at once when it is free: it takes over within the lease's duration
-    and one retry period, and at once after a release. Where it cannot be watched, it is read several times in
-    a retry period; so are leases of which a process keeps many.
-  * a stop first ends the guarded work, while renewing continues, and then releases; a lost lease is not
-    released, since work may still be under way.
+  * the renew deadline counts from the last renewal; upstream counts from the next try, a retry period later.
+  * a lease is lost as soon as another candidate holds it, not at the end of the deadline.
+  * a standby watches the lease, and tries as soon as it is free. It takes over within the lease's duration
+    and one retry period, and at once after a release. A lease that cannot be watched is read several times
+    per retry period, and so are the leases of a process that keeps many.
+  * a stop first ends the guarded work, while renewals continue, and then releases the lease. A lost lease is
+    not released, since work may still be under way.
   * a callback that raises ends the election; new leaders are reported in order, on the elector's thread.
 """
 
@@ -38,7 +38,7 @@ from handloop.seams.seams import REAL_SEAMS, Seams
 log = get_logger("leaderelection")
 
 _SILENT_PERIODS: Final = 3
-"""After this many retry periods without a renewal, a watch that brought one is no longer trusted."""
+"""After this many retry periods without a renewal, a watch that has brought one before is not trusted."""
 
 
 class LeadershipLost(Exception):  # noqa: N818 - an event, not a mistake
@@ -52,7 +52,7 @@ class LeadershipLost(Exception):  # noqa: N818 - an event, not a mistake
 
 
 class StopTimeoutError(Exception):
-    """Work did not end in time after a stop. It may still write, so its lease is not released."""
+    """The work did not end in time after a stop. It may still write, so its lease is not released."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +62,7 @@ class LeaderCallbacks:
 
     on_started_leading does the guarded work on its own thread; it must end soon after its event is set.
     on_stopped_leading is called at the end of every run, even if the run never led. on_waiting is called
-    after every failed attempt and with every change from a watch, on_new_leader with each new holder ("" =
+    after every failed attempt and on every change from a watch, on_new_leader with each new holder ("" =
     none), on_lost as soon as the lease is lost, before anything is stopped. These three run on the elector's
     thread and must not block.
     """
@@ -89,7 +89,7 @@ class GuardedWork:
         self.ended = threading.Event()
 
     def run(self) -> None:
-        """Do the work. The thread `leading`."""
+        """Do the work. Runs on the thread `leading`."""
         try:
             self._work(self.stop)
         except BaseException as error:  # noqa: BLE001 - raised again on the elector's thread
@@ -107,10 +107,11 @@ class LeaderElector:
     """
     Takes part in one election.
 
-    Field: config. State: candidacy, which guards itself. Of the elector's thread alone: _reported, the last
-    holder that on_new_leader got; _watch_at, before when the lease is not watched; _is_refused, whether
-    the last watch lacked permission.
-    Threads: one thread calls `run` and renews; `leading`, or another, does the guarded work; any thread asks.
+    Field: config. State: candidacy, which has its own lock. Only for the elector's thread: _reported, the
+    last holder that on_new_leader got; _watch_at, the time before which the lease is not watched;
+    _is_refused, whether the last watch lacked permission.
+    Threads: one thread calls `run` and renews; `leading`, or another, does the guarded work; any thread may
+    call the queries.
     """
 
     def __init__(
@@ -127,7 +128,7 @@ class LeaderElector:
         Prepare. No request is sent.
 
         Args: work_thread names the thread that does the guarded work. candidacy None = create it from config.
-        Raises: ValueError if the durations in the configuration contradict each other.
+        Raises: ValueError if the durations in the configuration conflict.
         """
         config.validate()
         self.config = config
@@ -144,7 +145,7 @@ class LeaderElector:
         """
         Wait until we lead, do the guarded work, and renew until the work has ended.
 
-        Blocks: until stop is set and the guarded work has ended; for one of many leases, also until a loss.
+        Blocks: until stop is set and the guarded work has ended; for one of many leases, until a loss, too.
         Raises: LeadershipLost; the error of the guarded work.
         """
         try:
@@ -175,10 +176,10 @@ class LeaderElector:
 
     def _wait_for_turn(self, stop: threading.Event) -> None:
         """
-        Return when it is time for another attempt: the lease seems free, or is not watched, or on stop.
+        Wait until it is time for another attempt: when the lease seems free or is not watched, or on stop.
 
         A watch that has brought a renewal and then falls silent may have lost its connection. An attempt
-        reads the lease, and opens a new watch after that.
+        reads the lease, and then opens a new watch.
         """
         retry, silent_at = self.config.retry_period_seconds, inf
         watch = self._watch()
@@ -202,7 +203,7 @@ class LeaderElector:
                 self._unwatchable(watch.error)
 
     def _watch(self) -> LeaseWatch | None:
-        """Return a watch from the version last read; None if there is none, or it would not help."""
+        """Return a watch that starts at the version last read; None if there is none or it would not help."""
         if self._clock.now() < self._watch_at or not self.config.lock.version or self.candidacy.seems_free():
             return None
         try:
@@ -212,7 +213,7 @@ class LeaderElector:
             return None
 
     def _unwatchable(self, error: Exception | None) -> None:
-        """After an error, read the lease for a while, and log it if a user has to fix something."""
+        """After an error, poll the lease for a while, and log the error if a user has to fix something."""
         if error is None:
             return
         self._watch_at = self._clock.now() + self.config.lease_duration_seconds
@@ -233,7 +234,7 @@ class LeaderElector:
             self.config.lock.record_event("stopped leading")
 
     def _work(self, work: GuardedWork, stop: threading.Event) -> None:
-        """Return once the work has ended, still leading. Raises: LeadershipLost; errors of the work."""
+        """Keep leading until the work has ended. Raises: LeadershipLost; errors of the work."""
         self.candidacy.start_leading()
         self._seams.spawn(self._work_thread, work.run)
         try:
@@ -260,7 +261,7 @@ class LeaderElector:
             work.raise_error()
 
     def _renew_in_time(self, until: threading.Event) -> bool:
-        """Try every retry period until one attempt succeeds. Returns: False if too late, or until is set."""
+        """Try once per retry period until an attempt succeeds. Returns: False if too late or until is set."""
         deadline = self.candidacy.renew_deadline()
         while not until.is_set() and self._clock.now() < deadline:
             if self._try(deadline):
@@ -286,7 +287,7 @@ class LeaderElector:
             return
         try:
             self._callbacks.on_new_leader(holder)
-        except BaseException:  # a listener must not end the renewing
+        except BaseException:  # a failing listener must not stop the renewals
             log.exception("on_new_leader raised")
 
     def _why(self, seen: ElectionStatistics) -> str:

@@ -14,7 +14,7 @@ PURPOSE: Final = "leader-election"
 
 def leader_election_access(name: str, namespace: str = "") -> tuple[Access, ...]:
     """
-    Return the access to the lease of that name.
+    Return the access to the lease with that name.
 
     Args: namespace is the lease's; "" = the program's own.
     """

@@ -14,14 +14,14 @@ from handloop.seams.seams import REAL_SEAMS, Seams
 
 
 def leases_over(client: Client) -> ResourceClient[Lease]:
-    """Return a client for Leases that neither retries nor waits. Its user does both, at its own pace."""
+    """Return a client for Leases that neither retries nor waits. Its caller does both, at its own pace."""
     stopped = threading.Event()
     stopped.set()
     return client.until(stopped).resource(Lease)
 
 
 class LeaseConnections:
-    """A separate transport, from which clients for Leases are created."""
+    """A separate transport, over which clients for Leases are created."""
 
     def __init__(
         self,

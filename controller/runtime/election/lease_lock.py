@@ -1,10 +1,10 @@
 """
-The lock of leader election: one Lease, changed only at the version that was read.
+The lock for leader election: one Lease, changed only if it still has the version that was read.
 
-Its LeaseSpec names the leader, when it began to lead, and how long it may stay silent. Times keep the
-server's spelling, and nothing computes with them, because another machine's clock may be wrong.
-Follows: client-go tools/leaderelection/resourcelock/leaselock.go @32ce75a7d, differs: there is one kind of
-lock, so the LeaseSpec is the record.
+Its LeaseSpec says who leads, since when, and how long the leader may stay silent. Times keep the server's
+spelling and are not used in calculations, because another machine's clock may be wrong.
+Follows: client-go tools/leaderelection/resourcelock/leaselock.go @32ce75a7d, differs: there is only one kind
+of lock, so the LeaseSpec is the record.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ RENEWED_BY: Final = "handloop.dev/renewed-by"
 
 
 class LeaseNotInitializedError(Exception):
-    """An update before the first get or create."""
+    """An update came before the first get or create."""
 
     def __init__(self) -> None:
         super().__init__("lease not initialized, call get or create first")
@@ -56,7 +56,7 @@ class LeaseLock:
         recorder: EventRecorder | None = None,
         labels: FrozenMap = EMPTY_MAP,
     ) -> None:
-        """Args: recorder None = no Events on the lease. Every write sets these labels on it."""
+        """Args: recorder None = no Events on the lease. Every write sets these labels on the lease."""
         self._leases = leases
         self._namespace = namespace
         self.name = name
@@ -81,7 +81,7 @@ class LeaseLock:
 
     def watch(self, resource_version: str, timeout_seconds: int) -> WatchStream[Lease]:
         """
-        Watch only this Lease, from a version on. The server ends the watch after some time.
+        Watch only this Lease, starting at a version. The server ends the watch after some time.
 
         Raises: ClientError.
         """
@@ -97,14 +97,14 @@ class LeaseLock:
         """
         Read the lease.
 
-        Raises: NotFound without a lease, other ClientErrors if it cannot be read.
+        Raises: NotFound if there is none, other ClientErrors if it cannot be read.
         """
         lease = self._leases.within(timeout_seconds).get(self.name, namespace=self._namespace)
         return self.remember(lease)
 
     def create(self, spec: LeaseSpec, timeout_seconds: float) -> None:
         """
-        Make the lease.
+        Create the lease.
 
         Raises: AlreadyExists if another candidate was faster, other ClientErrors.
         """
@@ -141,6 +141,6 @@ class LeaseLock:
             self._recorder.event(about, EVENT_TYPE_NORMAL, EVENT_REASON, f"{self.identity} {text}")
 
     def remember(self, lease: Lease) -> LeaseSpec:
-        """Let the next update replace this Lease, which was read in another way. Returns: its spec."""
+        """Let the next update replace this Lease, which came from a list or watch. Returns: its spec."""
         self.lease = lease
         return lease.spec

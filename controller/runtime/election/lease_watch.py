@@ -1,11 +1,11 @@
 """
 Watch one Lease, so that a waiting candidate sends no requests while another process renews it.
 
-    elector:      a try in vain --> LeaseWatch --> sleep until the lease is free as last seen --> try
+    elector: a failed try --> LeaseWatch --> sleep until the lease, as last seen, is free --> try
     lease-watch:  open --> read, keep the newest --> open again when the server has ended it as it should
 
 A watch only says when to try, and every attempt reads the lease first. A late or outdated event can therefore
-make a candidate wait longer, but never shorter.
+make a candidate wait longer, but never act too early.
 Decision: A standby watches the lease.
 """
 
@@ -31,13 +31,13 @@ class LeaseWatch:
     The events of a Lease since it was last read.
 
     Fields: came, set when there is an event to take, and when the watch ends; is_open, whether more events
-    can come; error, why the watch ended by itself, or None.
+    can come; error, why the watch ended on its own, or None.
     State, under _lock: _newest, the Lease as last sent, None once taken; _stream, the open one; _is_closed.
     Threads: `lease-watch` reads, and is the only writer; the elector's creates, takes and closes.
     """
 
     def __init__(self, lease: LeaseLock, seams: Seams) -> None:
-        """Start the watch. Raises: RuntimeError if no thread can be started."""
+        """Start the watch. Raises: RuntimeError if a thread cannot be started."""
         self._lease = lease
         self._version = lease.version
         self._random = seams.random
@@ -51,7 +51,7 @@ class LeaseWatch:
         seams.spawn("lease-watch", self._run)
 
     def take(self) -> Lease | None:
-        """Take the Lease as last sent; None if it was taken before."""
+        """Take the Lease as last sent; None if it was already taken."""
         self.came.clear()
         with self._lock:
             newest, self._newest = self._newest, None
@@ -70,7 +70,7 @@ class LeaseWatch:
         try:
             while self._version:
                 self._version = self._follow(self._version)
-        except BaseException as error:  # noqa: BLE001 - whatever it was, the elector has to be told
+        except BaseException as error:  # noqa: BLE001 - whatever happened, the elector has to be told
             with self._lock:
                 self.error = None if self._is_closed else as_error(error)
         finally:

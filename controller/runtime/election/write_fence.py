@@ -1,9 +1,9 @@
 """
-A fence before the transport. A process that does not lead, or has handed over its part, writes nothing.
+A fence in front of the transport. A process that does not lead, or has handed over a slot, writes nothing.
 
 A lost lease stops the workers, but a worker that was suspended, or is in the middle of a sync, would continue
-with its next write. So every write is checked here before it is sent. A write that waits behind the fence
-until the lease may be lost is not sent.
+with its next write. So every write is checked here before it is sent. A write that has to wait behind the
+fence is not sent if the lease may be lost by then.
 Decision: A lease is kept by a clock, not by co-operation.
 """
 
@@ -20,7 +20,7 @@ _READS: Final = ("GET", "HEAD")
 _EVENTS: Final = r"/(api/v1|apis/events\.k8s\.io/v1)(/namespaces/[^/]+)?/events(/[^/]+)?"
 _REVIEWS: Final = r"/apis/(authentication|authorization)\.k8s\.io/.*"
 _HARMLESS: Final = re.compile(f"{_EVENTS}|{_REVIEWS}")
-"""Requests of a standby: it may ask for its permissions, and record Events."""
+"""Requests that a standby may send: it may ask for its permissions, and record Events."""
 
 
 class WriteFence(ForwardingTransport):
@@ -28,7 +28,7 @@ class WriteFence(ForwardingTransport):
     A transport that passes writes while seconds_to_write is positive. Otherwise it raises Cancelled.
 
     Events, access reviews and streams (which are reads) always pass. The limit applies only to sending: the
-    transport waits for a slow answer to a write that was sent in time.
+    transport waits for a slow response to a write that was sent in time.
     """
 
     def __init__(

@@ -4,9 +4,9 @@ Events of core/v1, from recorders to sinks and logs.
     recorder --event()--> broadcaster --> watcher "log"    --> one log line
                                      |--> watcher "sink-1" --> correlate --> create or patch
 
-Guarantees: each watcher sees the Events from its start on, in the order recorded, on a thread of its own. A
-watcher that is 1000 Events behind loses new ones; the others do not.
-Follows: client-go tools/record/event.go, differs: shutdown() tries each queued Event once, upstream may lose
+Guarantees: each watcher sees all Events from its start, in the order in which they were recorded, on a
+separate thread. A watcher that is 1000 Events behind loses new ones; the others do not.
+Follows: client-go tools/record/event.go, differs: shutdown() tries each queued Event once; upstream may lose
 it.
 """
 
@@ -53,7 +53,7 @@ class EventWriter:
         self.delivery = EventDelivery(sink, stop, on_written=correlator.update_state, seams=seams)
 
     def write(self, event: Event) -> None:
-        """Write one Event, if the correlator passes it. Blocks: as EventDelivery.deliver."""
+        """Write one Event, if the correlator lets it pass. Blocks: as EventDelivery.deliver."""
         correlation = self._correlator.correlate(event)
         if correlation.skip:
             self.delivery.skip()
@@ -78,7 +78,7 @@ class EventBroadcaster(EventFanout[Event]):
         self._sink_numbers = count(1)
 
     def start_recording_to_sink(self, sink: EventSink) -> EventWatcher[Event]:
-        """Write every Event from now on to a sink, such as `client.resource(Event)`, with its own counts."""
+        """Write every Event from now on to a sink, such as `client.resource(Event)`, with separate counts."""
         correlator = EventCorrelator(clock=self._clock)
         writer = EventWriter(sink, correlator, self.stopping, seams=self._seams)
         return self.start_event_watcher(f"sink-{next(self._sink_numbers)}", writer.write)

@@ -1,5 +1,5 @@
 """
-Decide which Events become one: aggregate, count, filter, in this order.
+Decide which Events are merged into one: aggregate, count, filter, in this order.
 
     aggregate   the 10th distinct message about the same thing within 600 s, and each one after, becomes
                 "(combined from similar events): ..."
@@ -8,9 +8,9 @@ Decide which Events become one: aggregate, count, filter, in this order.
                 skipped Events are still counted
 
 Each stage remembers its last 4096 keys. Keys are tuples of strings.
-Threads: none of these classes locks. A correlator belongs to the one thread that records to a sink.
+Threads: none of these classes locks. A correlator is used by only the thread that records to a sink.
 Follows: client-go tools/record/events_cache.go, differs: an aggregate keeps the reporting controller; when a
-set of messages is full the oldest is dropped, not an arbitrary one.
+set of messages is full, the oldest one is dropped, not an arbitrary one.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class EventAggregator:
         """
         Return the Event to continue with, and the key to count it under.
 
-        A group starts over after it was silent for more than max_interval_seconds.
+        A group starts over after more than max_interval_seconds without an Event.
         """
         group_key, message = aggregate_key(event)
         messages = self._messages(group_key)
@@ -128,7 +128,7 @@ class EventAggregator:
 
 class EventLogger:
     """
-    Counts Events: a repeated Event takes the name of the old one and becomes a patch of it.
+    Counts Events. A repeated Event takes the name of the earlier one and becomes a patch of it.
 
     State: _seen, the Event that was written, or is about to be written, for each key.
     """
@@ -137,7 +137,7 @@ class EventLogger:
         self._seen: LRUCache[EventKey, Event] = LRUCache(options.cache_size)
 
     def observe(self, event: Event, key: EventKey) -> tuple[Event, dict[str, Any] | None]:
-        """Returns: the Event to write, and the patch that updates the stored one, None for a new Event."""
+        """Returns: the Event to write, and the patch that updates the stored one; None for a new Event."""
         seen: Event | None = self._seen.get(key)
         patch: dict[str, Any] | None = None
         if seen is not None:
@@ -147,7 +147,7 @@ class EventLogger:
         return event, patch
 
     def update_state(self, written: Event) -> None:
-        """Store the server's answer: the object may have another name or count now."""
+        """Store the server's response, because the object may have another name or count now."""
         self._seen[event_key(written)] = written
 
 
@@ -158,7 +158,7 @@ def _continue(event: Event, seen: Event) -> Event:
 
 
 class EventSourceObjectSpamFilter:
-    """Passes a burst of Events about an object, and then only a few."""
+    """Lets a burst of Events about an object pass, and then only a few."""
 
     def __init__(self, options: CorrelatorOptions = DEFAULT_OPTIONS, *, clock: Clock = REAL_CLOCK) -> None:
         self._options = options
@@ -184,7 +184,7 @@ class Correlation(NamedTuple):
 
 
 class EventCorrelator:
-    """The three stages in their order."""
+    """The three stages, in order."""
 
     def __init__(self, options: CorrelatorOptions = DEFAULT_OPTIONS, *, clock: Clock = REAL_CLOCK) -> None:
         self._aggregator = EventAggregator(options, clock=clock)
@@ -198,5 +198,5 @@ class EventCorrelator:
         return Correlation(observed, patch, self._filter.filter(observed))
 
     def update_state(self, written: Event) -> None:
-        """Take over the server's answer to the write."""
+        """Remember the server's response to the write."""
         self._logger.update_state(written)

@@ -1,13 +1,13 @@
 """
-Pass Events from a recorder as one stream to any number of watchers, each of which sees all of them. The
-watcher of a sink writes to the API server.
+Pass Events from a recorder as one stream to any number of watchers, each of which sees all of them. A sink's
+watcher writes to the API server.
 
-    EventFanout --offer--> EventWatcher, a thread each --> EventDelivery: create or patch, with patience
+    EventFanout --offer--> EventWatcher, a thread each --> EventDelivery: create or patch, with retries
 
-RBAC: create and patch on the Events' resource.
-Follows: apimachinery pkg/watch/mux.go, differs: publishers feed the watchers directly, not through one more
-queue and goroutine, so a full watcher is logged. client-go tools/record/event.go (recordToSink), differs: if
-a patch finds no Event and the create that follows finds one, that counts as a failed try.
+RBAC: create and patch on events.
+Follows: apimachinery pkg/watch/mux.go, differs: publishers feed the watchers directly, not through another
+queue and goroutine, so a full watcher is logged. client-go tools/record/event.go (recordToSink), differs: it
+is a failed try if a patch finds no Event and the create that follows finds one.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ QUEUE_LENGTH: Final = 1000
 
 class EventWatcher(Generic[E]):
     """
-    Passes every Event to one function, in the order offered, on its own thread.
+    Passes every Event to one function, in the order offered, on a separate thread.
 
     State, under _changed: _queue (at most `length` Events); _closed (never reset), after which nothing is
     added and the thread ends once the queue is empty.
@@ -64,7 +64,7 @@ class EventWatcher(Generic[E]):
         """
         Queue an Event without waiting.
 
-        Returns: False if the queue is full or closed: the Event is lost to this watcher.
+        Returns: False if the queue is full or closed, so that this watcher loses the Event.
         """
         with self._changed:
             if self._closed or len(self._queue) >= self._length:
@@ -80,7 +80,7 @@ class EventWatcher(Generic[E]):
             self._changed.notify()
 
     def discard(self) -> int:
-        """Drop the queued Events, so that the thread ends after its current one. Returns: how many."""
+        """Drop the queued Events, so that the thread ends after its current one. Returns: their number."""
         with self._changed:
             dropped = len(self._queue)
             self._queue.clear()
@@ -140,7 +140,8 @@ class EventFanout(Generic[E]):
         """
         Call handle with every Event from now on.
 
-        Returns: the watcher; its close() ends no other watcher. After shutdown() it is closed from the start.
+        Returns: the watcher; its close() ends only this watcher. After shutdown(), it is closed from the
+        start.
         """
         watcher = EventWatcher(name, handle, length=self._queue_length, seams=self._seams)
         with self._lock:
@@ -207,8 +208,8 @@ class EventDelivery:
     """
     Writes Events to a sink, one at a time.
 
-    An Event that the server refuses is given up immediately. If an Event cannot be delivered, it is tried 12
-    times, 10 s apart, and delays later ones. Once stop is set each Event is tried once.
+    An Event that the server refuses is given up immediately. One that cannot be delivered is tried 12 times,
+    10 s apart, and delays later ones. Once stop is set, each Event is tried once.
     State: _statistics, under _lock. Threads: any.
     """
 
@@ -240,10 +241,10 @@ class EventDelivery:
 
     def deliver(self, event: Event, patch: dict[str, Any] | None) -> None:
         """
-        Write one Event, with up to 12 attempts. It never raises for an error of the sink.
+        Write one Event, with up to 12 attempts. It never raises because of an error from the sink.
 
         Args: patch changes an Event that was written before; None creates the Event.
-        Blocks: for up to about 2 minutes while the sink does not answer, or until stop is set.
+        Blocks: while the sink does not answer, for up to about 2 minutes or until stop is set.
         """
         for tries in range(1, MAX_TRIES_PER_EVENT + 1):
             if self._try_once(event, patch):
@@ -260,7 +261,7 @@ class EventDelivery:
         try:
             written = self._send(event, patch)
         except APIError as error:
-            # The patch found no Event, then the create found one: another replica created it in between.
+            # The patch found no Event, but the create found one that another replica had created in between.
             if patch is not None and isinstance(error, AlreadyExists):
                 return False
             self._log_rejection(error, event)

@@ -1,10 +1,10 @@
 """
 Events: messages for people about an object, shown by `kubectl describe` and `kubectl events`.
 
-Guarantees: recording never blocks and never raises, even if the Event is lost. Behind a recorder is a
-broadcaster, which writes core/v1, where equal messages are counted.
+Guarantees: recording never blocks and never raises, even if the Event is lost. A broadcaster behind the
+recorder writes core/v1 Events, in which repetitions are counted.
 Follows: client-go tools/record/event.go, tools/reference/ref.go and tools/internal/events
-(GenerateEventName), differs: messages end after 1024 bytes, as those of events.k8s.io/v1 must.
+(GenerateEventName), differs: messages are cut off after 1024 bytes, as those of events.k8s.io/v1 must be.
 Decision: One kind of Event.
 """
 
@@ -30,15 +30,15 @@ from handloop.seams.logs import get_logger
 log = get_logger("events")
 
 EVENT_TYPE_NORMAL: Final = "Normal"
-"""Of an Event that reports a success."""
+"""The type of an Event that reports a success."""
 EVENT_TYPE_WARNING: Final = "Warning"
-"""Of an Event that reports trouble."""
+"""The type of an Event that reports trouble."""
 DEFAULT_NAMESPACE: Final = "default"
 MAX_MESSAGE_BYTES: Final = 1024
 
 
 class EventRecorder(Protocol):
-    """A controller's way to report on an object."""
+    """The way in which a controller reports on an object."""
 
     def event(
         self,
@@ -128,7 +128,7 @@ class PublishingRecorder:
 
 
 def _cut(message: str) -> str:
-    """Return at most MAX_MESSAGE_BYTES of UTF-8. A character that cannot be encoded becomes "?"."""
+    """Return at most MAX_MESSAGE_BYTES of UTF-8. Characters that cannot be encoded become "?"."""
     encoded = message.encode("utf-8", "replace")
     if len(encoded) > MAX_MESSAGE_BYTES:
         encoded = encoded[: MAX_MESSAGE_BYTES - 3].decode("utf-8", "ignore").encode() + b"..."
@@ -187,11 +187,11 @@ def reference_to_undecodable(resource: Resource, undecodable: Undecodable) -> Ob
     """
     Return a reference to an object that does not fit its type.
 
-    `kubectl describe` finds Events by UID, so the UID is read from the raw object, "" if it has none.
+    `kubectl describe` finds Events by UID, so the UID is read from the raw object; it is "" if there is none.
     """
     try:
         uid = decoder_of(_Identity).decode(undecodable.raw).metadata.uid
-    except (msgspec.MsgspecError, ValueError):  # cut off at 64 kB, or no usable metadata
+    except (msgspec.MsgspecError, ValueError):  # truncated at 64 kB, or without usable metadata
         uid = ""
     return ObjectReference(
         api_version=resource.api_version,

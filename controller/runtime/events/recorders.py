@@ -17,7 +17,7 @@ _LOG_VERBOSITY: Final = 3
 
 class Recorders:
     """
-    Returns recorders at any time. Their Events are written from start to shutdown.
+    Returns recorders at any time. Their Events are written between start and shutdown.
 
     State: _ended, set at the end of shutdown; it ends the waits of requests. Threads: any.
     """

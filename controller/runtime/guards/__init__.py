@@ -1,1 +1,1 @@
-"""Guards against caches that lack a reconcile's own writes, against fights, and against silent mistakes."""
+"""Guards against caches that lack a reconcile's own writes, fights between writers, and silent mistakes."""

@@ -1,4 +1,4 @@
-"""Decide whether a worker may work on a name. A process that has all the work admits every name."""
+"""Decide whether a worker may work on a name. A process that does all the work admits every name."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from handloop.informers.lister import NamespaceNotWatched
 
 Admitted: TypeAlias = Callable[[ObjectName], AbstractContextManager[None]]
 """
-The block in which a worker works on a name. Raises, once entered: NotYetAdmittedError, to retry when the name
+The block in which a worker works on a name. Entering it raises: NotYetAdmittedError, to retry when the name
 is woken, or later; NotAdmittedError, to drop the name.
 """
 
@@ -29,20 +29,20 @@ class NotYetAdmittedError(WaitError):
 
 
 class ShareWorker(Protocol):
-    """A controller, as its share of the work grows and shrinks. Threads: those that divide the work."""
+    """A controller whose share of the work grows and shrinks. Threads: those that divide the work."""
 
     memory: NameMemory
 
     def wake(self, name: ObjectName) -> None:
-        """Look again at a name that was not admitted yet."""
+        """Look again at a name that has not been admitted yet."""
 
     def share_grew(self, names: Chosen) -> None:
-        """More names are ours: queue those that the caches had before, for which no watch event comes."""
+        """More names are ours. Queue those that the caches had before, for which no watch event will come."""
 
     def share_shrank(self) -> None:
-        """Some names are no longer ours, and have left the caches, too."""
+        """Some names are no longer ours, and have also left the caches."""
 
 
 def admit_all(_name: ObjectName) -> AbstractContextManager[None]:
-    """Return the admission of a process that shares nothing."""
+    """Return the admission for a process that does not share its work."""
     return _ADMITTED

@@ -1,20 +1,20 @@
 """
-Slow down names that are written again and again, and log once which fields go back and forth.
+Slow down names that are written again and again, and log once which fields keep changing.
 
 Two controllers that want different values of one field undo each other at full speed, and every write
 succeeds. A reconcile that writes a time or a random value loops too, because its own watch event wakes it.
 
     50 reconciles of a name write within 10 s --> the next one waits 1 s, then 2 s, 4 s, ... up to 30 s
-    after the first wait                      --> one GET of the object: a field that differs is a rival's
-    no field does                             --> the fields that differ between two writes of ours
+    after the first wait --> one GET of the object: a rival wrote the fields that differ
+    if none differ --> the fields that differ between two of our own writes
 
-A rival may be slower, for example one that answers every two seconds. If a write changes something but equals
+A rival may be slower, for example one that reacts every two seconds. If a write changes something but equals
 our last write of that object, that last write was undone. Thirty reconciles with such a write within ten
 minutes also make a name hot.
 
-A status that follows another object's change counts as a tenth and does not lengthen the wait: a rollout
-writes it often, and so do two controllers whose statuses answer each other. A name starts over when it has
-had no write for its wait plus a minute.
+A status write that follows another object's change is counted as a tenth, and does not lengthen the wait,
+because a rollout causes many of them, and so do two controllers that react to each other's statuses. A name
+starts over after its wait plus a minute without a write.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _TENTHS: Final = 10
 _MOST_FIELDS: Final = 5
 _MOST_SENT: Final = 20
 _OF_EVERY_WRITE: Final = frozenset({"managedFields", "resourceVersion", "generation"})
-_RIVAL: Final = "another writer undoes it: let one of the two alone write these fields"
+_RIVAL: Final = "another writer undoes it: let only one of the two write these fields"
 _RESTLESS: Final = (
     "write what the object asks for, not the time or a random value, and leave its own spec alone"
 )
@@ -57,9 +57,9 @@ _RESTLESS: Final = (
 
 class Write(NamedTuple):
     """
-    An accepted write: the request, the body of the answer, the object, and its subresource.
+    An accepted write: the request, the response body, the object, and its subresource.
 
-    idle = the write has changed nothing, and does not count.
+    idle = the write changed nothing, and is not counted.
     """
 
     call: Call
@@ -75,9 +75,9 @@ class Write(NamedTuple):
 
 class _Pace(NamedTuple):
     """
-    How often a name is written: the number of tenths of a write since a point in time.
+    How often a name is written: the writes since a point in time, in tenths.
 
-    A hot name has wait_seconds since its last write; last = its writes until the cause is logged.
+    A hot name waits wait_seconds after its last write; last = its latest writes until the cause is logged.
     """
 
     since: float
@@ -87,7 +87,7 @@ class _Pace(NamedTuple):
 
 
 class _Undone(NamedTuple):
-    """How many reconciles since then resent what was undone. sent = write -> the content that it had."""
+    """How many reconciles since then have resent what was undone. sent = write -> a hash of its content."""
 
     since: float
     times: int = 0
@@ -98,7 +98,7 @@ class HotLoops:
     """
     Tracks how often the names of one controller are written.
 
-    State: _paces and _undone, of the names that were written last.
+    State: _paces and _undone, for the names that were written most recently.
     Threads: workers, each for the name that it has.
     """
 
@@ -113,7 +113,7 @@ class HotLoops:
         self._undone: NameTable[_Undone] = NameTable()
 
     def wrote(self, name: ObjectName, writes: Sequence[Write], *, follows: bool = False) -> None:
-        """A reconcile that made these writes has ended. Args: follows = a status, by another's change."""
+        """A reconcile with these writes has ended. Args: follows = a status after another object's change."""
         now = self._clock.now()
         before = self._paces.get(name) or _Pace(now)
         pace = _after(before, now, writes, follows=follows)
@@ -125,7 +125,7 @@ class HotLoops:
         if before.last and pace.wait_seconds:
             earlier = {(write.target, write.call.path): write.answer for write in before.last}
             places = [(write, (write.target, write.call.path)) for write in writes]
-            # When writes alternate, compare the ones to the same object to find the fields that differ.
+            # Writes may go to several objects in turn, so compare those to the same object.
             pairs = [(write, earlier[place]) for write, place in places if place in earlier] or [
                 (write, b"{}") for write in writes
             ]
@@ -144,7 +144,7 @@ class HotLoops:
         if pace is None or not pace.wait_seconds:
             return 0.0
         left = pace.since + pace.wait_seconds - self._clock.now()
-        is_hot = -QUIET_SECONDS < left <= 0  # a name that has cooled down costs no GET
+        is_hot = -QUIET_SECONDS < left <= 0  # a name that has cooled down needs no GET
         if is_hot and pace.last and any(self._has_rival(name, write) for write in pace.last):
             self._paces.put(name, pace._replace(last=()))
         return max(0.0, left)
@@ -156,14 +156,14 @@ class HotLoops:
             before = before._replace(since=now, times=0)
         sent = {str(write): _content(write) for write in writes if not write.idle}
         times = before.times + (not sent.items().isdisjoint(before.sent.items()))
-        # A fast loop was already hot, and is reported with its own fields.
+        # A fast loop is already hot, and is reported with the fields that it changes.
         enough = times >= SLOW_WRITES and now - before.since > HOT_SECONDS
         kept = [*{**before.sent, **sent}.items()][-_MOST_SENT:]
         self._undone.put(name, before._replace(times=0 if enough else times, sent=dict(kept)))
         return enough
 
     def _has_rival(self, name: ObjectName, write: Write) -> bool:
-        """Return whether a rival has changed fields that we wrote. Logged once."""
+        """Return whether a rival has changed fields that we wrote, and log that once."""
         try:
             live = _decoded(self._client.send(_get_of(write)).body)
         except NotFound:
@@ -204,7 +204,7 @@ def _tell(
 
 
 def _get_of(write: Write) -> Call:
-    """Return the request for the object that was written."""
+    """Return the request that gets the object that was written."""
     call, name = write.call, write.target.name
     path = call.path.removesuffix(f"/{write.subresource}") if call.name else f"{call.path}/{quote(name)}"
     return call._replace(verb="get", method="GET", path=path, query={}, headers={}, body=None, name=name)
@@ -224,17 +224,17 @@ def _manager(write: Write) -> str:
 
 
 def _managers_since(write: Write, live: Any) -> set[str]:
-    """Return the managers of our fields that have changed since."""
+    """Return the field managers whose entries have changed since."""
     before, after = (
         each.get("metadata", {}).get("managedFields") or [] for each in (_decoded(write.answer), live)
     )
     changed = [each for each in (*before, *after) if (each in before) != (each in after)]
-    # A writer may have left out its name.
+    # A writer may have omitted its name.
     return {each.get("manager", "") for each in changed if each.get("subresource", "") == write.subresource}
 
 
 def _differences(write: Write, other: Any) -> Iterator[str]:
-    """Return the fields of a write that differ in another state. No values: they may be secrets."""
+    """Return the fields of a write that differ in another state, without values, which may be secret."""
     stored = _decoded(write.answer)
     if write.call.method == "DELETE" or not other:
         is_back_or_gone = bool(other) == (write.call.method == "DELETE")

@@ -1,20 +1,20 @@
 """
 What one controller remembers about names between reconciles, and forgets when they leave.
 
-When replicas divide the work, another one may have worked on a name in the meantime. So when the name comes
-back, nothing old applies: no back-off, no floor, no fields that were applied. Every table that a controller
-keeps by name is registered here when it is created:
+When replicas divide the work, another one may have worked on a name in the meantime. So when the name
+returns, nothing old is valid: no back-off, no floor, no applied fields. Every table that a controller keeps
+by name is registered here when it is created:
 
     queue             names that wait, back off, are scheduled, or have failed for good
     own writes        the floors that a cache has to reach, and the paces of names that are written often
     applied fields    what was applied last to each child
     owners            those whose children have disappeared
-    decisions         what was decided lately, to be asked for
+    decisions         recent decisions, for those who ask
     pauses            names that an annotation keeps from being reconciled
-    refusals, faults  what was reported about a name, and how often it was reconciled in vain
+    refusals, faults  what was reported about a name, and how often it was reconciled without effect
 
-A table that is compared with the object itself, such as a status by UID, is not registered here. The caches
-forget on their own.
+A table whose entries are compared with the object itself, such as a status by UID, is not registered here.
+The caches forget on their own.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ Chosen: TypeAlias = Callable[[ObjectName], bool]
 
 
 class Remembering(Protocol):
-    """Something that is kept by name."""
+    """Something that stores data by name."""
 
     def forget_names(self, gone: Chosen) -> None:
-        """Forget the names that are gone. Workers may have other names; gone may take a lock."""
+        """Forget the names that are gone. Workers may be working on other names; gone may take a lock."""
 
 
 R = TypeVar("R", bound=Remembering)
@@ -42,8 +42,9 @@ class NameMemory:
     """
     The parts of one controller.
 
-    A controller that is created while its manager runs registers its parts while names come and go. A late
-    part has nothing to forget yet. Threads: one registers; those that divide the work call forget.
+    A controller that is created while its manager runs registers its parts while names come and go. A part
+    that is added late has nothing to forget yet. Threads: one registers; those that divide the work call
+    forget.
     """
 
     def __init__(self) -> None:

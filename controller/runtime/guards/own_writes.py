@@ -5,12 +5,13 @@ The own-write floor: a controller does not act on a cache that lacks its own las
     next reconcile of that name: parked until the cache has the written object
 
 Without the floor, a reconcile can run before the previous write has come back through the watch. It would
-decide on the state before that write, and create again, or undo it. A parked name keeps no worker busy: the
-watch event of the write wakes it. After five seconds the server is asked for one of the objects. While the
-server has another version of it, the cache is behind, and the name keeps waiting. A watch that has died
-silently is noticed after 75 s, and the new list ends the wait, which ends after 300 s in any case, as
-client-go's expectations do. A server that answers with a version older than our write is believed after 30 s,
-as is such a list. An object that neither side has was deleted unseen; its owner may be gone too.
+decide from the state before that write, and create the object again or undo the write. A parked name keeps no
+worker busy, because the write's watch event wakes it. After five seconds, the server is asked for one of the
+objects. While the server has another version of it, the cache is behind, and the name keeps waiting. A watch
+that has died silently is noticed after 75 s, and the new list ends the wait. The wait ends after 300 s in any
+case, like client-go's expectations. If the server answers with a version older than our write, it is believed
+after 30 s, and so is such a list. An object that neither side has was deleted unseen; its owner may also be
+gone.
 Decision: A reconcile waits for our own writes.
 """
 
@@ -44,7 +45,7 @@ OWN_WRITE_TIMEOUT_SECONDS: Final = 5.0
 LONGEST_WAIT_SECONDS: Final = 300.0
 """How long to wait for a cache that is behind."""
 LOOK_AGAIN_SECONDS: Final = 0.25
-"""How soon to look for an object that is not in the cache, at first: its watch event may never come."""
+"""How soon to look again, at first, for an object that is not in the cache, as no watch event may come."""
 KEPT_SECONDS: Final = 600.0
 """How long floors wait for the next reconcile of their name, which may never come for a deleted object."""
 
@@ -60,7 +61,7 @@ class Mirror(Protocol):
         """Return the cached object with that store key."""
 
     def has_seen(self, namespace: str, resource_version: str) -> bool:
-        """Return whether the cache has all changes in that namespace up to that version."""
+        """Return whether the cache has all changes in the namespace up to that version."""
 
     def would_hold(self, body: bytes) -> bool:
         """Return whether an object, as the server sent it, belongs in the cache."""
@@ -70,7 +71,7 @@ class _Floor(NamedTuple):
     """
     One write: the version that the cache must reach, or the UID that must disappear from it.
 
-    outside = the cache does not hold the written object, so the object appears only to leave.
+    outside = the cache does not hold the written object, which can therefore only disappear from it.
     """
 
     resource: str
@@ -95,7 +96,7 @@ class _Details(msgspec.Struct, frozen=True):
 
 
 class _Answer(msgspec.Struct, frozen=True):
-    """Return the object in a write's answer: metadata of the object itself, or a deletion's Status."""
+    """Return what a write's response says of its object: the object's metadata, or a deletion's Status."""
 
     metadata: _Metadata = _Metadata()
     details: _Details = _Details()
@@ -108,16 +109,16 @@ class OwnWrites:
     """
     The floors of one controller.
 
-    Resources are spelled `plural.group`, so a write through another typed view of a kind counts too.
+    Resources are spelled `plural.group`, so that a write through another typed view of a kind is included.
     State, under _lock: _floors = name -> the last write of each object that was written on its behalf;
     _parked_at = name -> since when it is parked; _waiting = object -> the names to wake at its next watch
-    event; _behind_until = resource -> until when its cache counts as behind without another question, so that
-    an overloaded server is asked once per kind, not once per name. A name that no worker gets any more, such
-    as that of a deleted object, loses its floors after KEPT_SECONDS; a parked one does not. Only the worker
+    event; _behind_until = resource -> until when its cache is taken to be behind without another request, so
+    that an overloaded server is asked once per kind, not once per name. A name that no worker gets any more,
+    such as a deleted object's, loses its floors after KEPT_SECONDS; a parked one does not. Only the worker
     that has a name adds and drops its floors.
-    Threads: workers write and ask, listeners report watch events.
-    Locks: _lock is a leaf; caches, the queue and the server are asked without it. A name is in _waiting
-    before the cache is read, so that a watch event between the two is not missed.
+    Threads: workers record writes and ask, listeners report watch events.
+    Locks: _lock is a leaf; caches, the queue and the server are used without it. A name is in _waiting before
+    the cache is read, so that a watch event between the two is not missed.
     """
 
     def __init__(
@@ -135,11 +136,11 @@ class OwnWrites:
         """
         Start without floors.
 
-        Args: mirrors returns None for a resource without a cache; nothing waits for such a write. newest asks
-        the server for an object's resource version, "" without one; it raises ClientError. tells = whether
-        watch events of a resource are passed to observed; otherwise its cache is checked repeatedly. vanished
-        is called, before the reconcile, with a name whose written object neither the cache nor the server
-        has. timeout_seconds = when the server is asked; 0 turns the waiting off.
+        Args: mirrors returns None for a resource without a cache; no name waits for such a write. newest gets
+        an object's resource version from the server, "" if there is none; it raises ClientError. tells =
+        whether watch events of a resource are passed to observed; otherwise its cache is checked repeatedly.
+        vanished is called, before the reconcile, with a name whose written object neither the cache nor the
+        server has. timeout_seconds = how long to wait before the server is asked; 0 turns waiting off.
         """
         self._mirrors = mirrors
         self._newest = newest
@@ -206,7 +207,8 @@ class OwnWrites:
         """
         Return for how long to park a name that a worker has.
 
-        Returns: 0 = reconcile now; else the longest wait. A watch event that ends the wait wakes the name.
+        Returns: 0 = reconcile now; otherwise the longest wait. A watch event that ends the wait wakes the
+        name.
         Blocks: for one request once the name has waited for timeout_seconds, and for another one per object
         that is the same on the server and in the cache.
         """
@@ -222,14 +224,14 @@ class OwnWrites:
         return left
 
     def observed(self, resource: str, name: ObjectName) -> None:
-        """A watch event of an object has arrived. Every listener calls this for each of its watch events."""
+        """A watch event for an object has arrived. Every listener calls this for each of its watch events."""
         with self._lock:
             names = tuple(self._waiting.get((resource, name), ()))
         for waiting in names:
             self._wake(waiting)
 
     def forget_names(self, gone: Callable[[ObjectName], bool]) -> None:
-        """Forget the writes for all names that are gone. No cache is compared with them any more."""
+        """Forget the writes for all names that are gone. They are no longer compared with a cache."""
         with self._lock:
             names = tuple(self._floors)
         for name in names:
@@ -239,7 +241,7 @@ class OwnWrites:
                     self._parked_at.pop(name, None)
 
     def _watch(self, name: ObjectName) -> dict[_Target, _Floor]:
-        """From now on, watch events of the written objects wake the name."""
+        """Let watch events of the written objects wake the name from now on."""
         with self._lock:
             floors = self._floors.get(name, {})
             for target in floors:
@@ -252,7 +254,7 @@ class OwnWrites:
             return True
         cached = mirror.get_by_key(str(floor.name))
         if cached is None:
-            # It is not in the cache yet, or not any more. The cache may never have seen a deleted object.
+            # It is not in the cache yet, or no longer. The cache may never have seen a deleted object.
             version = floor.resource_version
             return floor.outside or not version or mirror.has_seen(floor.name.namespace, version)
         if floor.gone:
@@ -271,12 +273,12 @@ class OwnWrites:
             return now - self._parked_at.setdefault(name, now)
 
     def _seconds_left(self, name: ObjectName, unmet: dict[_Target, _Floor], waited: float) -> float:
-        """Return how much longer to wait. Remove objects from unmet whose cached version is the server's."""
+        """Return how much longer to wait. Remove from unmet those whose cached version is the server's."""
         if waited < self._timeout_seconds:
             return self._timeout_seconds - waited
         if waited >= LONGEST_WAIT_SECONDS:
             writes = ", ".join(f"{floor.resource} {floor.name}" for floor in unmet.values())
-            log.warning("Cache still lacks our own write, going on without", objectName=name, writes=writes)
+            log.warning("Cache still lacks our own write, going on anyway", objectName=name, writes=writes)
             self._metrics.timeouts.inc()
             return 0.0
         for target, floor in tuple(unmet.items()):
@@ -289,7 +291,7 @@ class OwnWrites:
         return 0.0
 
     def _seconds_behind(self, floor: _Floor, *, believes_past: bool) -> float:
-        """Return how long that cache counts as behind; 0 if its object is the same as the server's."""
+        """Return how long to treat that cache as behind; 0 if its object is the same as the server's."""
         resource, now = floor.resource, self._clock.now()
         with self._lock:
             until = self._behind_until.get(resource, -math.inf)
@@ -302,22 +304,22 @@ class OwnWrites:
         write = log.debug if now - until < self._timeout_seconds else log.warning
         write("Cache lacks our own write, waiting for it", resource=resource, object=floor.name, why=why)
         with self._lock:
-            # Count from the answer, which may itself have taken this long.
+            # Count from the response, because the request may also have taken this long.
             self._behind_until[resource] = self._clock.now() + self._timeout_seconds
         return self._timeout_seconds
 
     def _why_behind(self, floor: _Floor, *, believes_past: bool) -> str:
-        """Without an answer, treat the cache as behind: a wait would end, but a second child would stay."""
+        """Without an answer, treat the cache as behind, because a wait ends but a second child would stay."""
         try:
             newest = self._newest(floor.resource, floor.name)
         except Forbidden as error:
-            return f"it may be behind, and we may not look ({error}): add the verb get to the role"
+            return f"it may be behind, and we may not check ({error}): add the verb get to the role"
         except ClientError as error:
-            return f"it may be behind, and the server does not tell: {error}"
+            return f"it may be behind, and the server does not say: {error}"
         if newest != self._cached_version(floor.resource, floor.name):
             return "it is behind the server"
         is_past = is_older(newest, floor.resource_version) and not believes_past
-        return "the server answers with the past of it" if is_past else ""
+        return "the server answers with an older version" if is_past else ""
 
     def _cached_version(self, resource: str, name: ObjectName) -> str:
         mirror = self._mirrors(resource)

@@ -3,12 +3,13 @@ Ask the server whether an owner still exists when its children disappear.
 
     a child is deleted --child_gone--> its owner is a suspect --check, before the next reconcile--> one GET
 
-A watch can be behind by more than a minute. During that time the cache holds owners that are gone: the
-garbage collector deletes every child that is created for such an owner, the deletion wakes the name, and the
-child is created again, at full speed. The builder prevents this for every controller. A controller that is
-written by hand creates an OwnerRecheck, calls child_gone in its handler for deletions, and calls check at the
-beginning of its sync; see handloop.controller.foo.production.
-Follows: kubernetes pkg/controller RecheckDeletionTimestamp, differs: it asks when a child has disappeared.
+A watch can be more than a minute behind. During that time, the cache holds owners that are gone. The garbage
+collector deletes every child that is created for such an owner, the deletion wakes the name, and the child is
+created again, at full speed. The builder prevents this for every controller. A controller that is written by
+hand creates an OwnerRecheck, calls child_gone in its handler for deletions, and calls check at the beginning
+of its sync; see handloop.controller.foo.production.
+Follows: kubernetes pkg/controller RecheckDeletionTimestamp, differs: the server is asked once a child has
+disappeared.
 """
 
 from __future__ import annotations
@@ -35,14 +36,14 @@ C = TypeVar("C", bound=Kind)
 
 
 class OwnerGoneError(WaitError):
-    """The owner is gone from the server, or being deleted, but the cache does not know this yet."""
+    """The owner is gone from the server, or being deleted, but the cache does not show this yet."""
 
 
 class OwnerRecheck(Generic[T]):
     """
     The owners of one kind whose children disappeared.
 
-    State: _suspects, the owners to ask about before their next reconcile; under _lock _told, whether the
+    State: _suspects, the owners to ask about before their next reconcile; under _lock, _told, whether the
     missing permission to ask was logged.
     Threads: listeners call child_gone; workers call check, each for the name that it has.
     """
@@ -56,7 +57,7 @@ class OwnerRecheck(Generic[T]):
         deleted_by_us: Callable[[ObjectName, Kind], bool] = lambda _owner, _child: False,
         clock: Clock = REAL_CLOCK,
     ) -> None:
-        """Args: cache is the cache of kind; deleted_by_us(owner, child) = we deleted the child ourselves."""
+        """Args: cache is the kind's cache; deleted_by_us(owner, child) = we deleted the child ourselves."""
         self._resource = kind.resource
         self._client = client.resource(kind)
         self._cache = cache
@@ -80,15 +81,15 @@ class OwnerRecheck(Generic[T]):
                 self.suspect(name)
 
     def suspect(self, name: ObjectName) -> None:
-        """Ask before the next reconcile of an owner: what was written for it has vanished unseen."""
+        """Ask before an owner's next reconcile, because an object written for it has vanished unseen."""
         self._suspects.put(name, True)
 
     def check(self, name: ObjectName) -> None:
         """
-        Return unless the owner with that name is known to be gone.
+        Raise an error if the owner with that name is known to be gone.
 
         Raises: OwnerGoneError; HeldBackError without permission to get owners; ClientError. Retry after each.
-        Blocks: for one request if a child has disappeared, otherwise not at all.
+        Blocks: for one request if a child has disappeared; otherwise it does not block.
         """
         # Do this before the request: a child that disappears during it makes the owner a suspect again.
         if self._suspects.pop(name) is None:
@@ -114,7 +115,7 @@ class OwnerRecheck(Generic[T]):
             live = None
         except Forbidden as error:
             self._tell(error)
-            # A change of the spec is not a repetition.
+            # A reconcile of a changed spec is not a repetition.
             self._backoff.attempt(name, (cached.metadata.uid, cached.metadata.generation), lambda: True)
             return
         if live is None or live.uid != cached.metadata.uid or live.deletion_timestamp is not None:
@@ -127,8 +128,8 @@ class OwnerRecheck(Generic[T]):
         if not told:
             resource = self._resource
             text = (
-                "Children disappear, and we may not look whether their owner is still there: "
-                "they are made again ever more rarely"
+                "Children disappear, and we may not check whether their owner still exists: "
+                "they are created again less and less often"
             )
             rule = f'verb "get", resource "{resource.plural}", API group "{resource.group}"'
             log.warning(text, err=str(error), fix=f"add to the role: {rule}")

@@ -1,5 +1,5 @@
 """
-Warn about mistakes in a reconciler that cause no error, but that a program can detect with certainty.
+Warn about mistakes in a reconciler that cause no error but can be detected with certainty.
 
 They are: a reconcile that keeps triggering itself; a Result that was not returned; an object whose deletion
 waits for this program's finalizer; a reconcile that goes on with an object that it has released.
@@ -26,7 +26,7 @@ class QuietFaults:
     """
     Checks how the reconciles of one controller end.
 
-    State: _idle = name -> since when, and how often, it was reconciled without a write.
+    State: _idle = name -> since when and how often it was reconciled without a write.
     Threads: workers, each for the name that it has.
     """
 
@@ -37,7 +37,7 @@ class QuietFaults:
         self.forget_names = self._idle.forget_names
 
     def reconciled(self, name: ObjectName, causes: Sequence[str], *, wrote: bool) -> None:
-        """A reconcile has ended. Ten a second without a write are a loop, whatever triggers them."""
+        """A reconcile has ended. Ten per second without a write are a loop, whatever triggers them."""
         now = self._clock.now()
         since, count = self._idle.get(name) or (now, 0)
         if wrote or now - since > BUSY_SECONDS:
@@ -54,18 +54,18 @@ class QuietFaults:
             )
 
     def ended(self, name: ObjectName, made: Sequence[Result], returned: object) -> None:
-        """A reconcile has returned. Args: made = the Results that it has created."""
+        """A reconcile has returned. Args: made = the Results that it created."""
         lost = [each for each in made if each.requeue_after] if returned is None else []
         if lost:
             self._log.warning(
-                "A Result was made and not returned: nothing comes of it",
+                "A Result was created but not returned, so it has no effect",
                 object=name,
                 result=f"Result(requeue_after={lost[-1].requeue_after:g})",
                 fix="return Result(...)",
             )
 
     def went_on(self, name: ObjectName, error: Exception) -> None:
-        """A reconcile has removed the last finalizer of its object, and then asked for the object."""
+        """A reconcile has removed its object's last finalizer, and then asked for the object."""
         self._log.warning(
             "Went on after it had removed the last finalizer: the object is gone",
             object=name,
@@ -77,7 +77,7 @@ class QuietFaults:
         """
         An object was reconciled; None = the object is gone.
 
-        Our finalizers are those in the domain of its kind's group.
+        Finalizers in the domain of its kind's group are ours.
         """
         there = None if obj is None else obj.metadata
         if obj is None or there is None or there.deletion_timestamp is None:
@@ -86,7 +86,7 @@ class QuietFaults:
         seconds = self._clock.time() - parse_time(there.deletion_timestamp)
         if obj.resource.group and ours and seconds >= HELD_SECONDS:
             self._log.warning(
-                "Deleted long ago, and held by a finalizer of this program",
+                "Deleted long ago, but held by a finalizer of this program",
                 object=ObjectName(there.namespace, there.name),
                 finalizers=", ".join(ours),
                 since=there.deletion_timestamp,

@@ -1,10 +1,10 @@
 """
-The writes of one controller's reconciles: waited for, logged in one line, and slowed down in loops.
+The writes of one controller's reconciles: caches are waited for, a line is logged, loops are slowed down.
 
     worker: to_wait(name) --> reconcile --accepted(name, ...), for each write--> ended(name)
 
 The builder uses it for every controller. A controller that is written by hand calls check, and writes through
-telling(client). Those writes count for the name that their thread checked last; see
+telling(client). Those writes are recorded for the name that their thread checked last; see
 handloop.controller.foo.production.
 Decision: Writes report themselves.
 """
@@ -47,7 +47,7 @@ class CacheBehindError(HeldBackError):
 
     def __init__(self, seconds: float) -> None:
         ReconcileError.__init__(
-            self, f"a cache lacks what the last sync wrote: the next one waits for it, at most {seconds:g} s"
+            self, f"a cache lacks what the last sync wrote: the next one waits for it for up to {seconds:g} s"
         )
         self.retry_seconds = seconds
 
@@ -57,10 +57,10 @@ class ReconcileWrites:
     The writes of the reconciles that are in progress.
 
     Fields: own_writes.
-    State: _works_on, the name that each thread works on; under _lock _of = name -> the first writes of its
+    State: _works_on, the name that each thread works on; under _lock, _of = name -> the first writes of its
     reconcile, and the number of all; _statuses = name -> kind and new version of each status of that name
-    that its reconcile wrote; _freed = name -> the kind of its object, of which its reconcile has removed the
-    last finalizer.
+    that its reconcile wrote; _freed = name -> the kind of its object, if its reconcile has removed the last
+    finalizer.
     Threads: workers, each for the name that it has.
     """
 
@@ -74,7 +74,7 @@ class ReconcileWrites:
         self._freed: dict[ObjectName, str] = {}
 
     def to_wait(self, name: ObjectName) -> tuple[float, str]:
-        """Return for how long to park a name that a worker has, and why; as HotLoops, then OwnWrites."""
+        """Return how long to park a name that a worker has, and why: first as HotLoops, then as OwnWrites."""
         self._works_on.set(name)
         if (seconds := self._hot_loops.seconds_to_wait(name)) > 0:
             return seconds, HOT
@@ -82,7 +82,7 @@ class ReconcileWrites:
 
     def check(self, name: ObjectName) -> None:
         """
-        Return unless a name that a worker has must wait.
+        Raise an error if a name that a worker has must wait.
 
         Raises: HeldBackError, with the time to wait; CacheBehindError.
         """
@@ -98,7 +98,7 @@ class ReconcileWrites:
         self._hot_loops.forget_names(gone)
 
     def telling(self, client: Client) -> Client:
-        """Return the same client. Its writes count for the name that the writing thread works on."""
+        """Return a client like this one whose writes are recorded for the name that the thread works on."""
         return client.telling(self._accepted_here)
 
     def _accepted_here(self, call: Call, response: Response) -> None:
@@ -123,21 +123,21 @@ class ReconcileWrites:
             writes.append(Write(call, response.body, target, call.subresource, done, idle))
 
     def status_versions(self, name: ObjectName, kind: str) -> frozenset[str]:
-        """Return the versions that writes of an object's own status gave it in the current reconcile."""
+        """Return the versions that an object got when the current reconcile wrote its status."""
         with self._lock:
             return frozenset(version for of, version in self._statuses.get(name, ()) if of == kind)
 
     def has_freed(self, name: ObjectName, error: NotFound) -> bool:
-        """Return whether this reconcile has itself released the object that the server does not find."""
+        """Return whether the object that the server does not find was released by this same reconcile."""
         with self._lock:
             kind = self._freed.get(name)
         return (error.kind, error.namespace, error.name) == (kind, *name)
 
     def ended(self, name: ObjectName, *, follows: bool) -> str:
         """
-        Return the reconcile of a name has ended.
+        Note that the reconcile of a name has ended.
 
-        Args: follows = a change of another object triggered it.
+        Args: follows = another object's change triggered it.
         Returns: its writes, for the log; "" = none.
         """
         with self._lock:
@@ -154,7 +154,7 @@ class ReconcileWrites:
 
 
 class NameWrites(NamedTuple):
-    """Return the writes of the reconcile of one name, for its Context."""
+    """Record the writes of one name's reconcile, for its Context."""
 
     writes: ReconcileWrites
     name: ObjectName
@@ -164,7 +164,7 @@ class NameWrites(NamedTuple):
         self.writes.accepted(self.name, call, response)
 
     def wrote(self, obj: Kind) -> None:
-        """Record a write of another client, from the server's answer."""
+        """Record a write by another client, from the server's response."""
         self.writes.own_writes.note(self.name, obj, gone=False)
 
     def deleted(self, obj: Kind) -> None:
@@ -215,7 +215,7 @@ def reconcile_writes(
 
 def _newest(client: Client, mirrors: Callable[[str], Mirror | None], resource: str, name: ObjectName) -> str:
     """
-    Return the resource version of an object on the server; "" without one that the cache would hold.
+    Return an object's resource version on the server; "" if there is none that the cache would hold.
 
     Raises: ClientError.
     """

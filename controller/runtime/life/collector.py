@@ -1,8 +1,8 @@
 """
 Set how often Python's cycle collector runs, for a process with large caches.
 
-Cached objects are immutable trees: they form no cycles, and reference counts free them. By default a
-collection follows every 700 new containers, so every page and every watch block would pay for a walk over
+Cached objects are immutable trees, so they form no cycles, and reference counts free them. By default, a
+collection runs after every 700 new containers, so every page and every watch block would pay for a walk over
 objects that were just decoded.
 Decision: The cycle collector runs less often.
 """
@@ -12,7 +12,7 @@ from __future__ import annotations
 import gc
 from typing import Final
 
-# One young collection per few hundred objects, not per dozen. Older generations are collected as by default.
+# Collect the young generation once per few hundred objects, not per dozen. Older ones keep their defaults.
 YOUNG_THRESHOLD: Final = 10_000
 
 

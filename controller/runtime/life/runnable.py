@@ -21,19 +21,19 @@ from handloop.seams.threads import Joinable, join_all
 
 class Runnable(Protocol):
     """
-    Something with a life of its own.
+    A part of a manager that runs on its own.
 
     Six more members are optional. `needs_leader_election`: run only while we lead; True if missing.
-    `shards_by`: the runnable works on the slots that the process holds, if they are split by one of these,
+    `shards_by`: if the slots are split by one of these, the runnable works on those that the process holds,
     and therefore runs in every replica; () if missing. `workers_check`: a health check for its threads, as in
     serving/health.py. `ready_check`: a check that makes the process unready, but not dead. `ends_first`: at a
     stop, runnables without it continue until this one has ended, because its work may use them; False if
-    missing. `explain`: why something happens to a name, as Controller.explain.
+    missing. `explain`: explains what happens to a name, as Controller.explain does.
     """
 
     @property
     def name(self) -> str:
-        """The name for logs and threads; unique in its manager."""
+        """The name for logs and threads, which is unique in its manager."""
 
     def run(self, stop: threading.Event) -> None:
         """
@@ -50,14 +50,14 @@ class DividedWork:
 
 
 class WorkersBusyError(StopTimeoutError):
-    """Workers of a controller are still in a reconcile."""
+    """Some workers of a controller are still in a reconcile."""
 
     def __init__(self, name: str, workers: int, seconds: float) -> None:
         super().__init__(f"{name}: {workers} workers did not end in {seconds:g}s")
 
 
 def needs_leader_election(runnable: Runnable) -> bool:
-    """Return whether the runnable may only run while we lead."""
+    """Return whether the runnable may run only while we lead."""
     return bool(getattr(runnable, "needs_leader_election", True))
 
 
@@ -67,7 +67,7 @@ OnFailure = Callable[[str, BaseException], None]
 
 class RunnableGroup:
     """
-    Runnables that start and stop together, each on a thread `run-<name>`.
+    Runnables that are started and stopped as a group, each on a thread `run-<name>`.
 
     State, under _lock: _threads by name; _first, the names of the runnables that end first.
     """
@@ -89,7 +89,7 @@ class RunnableGroup:
         self._first = {each.name for each in runnables if getattr(each, "ends_first", False)}
 
     def start(self, stop: threading.Event, stop_rest: threading.Event) -> None:
-        """Start all runnables, once. Those that end first and the others have separate stops."""
+        """Start all runnables, once. Those that end first have a separate stop event."""
         with self._lock:
             for runnable in self._runnables:
                 its_stop = stop if runnable.name in self._first else stop_rest
@@ -98,8 +98,8 @@ class RunnableGroup:
 
     def join(self, seconds: float = math.inf, *, first: bool = False) -> list[str]:
         """
-        Wait until all runnables have ended, or those that end first: for this long at most, all of them
-        together, where infinity sets no limit.
+        Wait until all runnables, or only those that end first, have ended. seconds limits the whole wait;
+        infinity means no limit.
 
         Returns: the names of those that have not ended.
         """

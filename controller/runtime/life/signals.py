@@ -3,10 +3,10 @@ The first SIGINT or SIGTERM asks for a graceful stop, and the second one ends th
 raises the log level.
 
 A Python signal handler runs in the main thread, between two of its instructions. It does not run while that
-thread blocks in `stop.wait()`, and it can run while the thread holds a lock that the reaction needs. So the
-interpreter only writes the number into a pipe (`signal.set_wakeup_fd`), and the thread `signals` reacts. It
-leaves all messages to the thread `signal-reports`, because a halted terminal, or a log without a reader,
-blocks its writer, and the next signal must still be handled.
+thread blocks in `stop.wait()`, and it may run while the thread holds a lock that the reaction needs. So the
+interpreter only writes the signal's number into a pipe (`signal.set_wakeup_fd`), and the thread `signals`
+reacts. It leaves all messages to the thread `signal-reports`, because a paused terminal, or a log that nobody
+reads, blocks its writer, and the next signal must still be handled.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class SignalHandler:
     Handles signals while its `with` block runs in the main thread, and then restores the earlier handlers.
 
     Follows: sample-controller pkg/signals.
-    State: _asked, whether a stop was asked for; of the thread `signals`.
+    State: _asked, whether a stop was requested; used only by the thread `signals`.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class SignalHandler:
         """
         Prepare.
 
-        Args: on_stop gets the name of the first signal, after stop is set. on_usr1 runs for every
+        Args: on_stop is called with the name of the first signal, after stop is set. on_usr1 runs for every
         SIGUSR1; None = leave that signal alone. Both run on the thread `signal-reports`, and may
         block.
         """

@@ -1,8 +1,8 @@
 """
 The metrics of a controller: its reconciles as controller_runtime_*, its queue as workqueue_*, and handloop_*.
 
-The first two have controller-runtime's names, labels and buckets, so its dashboards and alerts work
-unchanged. The third are our own: they report reads after writes, and the causes of reconciles.
+The first two have controller-runtime's names, labels and buckets, so that its dashboards and alerts work
+unchanged. The third are our own; they report reads after writes, and the causes of reconciles.
 Follows: controller-runtime pkg/internal/controller/metrics and pkg/metrics/workqueue.go, differs: the depths
 of a priority queue are read on every scrape, not counted as items come and go.
 """
@@ -23,7 +23,7 @@ from handloop.workqueue.priority_queue import DEFAULT_PRIORITY, LOW_PRIORITY
 from handloop.workqueue.queue_metrics import QueueInstruments
 
 ReconcileResult = Literal["success", "error", "requeue", "requeue_after"]
-"""How a reconcile ended. `requeue` counts controller-runtime's deprecated flag: always 0 here."""
+"""How a reconcile ended. `requeue`, controller-runtime's deprecated flag, is always 0 here."""
 
 
 class ReconcileMetrics:
@@ -55,7 +55,7 @@ class ReconcileMetrics:
         self._active = new.gauge("active_workers", "Number of currently used workers per controller")
 
     def for_controller(self, name: str, max_concurrent: int) -> ControllerMetrics:
-        """Return the instruments of a controller. All their series exist from now on, at 0."""
+        """Return the instruments of a controller. All their series exist from now on, starting at 0."""
         self._max_concurrent.labels(name).set(max_concurrent)
         return ControllerMetrics(
             total={result: self._total.labels(name, result) for result in get_args(ReconcileResult)},
@@ -72,9 +72,9 @@ class ControllerMetrics(NamedTuple):
     """
     The controller_runtime_* instruments of one controller. Threads: any.
 
-    errors counts reconciles that failed. terminal counts those that failed permanently, until the object
-    changes; panics those that raised an unexpected error, which is a bug. timeouts counts reconciles whose
-    deadline passed while they ran. active is the number of workers that have an item.
+    errors counts reconciles that failed. terminal counts those that failed until the object changes; panics
+    counts those that raised an unexpected error, which is a bug. timeouts counts reconciles whose deadline
+    passed while they ran. active is the number of workers that have an item.
     """
 
     total: dict[ReconcileResult, Counter]
@@ -106,7 +106,7 @@ class OwnWriteMetrics:
             "own_write_wait_seconds", "How long in seconds reconciles waited for our own last write", B_SMALL
         )
         self._hot_loops = new.counter(
-            "hot_loops_total", "Names that were written all the time, and slowed down"
+            "hot_loops_total", "Names that were written again and again, and slowed down"
         )
         self._causes = new.counter(
             "reconcile_causes_total", "What triggered reconciles, by kind of cause", "cause"
@@ -158,12 +158,12 @@ class ControllerOwnWrites(NamedTuple):
         """
         A cause has triggered a reconcile.
 
-        Args: cause is a kind of cause without an object's name, such as `Deployment updated` or `requeue`.
+        Args: cause is a cause without the object's name, such as `Deployment updated` or `requeue`.
         """
         self.causes.labels(self.name, cause).inc()
 
     def dropped(self, cause: str) -> None:
-        """Predicates dropped a watch event, so it triggered no reconcile. Args: cause as in caused_by."""
+        """Predicates dropped a watch event, which triggered no reconcile. Args: cause as in caused_by."""
         self.drops.labels(self.name, cause).inc()
 
 
@@ -215,20 +215,21 @@ class WorkqueueMetricsProvider:
 
 
 MAX_PRIORITIES: Final = 2 + 25
-"""How many priorities of a queue have a label: the two that every queue has, and 25 of its own."""
+"""How many priorities of a queue get a label: the two that every queue has, and 25 others."""
 EXCEEDED: Final = "exceeded_cardinality_limit"
 
 Depths = Callable[[], Mapping[int, int]]
-"""Return how many items of a queue wait, per priority."""
+"""Return how many items are waiting in a queue, per priority."""
 
 
 class QueueDepth(Collector):
     """
-    The gauge `workqueue_depth`: how many items wait in a queue, or per priority of a priority queue.
+    The gauge `workqueue_depth`: how many items are waiting in a queue, for a priority queue per priority.
 
     State, under _lock: _counted, items of the plain queues by name; _asked, name -> the depths of a priority
-    queue; _priorities, name -> the priorities seen so far, at most MAX_PRIORITIES: they are kept, at 0.
-    Threads: workers count, holding their queue's lock; the metrics server collects.
+    queue; _priorities, name -> the priorities seen so far, at most MAX_PRIORITIES, which stay with the value
+    0.
+    Threads: workers count, holding their queue's lock; the metrics server's thread collects.
     """
 
     def __init__(self) -> None:
@@ -243,12 +244,12 @@ class QueueDepth(Collector):
         return PlainDepth(self, name)
 
     def count(self, name: str, change: int) -> None:
-        """Count that this many more items wait in a plain queue."""
+        """Count this many more waiting items in a plain queue."""
         with self._lock:
             self._counted[name] = self._counted.get(name, 0) + change
 
     def show(self, name: str, depths: Depths) -> None:
-        """Show the depths per priority of a priority queue, instead of the count under its name."""
+        """Show a priority queue's depths per priority, instead of the count under its name."""
         with self._lock:
             self._asked[name] = depths
             self._priorities[name] = {DEFAULT_PRIORITY: None, LOW_PRIORITY: None}
@@ -258,7 +259,7 @@ class QueueDepth(Collector):
         return [_family()]
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
-        """Return the depths. Locks: takes those of the priority queues, one after the other."""
+        """Return the depths. Locks: takes the priority queues' locks, one after the other."""
         with self._lock:
             plain = {name: depth for name, depth in self._counted.items() if name not in self._asked}
             asked = dict(self._asked)
@@ -271,7 +272,7 @@ class QueueDepth(Collector):
         return [family]
 
     def _by_label(self, name: str, depths: Mapping[int, int]) -> dict[str, int]:
-        """Return one value per priority. Priorities beyond the limit are added up under one label."""
+        """Return one value per priority. Those beyond the limit are added up under one label."""
         with self._lock:
             known = self._priorities[name]
             for priority in depths:

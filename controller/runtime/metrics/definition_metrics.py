@@ -1,4 +1,4 @@
-"""handloop_definition_misfits: whether the definitions on a server fit the types of a program."""
+"""handloop_definition_misfits: whether the definitions on the server fit the program's types."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from handloop.controller.runtime.metrics.instruments import Instruments
 
 
 class DefinitionMetrics:
-    """By kind, as `myapps.example.com/v1`. Threads: one."""
+    """The gauge, by kind, such as `myapps.example.com/v1`. Threads: one."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        """Raises: ValueError for a registry that has it."""
+        """Raises: ValueError for a registry that already has it."""
         self._new = Instruments(registry, "handloop", "kind")
         self._misfits = self._new.gauge(
             "definition_misfits",
@@ -19,7 +19,7 @@ class DefinitionMetrics:
         )
 
     def found(self, kind: str, misfits: int | None) -> None:
-        """Report the result of a check, None = unknown."""
+        """Report the result of a check; None = unknown."""
         if misfits is None:
             self._new.forget(kind)
         else:

@@ -1,8 +1,8 @@
 """
-informer_*: the metrics of informers, and how large their caches are and how far they lag.
+informer_*: the metrics of informers, which include the size of their caches and how far they lag.
 
-While a watch is open, the cache is as fresh as the server is quick, however long nothing happens. A cache
-lags only while no watch can be opened, by the time since the server was last heard from.
+While a watch is open, the cache is as fresh as the server is fast, however long nothing happens. A cache lags
+only while no watch can be opened; the lag is the time since the server was last heard from.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from handloop.informers.shared_informer import SharedIndexInformer
 from handloop.seams.clock import Clock
 
 SAMPLE: Final = 32
-"""How many objects of a cache are measured."""
+"""The number of objects in a cache whose size is measured."""
 
 _encode: Final = msgspec.json.Encoder(enc_hook=encode_hook).encode
 
@@ -43,7 +43,7 @@ class InformerMetricsProvider:
         self._queued = new.gauge("queued_items", "Keys waiting in the informer's FIFO")
         self._version = new.gauge("store_resource_version", "Last 15 digits of the store's resource version")
         self._last_event = new.gauge(
-            "last_event_timestamp_seconds", "Unix time at which the server was last heard of"
+            "last_event_timestamp_seconds", "Unix time at which the server was last heard from"
         )
         self._quarantined = new.gauge(
             "quarantined_objects", "Objects that do not fit their type and are kept out of the store"
@@ -58,11 +58,11 @@ class InformerMetricsProvider:
         )
         self._relists = new.counter("relists_total", "Lists after the first one, by reason", "reason")
         self._watch_restarts = new.counter("watch_restarts_total", "Watches opened after the first one")
-        self._silent_watches = new.counter("silent_watches_total", "Watches given up because nothing came")
+        self._silent_watches = new.counter("silent_watches_total", "Watches given up because no event came")
         self._panics = new.counter("handler_panics_total", "Handler calls that raised")
 
     def for_informer(self, name: str) -> InformerMetrics:
-        """Return the instruments of an informer, at 0: a counter that starts at 1 has no rate."""
+        """Return the instruments of an informer, at 0, because a counter that starts at 1 has no rate."""
         return InformerMetrics(
             objects=self._objects.labels(name),
             queued_items=self._queued.labels(name),
@@ -78,7 +78,7 @@ class InformerMetricsProvider:
         )
 
     def forget(self, name: str) -> None:
-        """Take the numbers of an informer away."""
+        """Remove an informer's series."""
         self._instruments.forget(name)
 
 
@@ -98,7 +98,7 @@ class CacheState(Collector):
         return _families()
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
-        """One sample of each per informer."""
+        """Yield one sample of each gauge per informer."""
         (lag, size, unindexed), now = _families(), self._clock.now()
         for informer in self._informers():
             lag.add_metric((informer.name,), lag_seconds(informer.statistics(), now))
@@ -111,7 +111,7 @@ def lag_seconds(statistics: InformerStatistics, now: float) -> float:
     """
     Return the seconds by which a cache may be behind; 0 while its watch is open, or before its first list.
 
-    Args: now is a time of Clock.now().
+    Args: now is a time from Clock.now().
     """
     reflector = statistics.reflector
     if reflector is None or reflector.last_event_at is None:
@@ -122,7 +122,7 @@ def lag_seconds(statistics: InformerStatistics, now: float) -> float:
 
 
 def estimated_bytes(objects: Sequence[Any]) -> float:
-    """Estimate the size of objects as JSON, of the fields that their types keep, from a sample's mean."""
+    """Estimate from a sample's mean how large objects are as JSON, with the fields that their types keep."""
     if not objects:
         return 0.0
     sample = objects[:: max(len(objects) // SAMPLE, 1)][:SAMPLE]

@@ -1,4 +1,4 @@
-"""Prometheus instruments of one family, and the buckets of histograms, as in controller-runtime."""
+"""Prometheus instruments of one family, and the buckets for histograms, as in controller-runtime."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Instruments:
     """
     Creates instruments in a registry. Their names share a prefix, and the common labels come first.
 
-    State: _made, all that were created, by one thread; forget may be called from any thread.
+    State: _made, all instruments, which one thread creates; forget may be called from any thread.
     """
 
     def __init__(self, registry: CollectorRegistry, prefix: str, *labels: str) -> None:
@@ -44,7 +44,7 @@ class Instruments:
         return self._keep(Gauge(self._full(name), text, self._labels, registry=self._registry))
 
     def histogram(self, name: str, text: str, buckets: tuple[float, ...], *more: str) -> Histogram:
-        """Return a histogram with these bounds."""
+        """Return a histogram with these bucket bounds."""
         labels = (*self._labels, *more)
         made = Histogram(self._full(name), text, labels, buckets=buckets, registry=self._registry)
         return self._keep(made, more)

@@ -1,7 +1,7 @@
 """
 The `/metrics` page, and the process's own series.
 
-docs/metrics.md lists every series of a program; docs/extensions/metrics.py names their modules.
+docs/metrics.md lists every series of a program; docs/extensions/metrics.py lists their modules.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ log = get_logger("metrics")
 
 _OPEN_METRICS: Final = "application/openmetrics-text"
 _WHOLE_BOUND: Final = re.compile(rb'(?<=[{,])le="(\d+)\.0"')
-"""prometheus_client writes le="1.0", but the Go client writes le="1", and queries name that."""
+"""prometheus_client writes le="1.0", but the Go client writes le="1", which queries use."""
 
 
 class _Registry(CollectorRegistry):
-    """Skips and logs an author's collector that raises. State: _collectors, by single operations."""
+    """Skips and logs an author's collector that raises. State: _collectors, changed in single operations."""
 
     def __init__(self) -> None:
         self._collectors: dict[Collector, None] = {}
@@ -72,9 +72,9 @@ def new_registry() -> CollectorRegistry:
 
 def metrics_page(registry: CollectorRegistry) -> Page:
     """
-    Return `/metrics` in Prometheus' text format, or on request in OpenMetrics' format while we trace.
+    Return `/metrics` in Prometheus's text format, or on request in OpenMetrics format while we trace.
 
-    Only OpenMetrics has exemplars. It also writes le="1.0", so it is served only where exemplars exist.
+    Only OpenMetrics has exemplars. It also writes le="1.0", so it is served only when exemplars exist.
     """
 
     def page(query: Mapping[str, list[str]]) -> tuple[int, str, bytes]:

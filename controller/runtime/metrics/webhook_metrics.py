@@ -1,4 +1,4 @@
-"""controller_runtime_webhook_*, for the webhook that converts."""
+"""controller_runtime_webhook_*, for the conversion webhook."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ _BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 
 
 class WebhookMetrics:
-    """Counts requests by the path of the webhook, like controller-runtime."""
+    """Counts requests by the webhook's path, like controller-runtime."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        """Raises: ValueError for a registry that has them."""
+        """Raises: ValueError for a registry that already has them."""
         self._requests = Counter(
             "controller_runtime_webhook_requests_total",
-            "Reviews by the path of the webhook and the HTTP status of the answer",
+            "Reviews by the webhook's path and the HTTP status of the response",
             ["webhook", "code"],
             registry=registry,
         )
         self._seconds = Histogram(
             "controller_runtime_webhook_latency_seconds",
-            "How long a review takes, by the path of the webhook",
+            "How long a review takes, by the webhook's path",
             ["webhook"],
             buckets=_BUCKETS,
             registry=registry,

@@ -1,1 +1,1 @@
-"""What a run would write: reconciles with dry writes, and the fields that these would change."""
+"""Plans of what a run would write: reconciles with dry writes, and the fields that they would change."""

@@ -1,7 +1,8 @@
 """
 One reconcile of a plan: what it would write, and where its plan ends.
 
-It ends before the first step whose answer would differ in a run, because none of the written objects exist.
+It ends before the first step that would get another response in a real run, because none of the written
+objects exist.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from handloop.controller.runtime.planning.field_changes import FieldChange
 _ACTS: Final = frozenset(
     {"socket.connect", "sqlite3.connect", "subprocess.Popen", "os.system", "os.posix_spawn"}
 )
-"""Audit events of Python that end a plan. A library in C may connect without one."""
+"""Audit events of Python that end a plan. A C library may connect without raising one."""
 
 MORE: Final = "more"
 PAUSED: Final = "paused"
@@ -30,11 +31,11 @@ CANNOT_BE_DRY: Final = "cannot be dry"
 
 
 class PlanEnds(BaseException):
-    """Ends a reconcile. This is not an Exception, because authors catch those and continue."""
+    """Ends a reconcile. This is not an Exception, because authors catch Exceptions and continue."""
 
 
 class PlannedWrite(msgspec.Struct, frozen=True, rename="camel"):
-    """One write. restarts_for = what it changes in a pod's template, () = no pods restart."""
+    """One write. restarts_for = what it changes in a pod template, () = no pods restart."""
 
     verb: str
     api_version: str
@@ -48,12 +49,12 @@ class PlannedWrite(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def restarts(self) -> bool:
-        """Whether a workload would restart its pods."""
+        """Return whether a workload would restart its pods."""
         return bool(self.restarts_for)
 
     @property
     def place(self) -> tuple[str, ...]:
-        """Return the sort key of the write, after its owner."""
+        """Return the write's sort key, which comes after its owner."""
         return self.api_version, self.kind, self.namespace, self.name, self.subresource
 
 
@@ -61,9 +62,9 @@ class Attempt:
     """
     A reconcile that is in progress.
 
-    Fields: owner, as `MyApp default/a`; made, the objects that it would have created, by path; deleted, the
-    paths of those that it would have deleted; seen, the path and body of the last whole object that was read;
-    ended, one of the words above and the reason, ("", "") before the end.
+    Fields: owner, such as `MyApp default/a`; made, the objects that it would have created, by path; deleted,
+    the paths of those that it would have deleted; seen, the path and body of the last whole object that was
+    read; ended, one of the words above and the reason, ("", "") before the end.
     State: _writes, each with the path of its object. Threads: the worker's.
     """
 
@@ -80,11 +81,11 @@ class Attempt:
 
     @property
     def writes(self) -> tuple[PlannedWrite, ...]:
-        """What the reconcile would write, in order."""
+        """Return what the reconcile would write, in order."""
         return tuple(write for _, write in self._writes)
 
     def of(self, path: str) -> tuple[PlannedWrite, ...]:
-        """Return the same, to one object."""
+        """Return what it would write to one object."""
         return tuple(write for at, write in self._writes if at == path)
 
     def note(self, path: str, write: PlannedWrite) -> None:
@@ -99,7 +100,7 @@ class Attempt:
 
     @contextmanager
     def asking(self) -> Iterator[None]:
-        """Allow calls of the API server, which may need a connection or a program that logs in."""
+        """Allow calls to the API server, which may need a connection or a login program."""
         self._asks = True
         try:
             yield
@@ -110,11 +111,11 @@ class Attempt:
         """Handle an audit event of the thread. Raises: PlanEnds for an act outside the cluster."""
         if not (self._asks or self.acts_outside):
             where = arguments[1] if event == "socket.connect" else arguments[0]
-            raise self.end(OUTSIDE, f"the reconcile acts outside of the cluster: {event} {where!r}")
+            raise self.end(OUTSIDE, f"the reconcile acts outside the cluster: {event} {where!r}")
 
 
 ATTEMPT: Final[ContextVar[Attempt | None]] = ContextVar("ATTEMPT", default=None)
-"""Return the reconcile of this thread, if it belongs to a plan."""
+"""The reconcile on this thread, if it is part of a plan."""
 
 
 @cache
@@ -122,8 +123,8 @@ def guard_against_acts() -> None:
     """
     From now on, forbid reconciles of plans to connect to anything but the API server, or to start programs.
 
-    This cannot be undone, and it affects only those reconciles. It does not see what a reconcile does in
-    threads of its own, or on connections that were already open.
+    This cannot be undone, and it affects only those reconciles. It does not notice what a reconcile does in
+    threads that it starts, or on connections that were already open.
     """
 
     def look(event: str, arguments: tuple[Any, ...]) -> None:

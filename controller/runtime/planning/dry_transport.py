@@ -1,10 +1,10 @@
 """
 A transport that makes every write dry, and records what the write would change.
 
-    reconcile --write--> with dryRun=All --> answer, and GET of the object --> what differs, for the Attempt
+    reconcile --write--> with dryRun=All --> response, GET of the object --> the differences, for the Attempt
 
 The server does everything that it would do, admission included, but stores nothing. Only dry writes are sent:
-Events are answered here, and writes that cannot be dry are refused. Reviews and tokens count as reads.
+Events are answered here, and writes that cannot be dry are refused. Reviews and tokens are treated as reads.
 Decision: A plan is a run whose writes are dry.
 """
 
@@ -50,11 +50,11 @@ _PLACE: Final = re.compile(
     r"/(?P<plural>[^/]+)(?:/(?P<name>[^/]+)(?:/(?P<subresource>.+))?)?"
 )
 _ACTING: Final = frozenset({"exec", "attach", "portforward", "proxy"})
-"""Subresources that lead into a pod, or to another server."""
+"""Subresources that reach into a pod, or to another server."""
 _NO_DRY_RUN: Final = re.compile(
     r'admission webhook \\?"([^"\\]+)\\?" (?:does not support dry run|denied the request: [^"]*\bdry[- ]?run)'
 )
-"""The server refuses because a webhook has side effects, or a webhook refuses dry runs by mistake."""
+"""Matches a refusal because a webhook has side effects, or because it refuses dry runs by mistake."""
 _MERGE: Final = "application/merge-patch+json"
 _STRATEGIC: Final = "application/strategic-merge-patch+json"
 _CREATED, _NOT_FOUND, _CONFLICT, _FAILED = 201, 404, 409, 400
@@ -67,7 +67,7 @@ _JSON: Final = {"Content-Type": "application/json", "Accept": "application/json"
 
 
 class _Place(NamedTuple):
-    """What a path addresses; path without the subresource."""
+    """What a path addresses; path is without the subresource."""
 
     path: str
     api_version: str
@@ -78,10 +78,10 @@ class _Place(NamedTuple):
 
 class DryTransport(ForwardingTransport):
     """
-    See the module's docstring. Writes that belong to no reconcile are dry as well.
+    See the module's docstring. Writes outside reconciles are dry as well.
 
-    State: beside, those writes, which only grows; _dry = group and version -> whether its server can be dry.
-    Two threads may ask for the same one.
+    State: beside, a list of those writes, which only grows; _dry = group and version -> whether its server
+    can do dry runs. Two threads may ask about the same one.
     """
 
     def __init__(self, transport: Transport, clock: Clock = REAL_CLOCK) -> None:
@@ -145,7 +145,7 @@ class DryTransport(ForwardingTransport):
         """
         Return the object on the server, with managedFields; {} without permission to read it.
 
-        An applier has just read it, to see which fields are ours. A dry answer has the version of the object
+        An apply has just read it, to see which fields are ours. A dry response has the version of the object
         that it was made from.
         """
         path, body = attempt.seen
@@ -156,13 +156,13 @@ class DryTransport(ForwardingTransport):
         return _decoded(answer.body) if answer.status < _FAILED else {}
 
     def _place(self, attempt: Attempt, method: str, path: str) -> _Place:
-        """Raises: Cancelled for what cannot be dry."""
+        """Raises: Cancelled for a write that cannot be dry."""
         found = _PLACE.fullmatch(path)
         subresource = unquote((found and found["subresource"]) or "")
         if not found or subresource.partition("/")[0] in _ACTING:
-            why = "it is not a write of an object"
+            why = "it does not write an object"
         elif not self._can_be_dry(found["group"] or "", found["version"]):
-            why = f"{found['group']}/{found['version']} is of a server that may write all the same"
+            why = f"{found['group']}/{found['version']} is served by a server that may write all the same"
         else:
             whole = path[: -len(found["subresource"]) - 1] if subresource else path
             api_version = f"{found['group'] or ''}/{found['version']}".lstrip("/")
@@ -172,7 +172,7 @@ class DryTransport(ForwardingTransport):
 
     def _can_be_dry(self, group: str, version: str) -> bool:
         """
-        Return whether dry runs are safe: an aggregated server may publish dryRun, but write all the same.
+        Return whether dry runs are safe. An aggregated server may publish dryRun, but write all the same.
 
         The API server itself is recognized by its name in the definitions that it publishes.
         """
@@ -184,30 +184,30 @@ class DryTransport(ForwardingTransport):
                 self._dry[group, version] = answer.status < _FAILED and _OF_DEFINITIONS in answer.body
                 if answer.status != _NOT_FOUND:
                     break
-                # A new definition is published a moment after it is served.
+                # The schema of a new definition is published a moment after the kind is served.
                 self._clock.sleep(_PAUSE_SECONDS, threading.Event())
         return self._dry[group, version]
 
     def _send(self, method: str, path: str, options: dict[str, Any]) -> Response:
         body = options.get("body")
         if method == "DELETE" and body:
-            # A server reads the options of a deletion only from the body, if there is one.
+            # If a deletion has a body, the server reads the options only from there.
             body = msgspec.json.encode({**msgspec.json.decode(body), "dryRun": ["All"]})
         query = {**(options.get("query") or {}), "dryRun": "All"}
         return super().request(method, path, **{**options, "query": query, "body": body})
 
     def _unless_made(self, attempt: Attempt, path: str, answer: Response) -> Response:
-        """Raises: PlanEnds if something is missing only because its create was dry, such as a namespace."""
+        """Raises: PlanEnds if something, such as a namespace, is missing only because its create was dry."""
         if answer.status == _NOT_FOUND:
             for made, obj in attempt.made.items():
                 if f"{path}/".startswith(f"{made}/"):
-                    raise attempt.end(MORE, f"{_words(obj)} has to be there first")
+                    raise attempt.end(MORE, f"{_words(obj)} has to exist first")
         return answer
 
     def _look_at_refusal(
         self, attempt: Attempt, method: str, place: _Place, answer: Response, options: dict[str, Any]
     ) -> None:
-        """Raises: PlanEnds if a run would have received another answer."""
+        """Raises: PlanEnds if a real run would have received another response."""
         if webhook := _NO_DRY_RUN.search(answer.body.decode(errors="replace")):
             raise attempt.end(WEBHOOK, webhook[1])
         self._unless_made(attempt, place.path, answer)
@@ -220,7 +220,7 @@ class DryTransport(ForwardingTransport):
         self, attempt: Attempt, method: str, place: _Place, options: dict[str, Any]
     ) -> Response:
         """
-        Merge a change into the object that was created earlier: together they are one creation.
+        Merge a change into the object that was created earlier, so that the plan has one creation.
 
         Raises: PlanEnds for a change that only a server can make.
         """
@@ -228,7 +228,7 @@ class DryTransport(ForwardingTransport):
         kind = (options.get("headers") or {}).get("Content-Type", "")
         merges = kind == _MERGE or (kind == _STRATEGIC and _merges_maps_alone(sent))
         if place.subresource or method == "DELETE" or (method == "PATCH" and not merges):
-            raise attempt.end(MORE, f"{_words(made)} is changed once it is there")
+            raise attempt.end(MORE, f"{_words(made)} is changed once it exists")
         whole = merged(made, sent) if method == "PATCH" else sent
         metadata = {key: value for key, value in whole["metadata"].items() if key not in SERVERS}
         query = {key: value for key, value in (options.get("query") or {}).items() if key != "force"}
@@ -266,7 +266,7 @@ class DryTransport(ForwardingTransport):
             attempt.made[place.path if place.name else f"{place.path}/{name}"] = made
             fields = tuple(created_fields(sent, made))
             if generate := sent.get("metadata", {}).get("generateName"):
-                name = f"{generate}*"  # another one at each try
+                name = f"{generate}*"  # the server makes up another suffix each time
         elif verb == "delete":
             attempt.deleted.add(place.path)
         elif before.get("kind") == made.get("kind"):

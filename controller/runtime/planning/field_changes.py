@@ -1,9 +1,9 @@
 """
-The fields that a write changes: the server's object compared with the server's dry answer.
+The fields that a write changes: the server's object compared with the server's dry response.
 
-Both come from the server, so defaults, pruned fields, spellings of quantities and changes by webhooks make no
-difference. For an object that is created, only the fields that were sent are shown, because the server
-generates others anew on every attempt.
+Both come from the server, so defaults, pruned fields, spellings of quantities and webhooks cause no
+differences. For an object that is created, only the fields that were sent are shown, because the server
+generates the others anew on every attempt.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _RANDOM: Final = frozenset({"uid", "creationTimestamp"})
 SERVERS: Final = frozenset({"managedFields", "resourceVersion", "generation", "selfLink"}) | _RANDOM
 """The metadata that the server writes."""
 _KEYS: Final = ("name", "type", "key", "mountPath", "containerPort", "port", "ip", "topologyKey", "uid")
-"""Keys of list elements: the first one that all elements have, with different values, identifies them."""
+"""Keys of list elements. The first one that all elements have, with distinct values, identifies them."""
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
 _PLAIN: Final = re.compile(r"[\w-]+")
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
@@ -42,7 +42,7 @@ NOTHING: Final[Mapping[str, Any]] = {}
 
 
 class Keyed(NamedTuple):
-    """A step to the element of a list that has this value in one of its fields."""
+    """A step to the list element that has this value in one of its fields."""
 
     key: str
     value: Any
@@ -52,7 +52,7 @@ class FieldChange(NamedTuple):
     """
     One field; old or new None = it is absent.
 
-    manager wrote the old value, "" = we did, or nobody. restarts names the part of a pod's template that
+    manager wrote the old value, "" = we did, or nobody. restarts names the part of a pod template that
     changes, such as image, "" = pods do not restart.
     """
 
@@ -69,7 +69,8 @@ def changed_fields(
     """
     Return what differs between an object on the server and its planned state.
 
-    Args: ours is the manager that writes; only = compare only where values were sent, nothing = everywhere.
+    Args: ours is our field manager; only = the values that were sent, which alone are compared; empty =
+    compare all.
     """
     kind = f"{after.get('apiVersion')} {after.get('kind')}"
     template = _TEMPLATES.get(kind)
@@ -92,18 +93,18 @@ def created_fields(sent: Mapping[str, Any], made: Mapping[str, Any]) -> Iterator
 
 
 def has_templates(api_version: str, kind: str) -> bool:
-    """Return whether a change of an object of a kind can restart pods."""
+    """Return whether a change to an object of this kind can restart pods."""
     return f"{api_version} {kind}" in _TEMPLATES
 
 
 def _own(obj: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the object without the names of its type and without the server's own fields."""
+    """Return the object without its apiVersion and kind, and without the server's own fields."""
     metadata = {key: value for key, value in (obj.get("metadata") or {}).items() if key not in SERVERS}
     return {**{key: obj[key] for key in obj if key not in ("apiVersion", "kind")}, "metadata": metadata}
 
 
 def _part(sent: Any, made: Any) -> Any:
-    """Return the parts of an object that were sent. If a list has other elements, return all of it."""
+    """Return the parts of an object that were sent. If a list's length differs, return all of it."""
     if isinstance(sent, dict) and isinstance(made, dict):
         return {key: _part(value, made[key]) for key, value in sent.items() if key in made}
     if isinstance(sent, list) and isinstance(made, list) and len(sent) == len(made):
@@ -112,7 +113,7 @@ def _part(sent: Any, made: Any) -> Any:
 
 
 def _differences(old: Any, new: Any, way: Way = ()) -> Iterator[tuple[Way, Any, Any]]:
-    """Yield the outermost values that differ and are not maps or lists, or are empty."""
+    """Yield the outermost values that differ and are scalars, or empty maps or lists."""
     if isinstance(old, dict) and isinstance(new, dict):
         for key in sorted(old.keys() | new.keys()):
             yield from _beside(old.get(key), new.get(key), (*way, key))
@@ -123,7 +124,7 @@ def _differences(old: Any, new: Any, way: Way = ()) -> Iterator[tuple[Way, Any, 
 
 
 def _beside(old: Any, new: Any, way: Way) -> Iterator[tuple[Way, Any, Any]]:
-    """Like that, but one of the two may be missing: then each value of the other is shown."""
+    """Like _differences, but either may be missing, in which case each value of the other is shown."""
     if old is None and isinstance(new, dict | list) and new:
         old = type(new)()
     elif new is None and isinstance(old, dict | list) and old:
@@ -168,7 +169,7 @@ def _step(step: Any) -> str:
 
 
 def _shown(kind: str, way: Way, old: Any, new: Any) -> tuple[Any, Any] | None:
-    """Return the values as they may be shown: no secrets, no times; None = do not show them."""
+    """Return the values as they may be shown, without secrets and times; None = do not show them."""
     is_told = way[:1] in (("data",), ("stringData",)) or way[-1:] == (_LAST_APPLIED,)
     if kind == "v1 Secret" and is_told:
         if old is None or new is None:
@@ -184,7 +185,7 @@ def _timeless(value: Any) -> Any:
 
 
 def _reason(way: Way) -> str:
-    """Return what changes in a pod's template, in a word: image, env, labels."""
+    """Return what changes in a pod template, in a word: image, env, labels."""
     names = [step for step in way if isinstance(step, str)]
     if names[:1] == ["spec"] and len(names) > 1:
         del names[0]

@@ -1,5 +1,5 @@
 """
-A plan: every name that a start would reconcile is reconciled once, dry.
+A plan: every name that a start would reconcile is reconciled once, in a dry run.
 
     PlanningManager.run --> caches --> Planner: prepare, reconcile_once for each name --> Plan
 
@@ -49,7 +49,7 @@ NOT_READY: Final = "its pods are not ready yet"
 
 @runtime_checkable
 class Plannable(Protocol):
-    """A runnable that reconciles: a Controller. sources are outside the cluster."""
+    """A runnable that reconciles, such as a Controller. sources are outside the cluster."""
 
     name: str
     kind: str
@@ -84,7 +84,7 @@ class Plan:
     The writes that a run would send.
 
     State, under _lock: _writes, encoded, each with its sort key; _unshown. owned, set at the end = how many
-    objects of each kind with pods are in the caches and belong to a reconciled object.
+    cached objects of each kind with pods have a reconciled object as their owner.
     Threads: workers add; main reads at the end.
     """
 
@@ -105,7 +105,7 @@ class Plan:
             self._unshown += unshown
 
     def writes(self) -> Iterator[PlannedWrite]:
-        """By owner, and then by object."""
+        """Return them by owner, and then by object."""
         with self._lock:
             kept = sorted(self._writes)
         return (decoder_of(PlannedWrite).decode(body) for _, body in kept)
@@ -120,12 +120,13 @@ class Planner:
     """
     The only runnable of a PlanningManager. Implements handloop.controller.runtime.life.runnable.Runnable.
 
-    Threads: `run-plan`, and `plan-<i>` for reconciles, of which no two have the same name of a controller.
+    Threads: `run-plan`, and `plan-<i>` for reconciles, no two of which work on the same name for a
+    controller.
     """
 
     name = "plan"
     ends_first = True
-    """True, so that the stop that it sets is the stop of run."""
+    """True, so that the stop event that it sets is run's."""
 
     def __init__(self, manager: PlanningManager, *, only: ObjectName | None, with_outside: bool) -> None:
         self.plan = Plan()
@@ -138,7 +139,7 @@ class Planner:
         """Plan for all controllers, one after another, and set stop."""
         guard_against_acts()
         try:
-            # A first list can be older than what was written just before.
+            # A first list can be older than the latest writes.
             self._manager.catch_up(stop)
             for controller in self.controllers:
                 self._plan_for(controller, stop)
@@ -149,7 +150,7 @@ class Planner:
 
     def _plan_for(self, controller: Plannable, stop: threading.Event) -> None:
         if controller.sources and not (controller.plannable or self._with_outside):
-            why = f"it has a source outside of the cluster: {', '.join(controller.sources)}"
+            why = f"it has a source outside the cluster: {', '.join(controller.sources)}"
             self.plan.add((), self._unshown(controller, ObjectName("", ""), OUTSIDE, why))
             return
         try:
@@ -199,7 +200,7 @@ class Planner:
             pass
         except WaitError as wait:
             what, why = MORE, shown(wait)
-        except BaseException as error:  # noqa: BLE001 - whatever a reconcile does, the plan goes on
+        except BaseException as error:  # noqa: BLE001 - whatever a reconcile raises, the plan goes on
             what, why = "failed", shown(error)
         finally:
             ATTEMPT.reset(token)
@@ -223,13 +224,13 @@ class PlanningManager(Manager):
     """
     A Manager whose run makes a plan: only Planner runs, and all writes are dry.
 
-    Runnables that do not reconcile are not run, so the plan lacks what they would write.
+    Runnables that do not reconcile are not run, so their writes are missing from the plan.
     """
 
     def __init__(
         self, client: Client, *, only: ObjectName | None = None, with_outside: bool = False, **options: Any
     ) -> None:
-        """Args: only this name, None = all; with_outside = also reconciles that act outside; as Manager."""
+        """Args: only = plan this name, None = all; with_outside = include reconciles that act outside."""
         found: list[DryTransport] = []
 
         def dry(transport: Any) -> DryTransport:

@@ -1,8 +1,8 @@
 """
-The access to the API server that a controller needs: one declaration for its roles and a program's checks.
+The access to the API server that a controller needs: one declaration for roles and a program's checks.
 
-Declare only verbs that are used. For the controllers of this repository, a test compares the declarations
-with the requests of a whole run.
+Declare only verbs that are used. For the controllers in this repository, a test compares the declarations
+with all requests of a run.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ class Access:
     """Of which kind."""
 
     verbs: tuple[str, ...]
-    """Such as `get`; `*` = all."""
+    """The verbs, such as `get`; `*` = all."""
 
     subresource: str = ""
     """Such as `status`."""
 
     names: tuple[str, ...] = ()
-    """Limits it to some objects; () = all."""
+    """Limits the access to some objects; () = all."""
 
     namespace: str | None = None
-    """None = where the controllers watch, "" = the program's own namespace, else this one, watched or not."""
+    """None = where the controllers watch, "" = the program's own namespace; others need not be watched."""
 
     purpose: str = ""
     """A word such as `leader-election`, which separates it from the controllers' access."""
 
     optional: bool = False
-    """The program can run without it: roles include it, but nothing checks whether it is allowed."""
+    """The program can run without it. Roles include it, but nothing checks whether it is allowed."""
 
     by_name: bool = False
     """
-    Only some objects are read, and an admin may know their names. A role with these names is enough, so
+    Only some objects are read, and an admin may know their names. Because a role with these names is enough,
     nothing checks whether all objects are allowed.
     """
 
@@ -55,7 +55,8 @@ class Access:
 
 def owner_access(resource: Resource) -> Access:
     """
-    Return the right to set blockOwnerDeletion in references to owners of a kind: update of its finalizers.
+    Return the permission to set blockOwnerDeletion in references to owners of a kind: update on its
+    finalizers.
 
     No request uses it. The admission plugin OwnerReferencesPermissionEnforcement, which OpenShift runs,
     checks it when an object with such a reference is written.
@@ -65,18 +66,18 @@ def owner_access(resource: Resource) -> Access:
 
 _NAMESPACES: Final = Resource("", "v1", "namespaces", "Namespace", namespaced=False, singular="namespace")
 FOLLOWING_NAMESPACES: Final = Access(resource=_NAMESPACES, verbs=("list", "watch"))
-"""Return what a program needs if a label selects its namespaces."""
+"""The access that a program needs if a label selects its namespaces."""
 PAUSING_NAMESPACES: Final = Access(resource=_NAMESPACES, verbs=("list", "watch"), optional=True)
 """The access with which a controller learns that a namespace is paused."""
 LISTING_NAMESPACES: Final = Access(resource=_NAMESPACES, verbs=("list",))
-"""What a program needs if it shares namespaces with others. Without it, it learns them from watches."""
+"""The access to namespaces if replicas share them. Without it, a program learns them from its watches."""
 
 
 def merged(access: Iterable[Access]) -> tuple[Access, ...]:
     """
     Return the union of declarations: each verb on a resource once, in the order of first mention.
 
-    A verb on some objects, or an optional verb, is left out if it is also declared for all objects.
+    A verb on some objects, or an optional verb, is left out if the verb is also declared for all objects.
     """
     found: dict[Access, set[str]] = {}
     for entry in access:

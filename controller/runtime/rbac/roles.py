@@ -16,7 +16,7 @@ _EDITING: Final = ("create", "delete", "deletecollection", "patch", "update")
 
 
 class RolePlace(NamedTuple):
-    """A role's name and place: namespace None = a ClusterRole, "" = the namespace it is applied to."""
+    """A role's name and place: namespace None = a ClusterRole, "" = the namespace that it is applied to."""
 
     name: str
     namespace: str | None
@@ -26,10 +26,10 @@ def grouped(
     access: Iterable[Access], *, namespaces: Sequence[str] = (), name: str = ROLE_NAME
 ) -> dict[RolePlace, list[Access]]:
     """
-    Group declarations by the role that they belong to.
+    Group declarations by the role that has to include them.
 
-    Without namespaces the role is a ClusterRole. With namespaces it is a Role in each, and a ClusterRole only
-    for cluster-scoped kinds. Access with a purpose follows, in roles called `NAME-PURPOSE`.
+    Without namespaces, the role is a ClusterRole. With namespaces, it is a Role in each, and a ClusterRole
+    only for cluster-scoped kinds. Access with a purpose follows, in roles called `NAME-PURPOSE`.
 
     Raises: TypeError for a str, because its letters would be taken for namespaces.
     """
@@ -48,7 +48,7 @@ def grouped(
 def roles(
     access: Iterable[Access], *, namespaces: Sequence[str] = (), name: str = ROLE_NAME
 ) -> list[dict[str, Any]]:
-    """Return the least roles for declarations: `grouped`, as manifests."""
+    """Return the minimal roles for declarations: those of `grouped`, as manifests."""
     return list(_manifests(grouped(access, namespaces=namespaces, name=name)))
 
 
@@ -56,7 +56,8 @@ def user_roles(kind: type[Kind], *, name: str = ROLE_NAME) -> list[dict[str, Any
     """
     Return roles for people: one to read the objects of a kind, and one to edit them.
 
-    They are aggregated into the cluster's roles view, edit and admin, so whoever has those also has ours.
+    They are aggregated into the cluster's roles view, edit and admin, so that whoever has one of those also
+    has ours.
     """
     resource = kind.resource
     read = [resource.plural, *([f"{resource.plural}/status"] if has_status_subresource(kind) else [])]

@@ -1,4 +1,4 @@
-"""Writes that the set-up does not declare. No role allows them, but a sandbox or an admin's rights do."""
+"""Find writes that the set-up does not declare. No role allows them; a sandbox or an admin's rights do."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _VERBS: Final = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": 
 
 
 def what_to_declare(kind: str, *verbs: str, subresource: str = "") -> str:
-    """Return the line of the set-up that makes a role allow these verbs."""
+    """Return the set-up line that makes a role allow these verbs."""
     of = f', subresource="{subresource}"' if subresource else ""
     also = ' (an apply needs "create", too)' if verbs == ("patch",) and not of else ""
     named = ", ".join(f'"{verb}"' for verb in verbs)
@@ -31,7 +31,7 @@ class UndeclaredWrites:
     """
 
     def __init__(self, controller: str, access: Callable[[], Iterable[Access]]) -> None:
-        """Args: access = all that any controller declares."""
+        """Args: access = everything that any controller declares."""
         self._log = get_logger(controller, controller=controller)
         self._access = access
         self._lock = new_lock("UndeclaredWrites._lock", 95)

@@ -61,20 +61,20 @@ NO_NAME: Final = ObjectName("", "")
 
 
 class Listers(Caches, Protocol):
-    """The caches: a ControllerCaches, or a Manager."""
+    """The caches: either a ControllerCaches or a Manager."""
 
     def referred(self, kind: type[K], name: ObjectName, *, owner: ObjectName) -> K | None:
-        """Return the object of that name that owner refers to, or None."""
+        """Return the object with that name that owner refers to, or None."""
 
 
 class TrackedWrites(Protocol):
     """The writes of one reconcile: a NameWrites."""
 
     def accepted(self, call: Call, response: Response) -> None:
-        """The server accepted a write of the context's client: an OnWrite."""
+        """The server accepted a write by the context's client. An OnWrite."""
 
     def wrote(self, obj: Kind) -> None:
-        """The server accepted a write of another client. Args: obj is the server's answer."""
+        """The server accepted a write by another client. Args: obj is the server's response."""
 
     def deleted(self, obj: Kind) -> None:
         """The server accepted a deletion by another client. Args: obj as last known."""
@@ -86,7 +86,7 @@ class Context:
 
     Write through client. It records each accepted create, update, patch, apply and delete, so the next
     reconcile of the name does not act on a cache that lacks these writes. If you write with another client,
-    call wrote with the server's answer to each write, and call deleted with the last known state of each
+    call wrote with the server's response to each write, and call deleted with the last known state of each
     object whose deletion the server accepted.
 
     A unit test builds a Context from the parts that its reconciler uses. Threads: the worker's.
@@ -96,22 +96,22 @@ class Context:
     """The controller's name, which is the field manager of apply."""
 
     name: ObjectName
-    """That of the reconciled object."""
+    """The name of the reconciled object."""
 
     id: str
-    """In every log line of this reconcile."""
+    """Included in every log line of this reconcile."""
 
     causes: tuple[str, ...]
     """The merged causes of this reconcile, such as ("MyApp default/a updated", "requeue after 30s")."""
 
     deadline: Deadline
-    """Co-operative: the reconcile asks it between steps."""
+    """Co-operative: the reconcile checks it between steps."""
 
     log: Any
-    """Bound to controller, object and id."""
+    """A logger that is bound to controller, object and id."""
 
     dry_run: bool
-    """Whether this is a plan's reconcile: it writes nothing, and may change nothing outside the cluster."""
+    """Whether this reconcile is for a plan: it writes nothing, and may change nothing outside the cluster."""
 
     def __init__(
         self,
@@ -134,10 +134,9 @@ class Context:
         clock: Clock = REAL_CLOCK,
     ) -> None:
         """
-        Args: applied has the fields that the controller applied earlier. statuses has the results of its
-        status writes, None = none are known. writes records each write that the server accepted.
-        child_labels are the labels of children. told is called for each Warning Event. A test's clock may be
-        a FakeClock.
+        Args: applied knows the fields that the controller applied earlier. statuses knows the results of its
+        status writes, None = none are known. writes records each write that the server accepted. child_labels
+        are the labels of children. told is called for each Warning Event. A test's clock may be a FakeClock.
         """
         self.controller = controller
         self.name = name
@@ -160,7 +159,7 @@ class Context:
         return f"<Context of {self.controller}, id {self.id or '-'}, causes {', '.join(self.causes) or '-'}>"
 
     def now(self) -> datetime:
-        """Return the time of the controller's clock, in UTC. For a test: `Context(clock=FakeClock())`."""
+        """Return the time on the controller's clock, in UTC. For a test: `Context(clock=FakeClock())`."""
         return datetime.fromtimestamp(self._clock.time(), UTC)
 
     @cached_property
@@ -171,7 +170,7 @@ class Context:
         return self._client if self._writes is None else self._client.telling(self._writes.accepted)
 
     def wrote(self, obj: Kind) -> None:
-        """Record a write of another client. Args: obj is the server's answer."""
+        """Record a write by another client. Args: obj is the server's response."""
         if self._writes is not None:
             self._writes.wrote(obj)
 
@@ -189,7 +188,7 @@ class Context:
 
     def event(self, obj: Kind, reason: str, message: str, event_type: str = EVENT_TYPE_NORMAL) -> None:
         """
-        Tell people about an object, in `kubectl describe`: recorder.event. Never raises or blocks.
+        Tell people about an object, through recorder.event and `kubectl describe`. Never raises or blocks.
 
         Args: reason is in CamelCase, for programs; event_type is Normal or Warning.
         """
@@ -199,10 +198,10 @@ class Context:
 
     def lister_for(self, kind: type[K], *, labels: Labels = "", fields: str = "") -> Lister[K]:
         """
-        Return the cached objects of a kind: those that the controller watches, else all, or a selection.
+        Return the cached objects of a kind: those that the controller watches, otherwise all, or a selection.
 
-        An object that is missing in a selection's cache may exist, with other labels or fields.
-        Raises: SeveralSelections if the controller watches several and the call names none; MetadataOnly if
+        An object that is missing from a selection's cache may exist with other labels or fields.
+        Raises: SeveralSelections if the controller watches several, and the call names none; MetadataOnly if
         it watches only metadata; as Manager.lister_for.
         """
         selection: dict[str, Any] = {"labels": labels, "fields": fields} if labels or fields else {}
@@ -210,7 +209,7 @@ class Context:
 
     def referred(self, kind: type[K], name: ObjectName | str) -> K | None:
         """
-        Return an object that the reconciled one refers to, from its cache; None without one, or for "".
+        Return an object that the reconciled one refers to, from its cache; None if there is none, or for "".
 
         Args: a str is a name in the namespace of the reconciled object.
         Raises: LookupError for a kind without ControllerBuilder.refers_to; NotReferredError for a name that
@@ -234,15 +233,15 @@ class Context:
         hold completely is read from the server.
 
         The parts: with_controller(obj, owner), lister_for, is_controlled_by, is_applied, AppliedFields, and
-        the function apply with the controller's name as field manager, taking over fields of others.
+        the function apply with the controller's name as field manager, taking fields over from others.
 
-        Args: owner controls the object. An existing object of that name that owner does not control is left
-        alone, and a Warning Event of owner reports it; a precondition makes the server check this too. None =
-        no owner: any object of that name counts as ours.
-        Returns: the object from the cache or from the answer. While owner is being deleted, nothing is
+        Args: owner controls the object. An existing object with that name that owner does not control is left
+        alone, and a Warning Event on owner reports it; a precondition makes the server check this, too. None
+        = no owner, and any object with that name is treated as ours.
+        Returns: the object from the cache or from the response. While owner is being deleted, nothing is
         written.
-        Raises: WaitError while the object is being deleted, or belongs to an earlier object with the owner's
-        name; NameTakenError; OwnerError; TypeError for string_data; as ResourceClient.patch and
+        Raises: WaitError while the object is being deleted, or an earlier object with the owner's name owns
+        it; NameTakenError; OwnerError; TypeError for string_data; as ResourceClient.patch and
         Manager.lister_for.
         """
         try:
@@ -254,7 +253,7 @@ class Context:
 
     def prune(self, kind: type[K], *, keep: Iterable[Kind], owner: Kind) -> tuple[K, ...]:
         """
-        Delete the children of owner that are no longer wanted, by their owner's UID; declare `delete`.
+        Delete the children of owner (by its UID) that are no longer wanted. Declare the verb `delete`.
 
         The parts: the lists of all caches of the kind, is_controlled_by, and delete of client.resource(kind),
         in the background, with the UID and version in the cache. Reads all cached objects in the namespace.
@@ -270,11 +269,10 @@ class Context:
         Write the differences in an object's status. If the status is equal, no request is sent.
 
         A field observed_generation is set to the generation of obj, which the status is about, unless
-        observed is False. Fields that the type does not have are kept: they belong to a newer
-        definition. A field that the server does not store, because its definition is older, is reported
-        once (E18) and does not cause a write. The parts: evolve(obj, "status", status), StatusWrites,
-        and a merge patch by client.resource for the version of obj, with the controller's name as field
-        manager.
+        observed is False. Fields that the type does not have are kept, because they come from a newer
+        definition. A field that the server does not store, because its definition is older, is reported once
+        (E18) and does not cause a write. The parts: evolve(obj, "status", status), StatusWrites, and a merge
+        patch by client.resource for the version of obj, with the controller's name as field manager.
 
         Returns: the stored object, or obj. Raises: TypeError for a status of another type, or of a kind
         without its subresource; Conflict if the object has changed since it was read; NotFound if it is gone;
@@ -284,7 +282,7 @@ class Context:
         if not has_status_subresource(type(obj)):
             kind = type(obj).__name__
             raise TypeError(
-                f"{kind} has status_subresource = False: patch the object itself, by client.resource"
+                f"{kind} has status_subresource = False: patch the object itself with client.resource"
             )
         changed = with_status(obj, status) if observed else evolve(obj, "status", status)
         if changed == obj:
@@ -293,9 +291,9 @@ class Context:
 
     def set_conditions(self, obj: Reporting, *conditions: Condition) -> Conditions:
         """
-        Return an object's conditions with these added, or replaced by type: set_condition, now.
+        Return an object's conditions with these added, or replaced by type, as set_condition does now.
 
-        A condition without an observed_generation gets the generation of the object, because `kubectl wait`
+        A condition without an observed_generation gets the object's generation, because `kubectl wait`
         ignores a condition of an earlier generation.
         """
         changed, generation = obj.status.conditions, obj.metadata.generation

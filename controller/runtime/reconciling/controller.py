@@ -1,5 +1,5 @@
 """
-A controller: sources of watch events feed a queue; workers take names from it and call a reconciler.
+A controller: sources of watch events feed a queue, and workers take names from it and call a reconciler.
 
     sources --add(name, cause)--> ReconcileQueue --> workers --> Reconciler.reconcile(name, context)
                                        ^                 |
@@ -7,7 +7,7 @@ A controller: sources of watch events feed a queue; workers take names from it a
 
 Follows: controller-runtime pkg/internal/controller @v0.25, differs: reconciles wait for our own writes; a
 resync does not retry a name that failed permanently; a delayed reconcile is skipped if an earlier one made it
-needless; a process whose caches do not fill logs which kind, and why.
+unnecessary; a process whose caches do not fill logs the kind and the reason.
 """
 
 from __future__ import annotations
@@ -76,14 +76,14 @@ CACHE_SYNC_TIMEOUT_SECONDS: Final = 120.0
 _WORKER_PERIOD_SECONDS: Final = 1.0
 UNKNOWN_OUTCOME_SECONDS: Final = 1.0
 """
-How long after an unanswered write the retry comes, if no watch event comes first.
+How long after an unanswered write a retry comes, if no watch event comes first.
 
 Such a write has no floor. An immediate retry would not find its object in the cache, and would create a
 second one if the server generates the names.
 """
 BLOCKED_SECONDS: Final = 60.0
 STUCK_SECONDS: Final = 300.0
-"""A reconcile counts as stuck this long after its deadline, because slow requests take less time."""
+"""A reconcile is reported as stuck this long after its deadline, because slow requests take less time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,34 +91,34 @@ class ControllerOptions:
     """How a controller works. Raises: ValueError."""
 
     max_concurrent_reconciles: int = 1
-    """Workers, each with a name of its own."""
+    """The number of workers, each of which works on another name."""
 
     rate_limiter: RateLimiter[ObjectName] | None = None
     """The back-off of retries; None = per name, 5 ms doubling up to 1000 s."""
 
     max_retries: int | None = None
-    """After this many failures in a row a name waits for a change, like TerminalError; None = no limit."""
+    """After this many failures in a row, a name waits for a change as with TerminalError; None = no limit."""
 
     reconcile_timeout_seconds: float | None = None
     """Positive; None = no deadline. A reconcile that is STUCK_SECONDS late fails the liveness check."""
 
     blocked_after_seconds: float | None = BLOCKED_SECONDS
     """
-    A reconcile that runs beyond its deadline, or this long without a deadline, is logged while it runs; None
-    = never.
+    A reconcile that runs beyond its deadline, or for this long without a deadline, is logged while it runs;
+    None = never.
     """
 
     cache_sync_timeout_seconds: float = CACHE_SYNC_TIMEOUT_SECONDS
     """How long a start waits for the caches. It may be infinite."""
 
     own_write_timeout_seconds: float = OWN_WRITE_TIMEOUT_SECONDS
-    """When a cache still lacks our writes after this time, ask the server; 0 = do not wait for them."""
+    """If a cache still lacks our writes after this time, ask the server; 0 = do not wait for them."""
 
     pauses_deletion: bool = False
     """Whether a pause also delays the finalizers of objects that are being deleted."""
 
     plannable: bool = False
-    """Whether reconciles act outside the cluster, but not while Context.dry_run: then plans call them."""
+    """Whether reconciles do nothing outside the cluster while Context.dry_run is set, so plans call them."""
 
     shutdown_timeout_seconds: float = 30.0
     """How long a stop waits for the reconciles in flight."""
@@ -144,7 +144,7 @@ DEFAULT_CONTROLLER_OPTIONS: Final = ControllerOptions()
 
 
 class Watch(Protocol):
-    """A source of watch events that has not started: InformerSource."""
+    """A source of watch events that has not started, such as an InformerSource."""
 
     def start(self) -> None:
         """Feed the queue from now on, beginning with the objects in the cache."""
@@ -154,7 +154,7 @@ class Watch(Protocol):
 
 
 class ReconcileStatistics(NamedTuple):
-    """Workers wanted and alive (0 wanted before the caches are filled), and how reconciles ended so far."""
+    """The workers wanted (0 before the caches are filled) and alive, and how reconciles ended so far."""
 
     workers: int = 0
     workers_alive: int = 0
@@ -167,9 +167,9 @@ class Controller(DividedWork):
     """
     Implements handloop.controller.runtime.life.runnable.Runnable.
 
-    Fields: name; kind, of the reconciled objects; queue; decisions, its record by name; explainer, set before
-    run; sources, the names of those outside the cluster, and plannable, the option, for a plan; ends_first,
-    as in Runnable.
+    Fields: name; kind, that of the reconciled objects; queue; decisions, its record by name; explainer, set
+    before run; for a plan, sources, the names of those outside the cluster, and plannable, the option;
+    ends_first, as in Runnable.
     State, under _lock: _counts; _watches, which only grow; _started, set by run. run starts the watches that
     it finds; watch() starts a watch that is added later.
     Threads: `<name>-worker-<i>`, never two for one name of the queue; listeners add to the queue.
@@ -198,9 +198,9 @@ class Controller(DividedWork):
         seams: Seams = REAL_SEAMS,
     ) -> None:
         """
-        Args: kind is the kind of the objects; new_context is Context, with the parts that all reconciles of
-        the controller share. admitted is entered for each reconcile, and raises as Admitted. decisions record
-        how reconciles end, and why they wait. annotations returns those of an object in the cache.
+        Args: kind is the kind of the objects; new_context is Context with the parts that all reconciles of
+        the controller share. admitted is entered for each reconcile, and raises as Admitted. decisions: a
+        record of how reconciles end, and why they wait. annotations returns a cached object's annotations.
         """
         self.name = name
         self.needs_leader_election = options.needs_leader_election
@@ -250,16 +250,16 @@ class Controller(DividedWork):
         self.queue.add(name, Cause(cause))
 
     def reconcile_again(self, cause: str) -> None:
-        """Reconcile the names in work once more, for this cause, in the caller's words."""
+        """Reconcile the names in work once more, for this cause, which is in the caller's words."""
         for name in self._watchman.names():
             self.enqueue(name, cause)
 
     def has_work(self, name: ObjectName) -> bool:
-        """Return whether a name is in work or waits for it, not counting a requeue_after."""
+        """Return whether a name is in work or waits for it, apart from a requeue_after."""
         return self._watchman.find(name) is not None or self.queue.has_work(name)
 
     def running(self, name: ObjectName) -> tuple[float, str] | None:
-        """Return how long a name's reconcile has run, and where its code is; None without one."""
+        """Return how long a name's reconcile has run, and where its code is; None if none is running."""
         found = self._watchman.find(name)
         return None if found is None else (self._clock.now() - found.began_at, where_is(found.thread_id)[1])
 
@@ -268,7 +268,7 @@ class Controller(DividedWork):
         return [text for watch in self._watches for text in watch.troubles()]
 
     def explain(self, name: ObjectName) -> Explanation | None:
-        """Explain why something happens to a name, or nothing does; None before it is complete."""
+        """Explain what happens to a name, or why nothing does; None before the controller is complete."""
         return None if self.explainer is None else self.explainer.explain(name)
 
     def statistics(self) -> ReconcileStatistics:
@@ -277,7 +277,7 @@ class Controller(DividedWork):
             return self._counts
 
     def workers_check(self) -> str | None:
-        """A health check: all workers are alive, and none is stuck in a reconcile."""
+        """A health check that all workers are alive, and none is stuck in a reconcile."""
         counts = self.statistics()
         if self._stop.is_set():
             return None
@@ -292,8 +292,8 @@ class Controller(DividedWork):
         """
         Wait for the caches, work until stop is set, and let the reconciles in flight end.
 
-        Raises: RuntimeError for a controller that was started before; CacheSyncTimeoutError; WorkersBusyError
-        if reconciles are still running at the end.
+        Raises: RuntimeError for a controller that has already been started; CacheSyncTimeoutError;
+        WorkersBusyError if reconciles are still running at the end.
         Blocks: until stop is set, and then for at most shutdown_timeout_seconds.
         """
         watches = self._take_watches()
@@ -313,7 +313,7 @@ class Controller(DividedWork):
 
     def prepare(self, stop: threading.Event) -> list[ObjectName]:
         """
-        Begin a plan, in place of run. No worker starts.
+        Begin a plan, instead of run. No worker starts.
 
         Returns: the names that a run would reconcile first, sorted; none after a stop.
         Raises: as run. Blocks: until the caches are filled.
@@ -324,7 +324,7 @@ class Controller(DividedWork):
 
     def reconcile_once(self, name: ObjectName) -> float | None:
         """
-        Reconcile a name for a plan. This does not retry, keeps no state, and does not wait for writes.
+        Reconcile a name for a plan. This does not retry, does not keep state, and does not wait for writes.
 
         Returns: the seconds until it would be reconciled again, 0 = after a change; None = it is paused.
         Raises: whatever the reconcile raises.
@@ -339,10 +339,10 @@ class Controller(DividedWork):
             READER.reset(before)
 
     def _take_watches(self) -> tuple[Watch, ...]:
-        """Return the watches that run starts; later ones start by themselves."""
+        """Return the watches that run starts. Those added later start at once."""
         with self._lock:
             if self._started:
-                raise RuntimeError(f"controller {self.name} was started before: add it to one manager, once")
+                raise RuntimeError(f"controller {self.name} has already been started: add it once")
             self._started = True
             return tuple(self._watches)
 
@@ -382,7 +382,7 @@ class Controller(DividedWork):
             while running and not stop.is_set():
                 try:
                     running = self._process_next()
-                except BaseException as error:  # noqa: BLE001 - a fault of the framework itself: it lives on
+                except BaseException as error:  # noqa: BLE001 - a fault of the framework: it lives on
                     self._clock.sleep(_WORKER_PERIOD_SECONDS, stop)
                     with suppress(BaseException):
                         self._log.error("Worker failed", err=in_words(error, repr), exc_info=error)
@@ -414,14 +414,14 @@ class Controller(DividedWork):
         except NotYetAdmittedError as opening:
             self._park(name, taken, opening.retry_seconds, "the caches do not have all of its slot yet")
         except NotAdmittedError:
-            # Do not drop it: later causes stay, because the object may have arrived in the meantime.
+            # Do not drop it. Keep later causes, because the object may have arrived in the meantime.
             self.queue.settle(name)
 
     def _work_on_ours(self, name: ObjectName, taken: Taken) -> None:
         try:
             context = self._context(name, taken.causes)
             seconds, why = self._writes.to_wait(name)
-        except BaseException as error:  # noqa: BLE001 - the name comes back, whatever it was
+        except BaseException as error:  # noqa: BLE001 - whatever it was, the name must return
             self.queue.retry(name, "own write check")
             self._log.error(
                 "Look at own writes failed", object=name, err=in_words(error, repr), exc_info=error
@@ -464,11 +464,11 @@ class Controller(DividedWork):
                 result = _checked(returned)
         except WaitError as wait:
             what = WAITS
-            # Do this first: printing an author's error can fail, and the name must not be lost in that case.
+            # Do this first, because formatting an author's error can fail and the name must not be lost.
             self._settled(name, context, Result(requeue_after=wait.retry_seconds), began_at, why="wait")
             text = in_words(wait)
             self._reports.waits(context, wait)
-        except BaseException as error:  # noqa: BLE001 - whatever a reconcile does, the worker lives on
+        except BaseException as error:  # noqa: BLE001 - whatever a reconcile raises, the worker lives on
             what = GAVE_UP if self._failed(name, context, error, began_at) else FAILED
             text = shown(error)
         else:
@@ -518,7 +518,7 @@ class Controller(DividedWork):
         self._reports.settled(context, after)
 
     def _failed(self, name: ObjectName, context: Context, error: BaseException, began_at: float) -> bool:
-        """Returns: whether only a change leads to another try."""
+        """Returns: whether the name is tried again only after a change."""
         terminal, unexpected = self._is_final(name, error), not is_expected(error)
         own = self._writes.status_versions(name, self.kind)
         # Handle the name first, so that an error below does not lose it.
@@ -538,7 +538,7 @@ class Controller(DividedWork):
         return terminal
 
     def _is_final(self, name: ObjectName, error: BaseException) -> bool:
-        """Return whether another try cannot help, or the name has failed often enough."""
+        """Return whether another try cannot help, or the name has failed too often."""
         limit = self._options.max_retries
         tried = limit is not None and self.queue.num_requeues(name) >= limit
         return tried or isinstance(error, TerminalError)
@@ -550,7 +550,7 @@ class Controller(DividedWork):
 
 
 def _least_wait_seconds(error: BaseException) -> float:
-    """Return the minimum wait of a retry, even if the back-off is shorter."""
+    """Return the minimum wait before a retry, even if the back-off is shorter."""
     if isinstance(error, ReconcileError):
         return error.retry_seconds
     if isinstance(error, TransportError) and error.outcome_unknown:
@@ -559,7 +559,7 @@ def _least_wait_seconds(error: BaseException) -> float:
 
 
 def _checked(result: Any) -> Result:
-    """None counts as DONE. Raises: TypeError for anything else that is not a Result."""
+    """Return the result; None means DONE. Raises: TypeError for anything else that is not a Result."""
     if result is None:
         return DONE
     if not isinstance(result, Result):

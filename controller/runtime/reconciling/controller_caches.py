@@ -1,4 +1,4 @@
-"""The caches as one controller sees them: its own watches of a kind, else the manager's cache."""
+"""The caches as one controller sees them: its own watches of a kind, otherwise the manager's cache."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class ControllerCaches:
         return (whole or own)[0]
 
     def listers_of(self, kind: type[K]) -> Sequence[Lister[Any]]:
-        """Return all caches of a kind that the controller watches, else the manager's cache."""
+        """Return all caches of a kind that the controller watches, otherwise the manager's cache."""
         watched: Sequence[Lister[Any]] = self._watched.get(kind.resource.group_resource, ())
         return watched or [self._shared.lister_for(kind)]
 
@@ -71,7 +71,7 @@ class ControllerCaches:
 
     def referred(self, kind: type[K], name: ObjectName, *, owner: ObjectName) -> K | None:
         """
-        Return the object of that name that owner refers to, or None.
+        Return the object with that name that owner refers to, or None.
 
         Raises: LookupError for a kind without refers_to; as ReferredObjects.get. Blocks: as that.
         """
@@ -81,7 +81,7 @@ class ControllerCaches:
         return found.get(owner, name)
 
     def mirror(self, group_resource: str) -> Mirror | None:
-        """Return the cache that answers the controller's reads of a kind; None without a cache."""
+        """Return the cache from which the controller reads a kind; None without a cache."""
         own = self._watched.get(group_resource)
         if own is None:
             named = [each for each in self._referred.values() if _is_of(each.kind, group_resource)]
@@ -98,7 +98,7 @@ def _is_of(kind: type[Kind], group_resource: str) -> bool:
 
 
 class _Several:
-    """Several selections of a kind, as one. An object may be in each of them, in different versions."""
+    """Several selections of a kind as one. An object may be in each of them, in different versions."""
 
     def __init__(self, parts: Sequence[MultiNamespaceInformer[Any]]) -> None:
         self.kind = parts[0].kind
@@ -118,5 +118,5 @@ class _Several:
         return all(part.has_seen(namespace, resource_version) for part in self._parts)
 
     def would_hold(self, body: bytes) -> bool:
-        """Return whether one of the parts would."""
+        """Return whether any of the parts would hold it."""
         return any(part.would_hold(body) for part in self._parts)

@@ -1,4 +1,4 @@
-"""What one controller knows about a name, collected to explain what happens to it."""
+"""Collect what one controller knows about a name, to explain what happens to it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _ILL: Final = {
 
 class Explanation(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """
-    The explanation of one controller for a name.
+    One controller's explanation for a name.
 
     Fields: says, sentences, newest first; known = it has the object, or has decided something about it; near
     = known names that are similar to an unknown one.
@@ -50,7 +50,7 @@ class Why(msgspec.Struct, frozen=True, kw_only=True):
     The explanation of a whole process.
 
     Fields: process is its identity, "" without Leases; elsewhere = why another process works on the name,
-    with the identity holder, both "" if we do; explanations are those of its controllers that know the name,
+    and holder is its identity, both "" if we do; explanations: those of the controllers that know the name,
     or of all controllers if none does.
     """
 
@@ -61,7 +61,7 @@ class Why(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Explainer:
-    """Asks the parts of a controller. Threads: any. Each part is asked separately, so others can change."""
+    """Asks the parts of a controller. Threads: any. Parts are asked one by one, so others can change."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class Explainer:
         poke: str,
         clock: Clock,
     ) -> None:
-        """Args: as the fields of Now; informer is the informer of the reconciled kind."""
+        """Args: as the fields of Now; informer is the reconciled kind's."""
         self._controller = controller
         self._informer = informer
         self._decisions = decisions
@@ -133,7 +133,7 @@ class Explainer:
 
 
 def _not_well(obj: Any) -> Iterator[str]:
-    """Return the conditions of an object that report a problem; nothing for a kind without conditions."""
+    """Return an object's conditions that report a problem; nothing for a kind without conditions."""
     for each in getattr(getattr(obj, "status", None), "conditions", ()):
         if each.status == _ILL.get(each.type):
             yield f"{each.type}={each.status} ({each.reason}){f': {each.message}' if each.message else ''}"

@@ -1,8 +1,8 @@
 """
-Explain in sentences why something happens to a name, or why nothing does, newest first.
+Explain in sentences what happens to a name, or why nothing does, newest first.
 
     how it stands now (queue, worker, pause, cache)     --> the first sentences
-    what was decided lately (sources/decisions.py)      --> one sentence each
+    recent decisions (sources/decisions.py) --> one sentence each
 
 The functions are pure: the caller collects both.
 """
@@ -31,7 +31,7 @@ _HOUR: Final = 3600
 _MOST: Final = 3
 _ROUNDED: Final = 0.001
 _COMPARED: Final = 2_000
-"""How many names are compared letter by letter. Twenty take one millisecond."""
+"""The number of names that are compared letter by letter. Twenty take one millisecond."""
 
 
 class Now(NamedTuple):
@@ -39,10 +39,10 @@ class Now(NamedTuple):
     The state of a name in a controller.
 
     Fields: queue, its state there; running = how long a reconcile has run, and where its code is, None = none
-    runs; paused = by what, "" = not paused; misfit = the object exists but does not fit its type; troubles =
-    why the caches are not filled; known = the cache has the object; deleting = the object has a deletion
-    timestamp; poke = the annotation that wakes it; status = the problems that the conditions of the object
-    report.
+    runs; paused = what pauses it, "" = not paused; misfit = the object exists but does not fit its type;
+    troubles = why the caches are not filled; known = the cache has the object; deleting = the object has a
+    deletion timestamp; poke = the annotation that wakes it; status = the problems that the object's
+    conditions report.
     """
 
     queue: Standing
@@ -57,7 +57,7 @@ class Now(NamedTuple):
 
 
 def explained(now: Now, decisions: Sequence[Decision], at: float) -> tuple[str, ...]:
-    """Return the sentences. Args: at = the time, on the clock of the decisions, which are in order."""
+    """Return the sentences. Args: at = the time, by the clock of the decisions, which are in order."""
     return (*_present(now, decisions), *(_told(each, at) for each in reversed(decisions)))
 
 
@@ -120,7 +120,7 @@ def _nothing(decisions: Sequence[Decision], last: Decision | None) -> str:
     said = [f"{_counted(each.count, 'event')} since {_was(each)}" for each in since if each.what == DROPPED]
     said += [f"{_counted(each.count, 'cause')} since {_was(each)}" for each in since if each.what == IGNORED]
     if last is None:
-        first = "nothing to do: it has not been reconciled in the memory of this process"
+        first = "nothing to do: this process does not remember a reconcile of it"
     else:
         first = f"nothing to do: the last reconcile wrote {last.changes or 'nothing'}"
     began = 0.0 if last is None else last.at - last.milliseconds / 1000 - _ROUNDED
@@ -133,7 +133,7 @@ def _was(each: Decision) -> str:
     plural = "was" if each.count == 1 else "were"
     if each.what == DROPPED:
         return f"{plural} dropped by {each.by} ({each.text})"
-    return f"did not count, as {each.by} ({each.text})"
+    return f"had no effect, as {each.by} ({each.text})"
 
 
 def _told(each: Decision, at: float) -> str:
@@ -172,7 +172,7 @@ def _counted(count: int, noun: str) -> str:
 
 
 def _seconds(seconds: float) -> str:
-    """`0.004 s`, `41 s`, `3 min`."""
+    """Return a duration such as `0.004 s`, `41 s`, `3 min`."""
     if seconds < 1:
         return f"{seconds:.3f} s"
     if seconds < 2 * _MINUTE:
@@ -181,8 +181,8 @@ def _seconds(seconds: float) -> str:
 
 
 def near(name: str, names: Iterable[str]) -> tuple[str, ...]:
-    """Return up to three names like an unknown one: the same elsewhere, or similar ones nearby."""
-    from difflib import get_close_matches  # noqa: PLC0415 - for those who mistype
+    """Return up to three names like an unknown one: the same one elsewhere, or similar ones nearby."""
+    from difflib import get_close_matches  # noqa: PLC0415 - needed only after a typo
 
     namespace, _, last = name.rpartition("/")
     elsewhere: list[str] = []

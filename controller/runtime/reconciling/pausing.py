@@ -1,9 +1,9 @@
 """
-Objects that are left alone: an annotation on the object, or on its namespace, stops their reconciles.
+Leave objects alone: an annotation on an object, or on its namespace, stops its reconciles.
 
 A reconcile that is in progress continues. The next one only writes the condition Paused, if the status has
-conditions. Everything that arrives during the pause is dropped, because the reconcile after it sees the
-current state. The annotation is read from the cache, so the pause begins with its watch event.
+conditions. Everything that arrives during the pause is dropped, because the reconcile after the pause sees
+the current state. The annotation is read from the cache, so the pause begins with its watch event.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class Pausing:
     """
     Calls a reconcile, unless its object is paused. Implements Reconciler[ObjectName].
 
-    State, under _lock: _held = the paused names -> why, as of their last reconcile. _odd = the values that
-    pause nothing, as they were reported.
+    State, under _lock: _held = the paused names -> why, as of their last reconcile. _odd = the reported
+    values that pause nothing.
     Threads: workers, each for the name that it has; the metrics server counts.
     """
 
@@ -43,7 +43,7 @@ class Pausing:
         deletions: bool,
         tells: bool,
     ) -> None:
-        """Args: deletions = also objects that are being deleted; tells = there is a condition to write."""
+        """Args: deletions = also pause objects in deletion; tells = there is a condition to write."""
         self._commands = commands
         self._cached = cached
         self._namespaces = namespaces
@@ -55,7 +55,7 @@ class Pausing:
         self._odd: NameTable[str] = NameTable()
 
     def reconcile(self, name: ObjectName, context: Context) -> Result | None:
-        """Raises: errors of the reconcile; ClientError of the write of the condition."""
+        """Raises: errors of the reconcile; ClientError from writing the condition."""
         seen = self._cached(name)
         why = self._why(name, seen, context)
         with self._lock:

@@ -2,7 +2,7 @@
 The code that reconciles: a function, or an object with a method `reconcile`.
 
     complete(reconcile)             reconcile(obj, context)    the object in the cache
-    complete_by_name(reconcile)     reconcile(name, context)   the name, also of an object that is gone
+    complete_by_name(reconcile) reconcile(name, context) the name, even if the object is gone
 
 Follows: controller-runtime pkg/reconcile (Reconciler, ObjectReconciler).
 """
@@ -35,13 +35,13 @@ class Reconciler(Protocol[S_contra]):
         Compare the wanted state with the current state, and write the difference.
 
         It never runs twice at the same time for one object.
-        Returns: None counts as DONE.
+        Returns: None means DONE.
         Raises: anything, to be called again with back-off; TerminalError to wait for a change.
         """
 
 
 ReconcileFunc = Callable[[S, Context], Result | None]
-"""A reconcile as a function; as Reconciler.reconcile."""
+"""A reconcile as a function; see Reconciler.reconcile."""
 
 
 class ByObject(Generic[K]):
@@ -49,8 +49,8 @@ class ByObject(Generic[K]):
     Calls a reconcile with the cached object of a name. Implements Reconciler[ObjectName].
 
     It is not called if the object is not in the cache, or if its deletion waits only for the garbage
-    collector: its children are deleted first, and must not be recreated. It is called for every other object
-    that is being deleted: check is_being_deleted(obj), and remove a finalizer of the controller there.
+    collector, because its children are deleted first and must not be recreated. It is called for every other
+    object that is being deleted; there, check is_being_deleted(obj), and remove the controller's finalizer.
     """
 
     def __init__(self, cached: Callable[[ObjectName], K | None], reconcile: ReconcileFunc[K]) -> None:
@@ -70,8 +70,8 @@ class ByName:
     Calls a reconcile with a name, even if its object is gone. Implements Reconciler[ObjectName].
 
     An object that does not fit its type is missing from the cache, as if it were gone. The reconcile is not
-    called, because it would clean up after an object that still exists. The name comes back when the object
-    fits again, and every MISFIT_SECONDS, because the end of such an object causes no watch event.
+    called, because it would clean up after an object that still exists. The name returns when the object fits
+    again, and every MISFIT_SECONDS, because the deletion of such an object causes no watch event.
     """
 
     def __init__(
@@ -116,6 +116,6 @@ def function_of(reconciler: Reconciler[S] | ReconcileFunc[S], subject: str) -> R
         inspect.signature(function).bind(None, None)
     except TypeError as error:
         raise TypeError(f"{name} is not callable as {wanted}: {error}") from None
-    except ValueError:  # a function in C without a signature
+    except ValueError:  # a C function without a signature
         pass
     return function  # type: ignore[no-any-return] # checked as far as can be

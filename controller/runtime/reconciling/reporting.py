@@ -30,7 +30,7 @@ _DENIED: Final = re.compile(r'cannot (\w+) resource "[^"/]+(?:/([^"]+))?"')
 
 
 def is_expected(error: BaseException) -> bool:
-    """Return whether a cluster caused an error or code raised it deliberately. Any other error is a bug."""
+    """Return whether the cluster caused an error or code raised it on purpose. Any other error is a bug."""
     return isinstance(error, ClientError | ReconcileError)
 
 
@@ -40,12 +40,12 @@ def shown(error: BaseException) -> str:
 
 
 def _bug(error: BaseException) -> dict[str, Any]:
-    """Return the traceback of a bug. It is logged only once per place in the code."""
+    """Return the traceback of a bug, which is logged only once per place in the code."""
     return {} if is_expected(error) else {"exc_info": error}
 
 
 def _fix(error: BaseException) -> dict[str, str]:
-    """Return what to declare after a 403 from the server's roles; nothing after a quota's 403."""
+    """Return what to declare after a 403 that RBAC caused; nothing after a quota's 403."""
     denied = _DENIED.search(error.status.message) if isinstance(error, Forbidden) and error.kind else None
     if denied is None:
         return {}
@@ -55,7 +55,7 @@ def _fix(error: BaseException) -> dict[str, str]:
 
 
 def where_is(thread_id: int) -> tuple[traceback.StackSummary, str]:
-    """Return the stack of a thread, and its last place in words."""
+    """Return a thread's stack, and in words the place where it is."""
     frame = sys._current_frames().get(thread_id)  # noqa: SLF001 - documented
     stack = traceback.extract_stack(frame)
     last = stack[-1] if frame is not None and stack else None
@@ -63,7 +63,7 @@ def where_is(thread_id: int) -> tuple[traceback.StackSummary, str]:
 
 
 class Outcomes(NamedTuple):
-    """Syncs that settled and syncs that failed. Unexpected failures are among the failed ones."""
+    """The syncs that settled and those that failed, which include unexpected failures."""
 
     synced: int = 0
     failed: int = 0
@@ -85,7 +85,7 @@ class SyncReporter:
         decisions: Decisions | None = None,
         clock: Clock = REAL_CLOCK,
     ) -> None:
-        """Args: decisions record how syncs end."""
+        """Args: decisions: a record of how syncs end."""
         self._log = get_logger(logger_name)
         self._metrics = metrics
         self._decisions = decisions
@@ -100,7 +100,7 @@ class SyncReporter:
             return self._counts
 
     def began(self, name: ObjectName) -> None:
-        """A sync is about to run. There are never two at once for one name."""
+        """A sync is about to run. A name never has two at once."""
         with self._lock:
             self._began_at[name] = self._clock.now()
         if self._metrics is not None:
@@ -161,7 +161,7 @@ class SyncReporter:
 
 
 class ReconcileReporter:
-    """The log of reconciles. Every line has the id and, where they matter, the causes. Threads: any."""
+    """The log of reconciles. Every line has the id and, if they matter, the causes. Threads: any."""
 
     def begins(self, context: Context) -> None:
         """A worker starts a reconcile."""
@@ -214,6 +214,6 @@ def _is_lost_race(error: BaseException, failures: int) -> bool:
     """
     if isinstance(error, Forbidden):
         return any(cause.reason == _NAMESPACE_TERMINATING for cause in error.status.details.causes)
-    # NotReferredError means that the object may have changed during the reconcile.
+    # With NotReferredError, the object may have changed during the reconcile.
     is_late = isinstance(error, NotFound | NotReferredError) and failures <= 1
     return is_late or isinstance(error, _LOST_RACES)

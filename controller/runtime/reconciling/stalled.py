@@ -1,8 +1,8 @@
 """
 The condition Stalled: the reconcile ended with a TerminalError, so nothing happens until something changes.
 
-kstatus, which `helm --wait` and Flux use, calls such an object Failed. While the object is retried,
-Reconciling takes the place of Stalled; while it is paused, Paused does.
+kstatus, which `helm --wait` and Flux use, calls such an object Failed. Stalled is replaced by Reconciling
+while the object is retried, and by Paused while it is paused.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _LONGEST: Final = 32_768
 
 
 def can_stall(kind: type[Kind]) -> bool:
-    """Return whether a kind's status has conditions and is its controller's, unlike a partial view's."""
+    """Return whether a kind's status has conditions that its controller writes, unlike a partial view's."""
     status = fields_of(kind).get("status")
     if status is None or not has_status_subresource(kind) or kind.partial or is_built_in(kind.resource.group):
         return False
@@ -54,18 +54,18 @@ class Stalling:
         *,
         is_last: Callable[[ObjectName], bool] = lambda _name: False,
     ) -> None:
-        """Args: is_last returns whether an error of the current reconcile leads to no further try."""
+        """Args: is_last returns whether nothing is tried again after an error of the current reconcile."""
         self._cached = cached
         self._reconcile = reconcile
         self._is_last = is_last
 
     def reconcile(self, name: ObjectName, context: Context) -> Result | None:
         """
-        An object that was stalled, and now is retried or waits, is Reconciling, so that kstatus considers it
-        neither failed nor done.
+        An object that was stalled, and is now retried or waits, becomes Reconciling, so that kstatus
+        considers it neither failed nor done.
 
-        Raises: errors of the reconcile; ClientError of the write after a TerminalError or a success, so that
-        the write is retried.
+        Raises: errors of the reconcile; ClientError from the write after a TerminalError or a success, so
+        that the write is retried.
         """
         seen = self._cached(name)
         try:
@@ -93,8 +93,8 @@ def tell_condition(seen: Any, context: Context, say: _Say) -> bool:
     """
     Write or remove our condition, if that differs from the object before the reconcile.
 
-    The reconcile may have written, so the live object decides. If its generation is another one, it has not
-    been reconciled yet, and its watch event brings the next reconcile.
+    The reconcile may have written, so the live object decides. If its generation differs, it has not been
+    reconciled yet, and its watch event triggers the next reconcile.
     Returns: whether the condition differs.
     """
     if seen is None or seen.status is None:
@@ -129,7 +129,7 @@ def _is_ours(condition: Condition) -> bool:
 
 def told(obj: Any, context: Context, say: _Say) -> Conditions:
     """
-    Return the object's conditions with ours, which has one of three types. The author's conditions stay.
+    Return the object's conditions with ours, which has one of three types. The author's conditions are kept.
 
     Ours comes first, because kstatus uses the first of Stalled and Reconciling.
     """

@@ -1,8 +1,8 @@
 """
-Write a status as a merge patch of the differences, and handle the server's answer.
+Write a status as a merge patch of the differences, and handle the server's response.
 
 A PUT of our type would delete the extra fields of a newer definition. An older definition lacks some of our
-fields: the server drops them, so the object would differ from the wanted one forever. Such fields are
+fields. The server drops those, so the object would differ from the wanted one forever. Such fields are
 reported, and do not cause a write.
 """
 
@@ -38,13 +38,13 @@ _Path = tuple[str, ...]
 
 
 def status_of(obj: Kind) -> dict[str, Any]:
-    """Its status as JSON, {} without one."""
+    """Return an object's status as JSON, {} without one."""
     status: dict[str, Any] | None = msgspec.json.decode(json_of(obj)).get("status")
     return status or {}
 
 
 def with_status(obj: K, status: APIStruct) -> K:
-    """Return the object with that status, and its observed_generation set. Raises: TypeError."""
+    """Return the object with that status, and with observed_generation set. Raises: TypeError."""
     changed = evolve(obj, "status", status)
     if hasattr(status, "observed_generation"):
         changed = evolve(changed, "status.observed_generation", obj.metadata.generation)
@@ -52,13 +52,13 @@ def with_status(obj: K, status: APIStruct) -> K:
 
 
 def for_this_version(obj: Kind, **changes: Any) -> dict[str, Any]:
-    """Return a merge patch for the version of obj only. For another version the server answers Conflict."""
+    """Return a merge patch for only the version of obj. For another version, the server answers Conflict."""
     there = {"uid": obj.metadata.uid, "resourceVersion": obj.metadata.resource_version}
     return {"metadata": {name: value for name, value in there.items() if value}, **changes}
 
 
 def merge_patch(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the patch from one to the other: maps are merged, removed keys are null, others replaced."""
+    """Return the patch from one to the other: maps are merged, removed keys are null, others are replaced."""
     patch: dict[str, Any] = dict.fromkeys(before.keys() - after.keys())
     for key, value in after.items():
         old = before.get(key)
@@ -119,7 +119,7 @@ class StatusWrites:
         """
         The server has accepted a patch. Log each field that it dropped, once.
 
-        Args: answer = stored, but as the server sent it, because our type fills absent fields with defaults.
+        Args: answer = stored, but as the server sent it, because our type fills missing fields with defaults.
         """
         resource, now = obj.resource.group_resource, self._clock.now()
         there = msgspec.json.decode(answer).get("status")
@@ -130,14 +130,14 @@ class StatusWrites:
                 field = resource, path
                 if value is None or _has(there, path):
                     if self._dropped.pop(field, None) is not None:
-                        # The definition was repaired, so the results of other objects no longer count.
+                        # The definition was repaired, so the results for other objects are outdated, too.
                         self._last.clear()
                     continue
                 news += [] if field in self._dropped else [path]
                 self._dropped[field] = now + TRY_AGAIN_SECONDS
         if news:
             log.warning(
-                "The server does not store fields of the status",
+                "The server does not store some status fields",
                 code="E18",
                 kind=obj.resource.kind,
                 fields=", ".join(f"status.{'.'.join(path)}" for path in news),
@@ -162,12 +162,12 @@ def _patched(obj: K, patch: Mapping[str, Any], client: Client, manager: str) -> 
             raise
         raise ReconcileError(
             f"{error}: the server has no subresource status for {obj.resource.group_resource}: install "
-            "the CustomResourceDefinition that is made of its type"
+            "the CustomResourceDefinition that is generated from its type"
         ) from error
 
 
 def _has_status(resource: Resource, client: Client) -> bool:
-    """Return whether the server serves it; True if the server does not answer that."""
+    """Return whether the server serves it; True if the server does not say."""
     try:
         served = client.discovery().resources(resource.group, resource.version)
     except ClientError:

@@ -1,4 +1,4 @@
-"""A reconcile as a span, with what its queue, its context and the record of decisions know."""
+"""Show a reconcile as a span, with what its queue, its context and the record of decisions know."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def work_of(context: Context, kind: str, taken: Taken, annotations: Mapping[str,
     """
     Return the span of a reconcile that begins now, by the clock.
 
-    It continues the trace that a watch event has just brought, if there is only one. All other traces become
-    links: those of several events, of the previous reconcile, and of the object's older annotation. So every
-    trace ends, even if reconciles run in an endless loop.
+    It continues the trace that a watch event has just delivered, if there is only one. All other traces
+    become links: those of several events, of the previous reconcile, and of the object's older annotation.
+    Every trace therefore ends, even if reconciles run in an endless loop.
     """
     brought = dict.fromkeys(each.trace for each in taken.causes if each.trace and each.verb)
     parent = next(iter(brought)) if len(brought) == 1 else None
@@ -44,7 +44,7 @@ def work_of(context: Context, kind: str, taken: Taken, annotations: Mapping[str,
 
 
 def outcome_of(line: Decision) -> tuple[dict[str, str | int], str]:
-    """Set what a span gets at its end: attributes, and why it failed."""
+    """Set what a span gets at its end: attributes, and the reason if it failed."""
     failed = line.text if line.what in (FAILED, GAVE_UP) else ""
     facts = {"changes": line.changes, "error": failed, "waitsFor": "" if failed else line.text}
     return {"result": line.what, **{key: text for key, text in facts.items() if text}}, failed
@@ -54,9 +54,10 @@ def sync_span(
     controller: str, kind: str, name: ObjectName, decisions: Decisions
 ) -> AbstractContextManager[None]:
     """
-    Open a span around a sync of a controller that is written by hand. Without tracing there is none.
+    Open a span around a sync of a controller that is written by hand. Without tracing, there is none.
 
-    Its queue knows no causes and no waits. The last line in decisions says how the sync ended.
+    Such a controller's queue knows no causes and no waits. The last line in decisions says how the sync
+    ended.
     """
     return _sync_span(controller, kind, name, decisions) if TRACING.on else nullcontext()
 

@@ -2,7 +2,7 @@
 The running reconciles of a controller, and the thread that reports reconciles that block.
 
 Decision: a thread for each controller that works, none for an idle one. It sleeps until the oldest reconcile
-has reached the limit, so a busy controller wakes it once a limit, however many reconciles it does.
+reaches the limit, so in a busy controller it wakes once per limit, however many reconciles there are.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from handloop.seams.threads import Joinable, outliving
 
 
 class Running(NamedTuple):
-    """A running reconcile: its name, context and beginning, and the thread that runs it."""
+    """A running reconcile: its name, context and start time, and the thread that runs it."""
 
     name: ObjectName
     context: Context
@@ -30,13 +30,13 @@ class Running(NamedTuple):
 
 class Watchman:
     """
-    Knows which reconciles run, and reports each that runs too long, once.
+    Knows which reconciles are running, and reports each one that runs too long, once.
 
     Fields: limit_seconds, how long a reconcile may run before it is reported, None = forever; stop, which
     ends the thread.
     State, under _lock: _running, by name; _told, the ids of the reported reconciles; _thread, None = not
     needed now.
-    Threads: workers begin and end reconciles; `<name>-watchman`, in _thread; any thread asks.
+    Threads: workers begin and end reconciles; `<name>-watchman` is in _thread; any thread may ask.
     """
 
     def __init__(
@@ -76,12 +76,12 @@ class Watchman:
             return list(self._running)
 
     def find(self, name: ObjectName) -> Running | None:
-        """Return the reconcile of a name, if it runs."""
+        """Return a name's reconcile, if it is running."""
         with self._lock:
             return self._running.get(name)
 
     def late(self, limit_seconds: float) -> list[tuple[Running, float]]:
-        """Return the reconciles that have run longer than the limit, and for how long."""
+        """Return the reconciles that have run for longer than the limit, and for how long."""
         now = self._clock.now()
         with self._lock:
             running = [(each, now - each.began_at) for each in self._running.values()]
@@ -90,7 +90,7 @@ class Watchman:
     def _watch(self) -> None:
         """Report the reconciles that block, each once, while others run."""
         limit = self.limit_seconds or 0.0
-        seconds: float | None = limit  # at first: most reconciles are over before this thread runs
+        seconds: float | None = limit  # at first, since most reconciles end before this thread runs
         while seconds is not None and not self._clock.sleep(seconds, self.stop):
             for running, ran in self.late(limit):
                 with self._lock:

@@ -1,8 +1,8 @@
 """
-The page `/why?name=NAMESPACE/NAME`: why something happens to a name, or nothing does; `&o=json` for programs.
+The page `/why?name=NAMESPACE/NAME`: what happens to a name, or why nothing does; `&o=json` for programs.
 
-The page contains texts of errors and names of objects. It is therefore served only on loopback, or to clients
-that `--metrics-auth` lets read it; see PageServer.
+The page contains error texts and object names. It is therefore served only on loopback, or to clients that
+`--metrics-auth` allows to read it; see PageServer.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Explaining(Protocol):
     """A manager."""
 
     def why(self, name: ObjectName, controller: str) -> Why:
-        """What its controllers know about a name. Args: controller "" = all."""
+        """Return what its controllers know about a name. Args: controller "" = all."""
 
 
 def why_page(manager: Explaining) -> Page:
@@ -46,14 +46,14 @@ def why_page(manager: Explaining) -> Page:
 
 
 def lines(why: Why) -> list[str]:
-    """Return the answer for people: the newest first."""
+    """Return the answer for people, newest first."""
     found = [why.elsewhere] if why.elsewhere else []
     for each in why.explanations:
         found.append(f"{each.controller}: {each.kind} {each.name}")
         found += [f"  {line}" for line in each.says]
         if each.near:
             found.append(f"  is it one of {', '.join(each.near)}?")
-    return found or ["no controller runs here that can be asked"]
+    return found or ["no controller that can be asked runs here"]
 
 
 def _shown(text: str) -> str:

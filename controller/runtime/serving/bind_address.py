@@ -24,26 +24,26 @@ class BindAddress:
 
     @property
     def shown(self) -> str:
-        """The address in words; a missing host is spelled out."""
+        """Return the address in words; a missing host is spelled out."""
         return f"{self} (all interfaces)" if self.host in ("", "0.0.0.0", "::") else str(self)  # noqa: S104 - compared
 
     def served_names(self) -> Collection[str] | None:
         """
         Return the hosts that requests may name, None = any.
 
-        On loopback, a web page could make a name of its own point here. On other addresses the names are
-        unknown: a kubelet uses the pod's address, and Prometheus uses that address or a Service.
+        On loopback, a web page could let its own host name point here. On other addresses, the names are
+        unknown, because a kubelet uses the pod's address, and Prometheus uses that address or a Service.
         """
         return (*LOOPBACK_NAMES, self.host) if is_loopback(self.host) else None
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether an address, or the name localhost, belongs to this machine alone."""
+    """Return whether an address, or the name localhost, can be reached only from this machine."""
     try:
         address = ip_address(host.partition("%")[0])
     except ValueError:
         return host == "localhost"
-    # An IPv6 socket shows 127.0.0.1 like this. Before Python 3.13 it does not count as loopback.
+    # An IPv6 socket shows 127.0.0.1 this way, which Python before 3.13 does not recognize as loopback.
     return (getattr(address, "ipv4_mapped", None) or address).is_loopback
 
 

@@ -1,7 +1,7 @@
 """
 The certificate of a server, which is read again after it has been replaced.
 
-Follows: controller-runtime pkg/certwatcher, differs: looks on each connection, not every ten seconds.
+Follows: controller-runtime pkg/certwatcher, differs: checks on each connection, not every ten seconds.
 """
 
 from __future__ import annotations
@@ -45,9 +45,10 @@ class CertificateWatcher:
     """
     `tls.crt` and `tls.key` in a folder, as a Secret is mounted.
 
-    If a new pair does not load, this is counted and logged, and the previous pair stays in use.
+    If a new pair does not load, that is counted and logged, and the previous pair stays in use.
 
-    State, under _lock: _context; _signature of the files it was made from; _looked_at. Threads: any.
+    State, under _lock: _context; _signature of the files that it was made from; _looked_at, the time of the
+    last check. Threads: any.
     """
 
     def __init__(self, folder: Path, metrics: CertificateMetrics, clock: Clock) -> None:
@@ -88,7 +89,7 @@ class CertificateWatcher:
             log.info("Updated current TLS certificate", path=str(self._certificate))
 
     def _sign(self) -> _Signature | None:
-        """Return a signature that changes if either file is replaced; if one is missing, None: then read."""
+        """Return a signature that changes if either file is replaced; None if one is missing."""
         try:
             first, second = self._certificate.stat(), self._key.stat()
         except OSError:
@@ -107,7 +108,7 @@ def certificate_in(
     folder: str, metrics: CertificateMetrics, clock: Clock, *, address: str, purpose: str
 ) -> Callable[[], ssl.SSLContext]:
     """
-    Return the context of each new connection, from the pair in a folder.
+    Return a function that returns the context for a new connection, from the pair in a folder.
 
     Raises: NoCertificateError for a pair that does not load.
     """

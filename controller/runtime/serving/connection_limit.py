@@ -1,4 +1,4 @@
-"""How many connections a server has open."""
+"""Limit how many connections a server has open."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from handloop.seams.locks import new_condition
 
 class ConnectionLimit:
     """
-    Admits every new connection. If there are too many, it cuts off the one silent for longest.
+    Admits every new connection. If there are too many, it cuts off the one that has been silent for longest.
 
-    A client that holds connections open therefore blocks no probe or scrape, and cuts off no active client.
+    A client that holds connections open therefore cannot block a probe or scrape, or cut off an active
+    client.
 
-    State, under _lock: _open, silent for longest first; _at_work counts the connections being answered.
+    State, under _lock: _open, longest silent first; _at_work counts the connections being answered.
     Threads: the server's thread admits and waits; the connections' threads do the rest.
     """
 
@@ -38,7 +39,7 @@ class ConnectionLimit:
                 socket.socket.shutdown(oldest, socket.SHUT_RDWR)
 
     def heard(self, connection: socket.socket) -> None:
-        """A request begins. Do nothing if the connection was cut off."""
+        """A request begins. Has no effect if the connection was cut off."""
         with self._lock:
             if connection in self._open:
                 del self._open[connection]
@@ -46,7 +47,7 @@ class ConnectionLimit:
 
     @contextmanager
     def at_work(self) -> Iterator[None]:
-        """While this is open, an answer is being made and sent."""
+        """While this block is entered, a response is created and sent."""
         with self._lock:
             self._at_work += 1
         try:
@@ -63,11 +64,11 @@ class ConnectionLimit:
             self._lock.notify_all()
 
     def wait_until_none(self, seconds: float) -> None:
-        """Block until no connection is open, or the time is over."""
+        """Block until no connection is open, or the time is up."""
         with self._lock:
             self._lock.wait_for(lambda: not self._open, seconds)
 
     def wait_until_idle(self, seconds: float) -> None:
-        """Block until no request is being answered, or the time is over."""
+        """Block until no request is being answered, or the time is up."""
         with self._lock:
             self._lock.wait_for(lambda: not self._at_work, seconds)

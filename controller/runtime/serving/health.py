@@ -18,14 +18,15 @@ class Well(NamedTuple):
 
 
 Check = Callable[[], str | Well | None]
-"""A health check. Returns: None or Well if healthy, else the reason in words."""
+"""A health check. Returns: None or Well if healthy, otherwise the reason in words."""
 
 
 def health_page(checks: Mapping[str, Check]) -> Page:
     """
-    Answer as Kubernetes does: `ok`, or 500 with a line per check; `?verbose` lists, `?exclude=NAME` skips.
+    Answer as Kubernetes does: `ok`, or 500 with a line per check; `?verbose` lists all, `?exclude=NAME` skips
+    one.
 
-    If the path ends in the name of a check, the page answers for that check only.
+    If the path ends in the name of a check, the page answers for only that check.
     """
 
     def page(query: Mapping[str, list[str]]) -> tuple[int, str, bytes]:
@@ -53,7 +54,7 @@ def _single(checks: Mapping[str, Check], name: str) -> tuple[int, str, bytes]:
 
 
 def _result(name: str, check: Check) -> str | Well | None:
-    """Return the result of a check. An error counts as a bad result."""
+    """Return the result of a check. An error is a bad result."""
     try:
         return check()
     except BaseException as error:
@@ -72,5 +73,5 @@ def _line(name: str, result: str | Well | None) -> str:
 
 
 def _shown(text: str) -> str:
-    """Put a text on one line, or it could imitate another check: anybody can write a Lease's holder."""
+    """Put a text on one line, so that it cannot imitate a check. Somebody else may write a Lease's holder."""
     return text if text.isprintable() else repr(text)[1:-1]

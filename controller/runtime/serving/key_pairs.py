@@ -1,7 +1,7 @@
 """
 Create certificates with their keys.
 
-The `cryptography` package creates them, and is imported only for that. It belongs to the extra `tls`.
+The `cryptography` package, which is part of the extra `tls`, creates them, and is imported only for that.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 Certificate: TypeAlias = Any
 """The Certificate of cryptography.x509, which is imported only where it is used."""
 SKEW: Final = timedelta(hours=25)
-"""The clock of another machine may be wrong by a day, in either direction."""
+"""Another machine's clock may be wrong by a day in either direction."""
 
 
 class KeyPair(NamedTuple):
@@ -27,7 +27,7 @@ class KeyPair(NamedTuple):
     key: bytes
 
     def context(self) -> ssl.SSLContext:
-        """Return the context of a server. Raises: OSError, including ssl.SSLError."""
+        """Return the context for a server. Raises: OSError, including ssl.SSLError."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         # The library loads key pairs only from files. The folder is private, and deleted on return.
@@ -51,9 +51,9 @@ def new_pair(
     """
     Create a new pair: for a server at hosts, or for an authority if there are no hosts.
 
-    Args: now in seconds since the Unix epoch; issuer None = the certificate signs itself.
+    Args: now in seconds since the Unix epoch; issuer None = the certificate is self-signed.
     Raises: ImportError without the cryptography package; ValueError for an issuer that does not load.
-    Blocks: for some milliseconds.
+    Blocks: for a few milliseconds.
     """
     from cryptography import x509  # noqa: PLC0415 - an extra, and a tenth of a second
     from cryptography.hazmat.primitives import hashes, serialization  # noqa: PLC0415
@@ -83,7 +83,7 @@ def new_pair(
 
 
 def _for_use(builder: Any, hosts: Sequence[str]) -> Any:
-    """Return a builder with what the certificate is for."""
+    """Return a builder with the certificate's purpose."""
     from cryptography import x509  # noqa: PLC0415
     from cryptography.x509.oid import ExtendedKeyUsageOID  # noqa: PLC0415
 

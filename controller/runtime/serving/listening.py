@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 _IN_USE: Final = (98, 48, 10048)
-"""EADDRINUSE on Linux, macOS and Windows."""
+"""The values of EADDRINUSE on Linux, macOS and Windows."""
 
 
 class ListenError(OSError):
@@ -21,7 +21,7 @@ class ListenError(OSError):
 
 
 class NoCertificateError(ListenError):
-    """The certificate for TLS does not load, or cannot be created."""
+    """The TLS certificate does not load, or cannot be created."""
 
 
 class PortInUseError(ListenError):
@@ -46,7 +46,7 @@ _LISTEN: Final = "0A"
 
 
 def port_owner(port: int) -> str:
-    """Return `pid 812 (kubectl)`, the process that listens on a TCP port; "" if /proc does not show it."""
+    """Return the process that listens on a TCP port, as `pid 812 (kubectl)`; "" if /proc does not show it."""
     try:
         inodes = _listening_inodes(port)
         return _process_of(inodes) if inodes else ""
@@ -69,6 +69,6 @@ def _process_of(inodes: set[str]) -> str:
         try:
             if any(str(fd.readlink()) in inodes for fd in (process / "fd").iterdir()):
                 return f"pid {process.name} ({(process / 'comm').read_text().strip()})"
-        except OSError:  # another user's process, or one that ended meanwhile
+        except OSError:  # another user's process, or one that has just ended
             continue
     return ""

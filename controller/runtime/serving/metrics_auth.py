@@ -1,5 +1,5 @@
 """
-Access to `/metrics`: the API server names the owner of a token, and decides what that owner may do.
+Access to `/metrics`: the API server says who owns a token, and what that owner may do.
 
 Follows: controller-runtime pkg/metrics/filters (WithAuthenticationAndAuthorization).
 """
@@ -38,7 +38,7 @@ class MetricsAuth:
     """
     Returns the status for a request: 200, 401, 403, or 500 if the API server cannot be asked.
 
-    Answers are cached: the owner of a token for one minute, a permission for five, a refusal for half a
+    Responses are cached: a token's owner for one minute, a permission for five minutes, a refusal for half a
     minute. The caches contain hashes of tokens, never tokens.
 
     State, under _lock: the three caches. Threads: those that serve pages. They send requests without the
@@ -58,7 +58,7 @@ class MetricsAuth:
         """
         Return the status for a GET of a path.
 
-        Args: authorization is the value of the header, "" = none.
+        Args: authorization is the header's value, "" = none.
         Blocks: for at most two requests.
         """
         scheme, _, token = authorization.partition(" ")

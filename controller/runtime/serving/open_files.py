@@ -1,9 +1,9 @@
 """
-File descriptors: as many as the system allows, and one in reserve for the probes.
+File descriptors: as many as the system allows, and one in reserve for probes.
 
-Many runtimes set the soft limit to 1,024, for programs that use select(). Ours waits with poll and epoll,
-like Go's runtime, which also raises the limit when it starts. A program that has used up all descriptors must
-still answer its probes, or it is killed and restarted.
+Many container runtimes set the soft limit to 1,024, for programs that use select(). We wait with poll and
+epoll, like Go's runtime, which also raises the limit when it starts. A program that has used up all
+descriptors must still answer its probes, or it is killed and restarted.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ def raise_open_files() -> None:
 
 class SpareDescriptor:
     """
-    A descriptor to give up when no other one is left.
+    A descriptor to give up when no other is left.
 
     State, under _lock: _file, None while it is given up. Threads: a server's thread gives it up, the threads
-    of its connections get it back.
+    of its connections take it back.
     """
 
     def __init__(self) -> None:
@@ -45,7 +45,7 @@ class SpareDescriptor:
         return file is not None
 
     def refill(self) -> None:
-        """Have one again, if the process may."""
+        """Open one again, if the process may."""
         with self._lock, suppress(OSError):
             if self._file is None:
                 self._file = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)

@@ -1,9 +1,9 @@
 """
-The certificate of a server without a given one. It signs itself, and is renewed long before it expires.
+The certificate of a server that was given none. It is self-signed, and renewed long before it expires.
 
-Clients cannot verify it. It still protects their tokens from passive listeners.
+Clients cannot verify it, but it still protects their tokens from passive listeners.
 
-Follows: controller-runtime pkg/metrics/server, which makes one at the start, differs: this one is renewed.
+Follows: controller-runtime pkg/metrics/server, which creates one at startup, differs: this one is renewed.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ class OwnCertificate:
         """Return the context for a new connection."""
         with self._lock:
             now = self._clock.time()
-            # Also renew it if the clock was wrong at startup and has since been set back.
+            # Also renew it if the clock was ahead at startup and has since been set back.
             if not -_SKEW.total_seconds() < now - self._made_at < _RENEWED.total_seconds():
                 try:
                     self._context, self._made_at = _self_signed(now), now
                 except OSError as error:
-                    log.error("Could not make a new certificate", err=str(error))  # noqa: TRY400 - no traceback
+                    log.error("Could not renew the certificate", err=str(error))  # noqa: TRY400 - no traceback
             return self._context
 
 

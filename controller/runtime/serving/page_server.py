@@ -1,9 +1,9 @@
 """
 Serve a few pages: health and metrics, and the requests posted to the conversion webhook.
 
-Connections cannot exhaust the process: a silent one is cut off, and if there are too many, the most silent. A
-web page in a browser of this machine can also reach loopback, under a name of its own that points here (DNS
-rebinding). The server can therefore check the Host of a request.
+Connections cannot exhaust the process: silent ones are cut off, and if there are too many, so is the one that
+has been silent for longest. A web page in a browser on this machine can also reach loopback, under its own
+host name that points here (DNS rebinding). The server can therefore check a request's Host.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ log = get_logger("health")
 
 Page = Callable[[Mapping[str, list[str]]], tuple[int, str, bytes]]
 """
-A page: query -> (status, content type, body). If the path of a page ends in `/*`, its query has the rest of
-the request's path as `*`. The query has the Accept headers, if there are any, as ACCEPT.
+A page: query -> (status, content type, body). If a page's path ends in `/*`, its query has the rest of the
+request's path as `*`. The query has the Accept headers, if there are any, as ACCEPT.
 """
 ACCEPT: Final = "Accept"
 
@@ -42,24 +42,24 @@ Post = Callable[[bytes], tuple[int, str, bytes]]
 """Answers a request with a body, such as JSON."""
 
 Guard = Callable[[str, str], int]
-"""Decides about a request: (path, Authorization header or "") -> 200, or the status of the refusal."""
+"""Decides whether to allow a request: (path, Authorization header or "") -> 200, or a refusal's status."""
 
 PASSED_ON: Final = "X-Handloop-Authorization"
-"""Authorization through the API server's proxy, which does not pass on the header of that name."""
+"""Carries authorization through the API server's proxy, which does not forward the Authorization header."""
 
 _PRIVATE: Final = b"only with --metrics-auth, or from this machine: kubectl port-forward leads here\n"
 WHY: Final = "/why"
-"""The path of reconciling/why_page.py. Servers know it before a controller is imported."""
+"""The path of reconciling/why_page.py, which servers need before a controller is imported."""
 
 TEXT: Final = "text/plain; charset=utf-8"
 MAX_CONNECTIONS: Final = 64
 MAX_POSTING: Final = 1024
-"""An API server sends up to 600 requests at a time, and fails those whose connection is closed."""
+"""An API server sends up to 600 requests at a time, and those whose connection is closed fail."""
 _REQUEST_TIMEOUT_SECONDS: Final = 10.0
 _IDLE_SECONDS: Final = 120.0
-"""How long a connection for posts can wait for the next one. Go's clients close it after 90 s."""
+"""How long a connection for posts may wait for the next one. Go's clients close it after 90 s."""
 _LARGEST_POST: Final = 64 * 1024 * 1024
-"""A server sends one object in a review, of at most 1.5 MB. Any pod in the cluster may send more."""
+"""A server sends one object of at most 1.5 MB in a review, but any pod in the cluster may send more."""
 _MOST_DIGITS: Final = 12
 _EXHAUSTED: Final = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _EXHAUSTED_PAUSE_SECONDS: Final = 0.05
@@ -70,7 +70,7 @@ class PageServer:
     Serves a few read-only pages.
 
     State: the constructor binds the socket, so that a port in use is noticed before anything starts.
-    Threads: one `<purpose>-server`, and a short-lived one per connection, at most MAX_CONNECTIONS.
+    Threads: one `<purpose>-server`, and a short-lived one per connection, up to MAX_CONNECTIONS.
     """
 
     def __init__(
@@ -89,11 +89,11 @@ class PageServer:
         """
         Bind, without serving yet.
 
-        Args: posts are the paths that take a body; with posts, a connection serves several requests. tls
-        returns the context of each new connection, None = plain HTTP. guard None = no check. names are the
-        hosts that requests may name, in lower case, None = any. private are the pages that are for loopback
-        only if there is no guard.
-        Raises: PortInUseError; ListenError for an address that this machine lacks, or may not use.
+        Args: posts: the paths that accept a body; with posts, a connection serves several requests. tls
+        returns the context for each new connection, None = plain HTTP. guard None = no check. names: the
+        hosts that requests may name, in lower case, None = any. private: the pages that are for loopback only
+        if there is no guard.
+        Raises: PortInUseError; ListenError for an address that this machine does not have or may not use.
         """
         self._purpose = purpose
         self._thread: Joinable | None = None
@@ -133,22 +133,22 @@ class PageServer:
         return int(self._server.server_address[1])
 
     def start(self) -> None:
-        """Serve from a thread of its own."""
+        """Serve on a separate thread."""
         self._wake, woken = socket.socketpair()
         self._thread = spawn_thread(f"{self._purpose}-server", lambda: self._server.serve(woken))
 
     def drain(self, seconds: float) -> None:
         """
-        Keep answering, and end each connection with its next answer.
+        Keep answering, and end each connection with its next response.
 
-        A client that keeps connections then never sends a request on one that is being closed. Blocks until
-        all connections have ended, or the time is over: a silent connection stays open.
+        That way, a client that keeps connections never sends a request on one that is being closed. Blocks
+        until all connections have ended, or the time is up, because a silent connection stays open.
         """
         self._server.draining.set()
         self._server.connections.wait_until_none(seconds)
 
     def stop(self) -> None:
-        """End the thread and close the socket. Blocks until posts are answered, for at most ten seconds."""
+        """End the thread and close the socket. Blocks until posts are answered, but at most ten seconds."""
         if self._thread is not None:
             self._server.draining.set()
             self._server.stopping.set()
@@ -162,7 +162,7 @@ class PageServer:
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False
-    timeout = 0  # handle_request takes the waiting connection, and does not block
+    timeout = 0  # handle_request accepts the waiting connection, and does not block
     tls: Callable[[], ssl.SSLContext] | None = None
     connections: ConnectionLimit
     stopping: threading.Event
@@ -170,7 +170,7 @@ class _Server(ThreadingHTTPServer):
     spare: SpareDescriptor
 
     def get_request(self) -> tuple[socket.socket, object]:
-        """Accept a connection. Its own thread does the handshake, which may take a while."""
+        """Accept a connection. The handshake, which may take a while, is left to the connection's thread."""
         connection, address = self._accept()
         if self.tls is not None:
             try:
@@ -190,7 +190,7 @@ class _Server(ThreadingHTTPServer):
                 if self.spare.give_up():
                     with suppress(OSError):
                         return super().get_request()
-                # The connection is still waiting, so the next attempt would come at once, and fail again.
+                # The connection is still waiting, so another attempt would follow at once and fail as well.
                 self.stopping.wait(_EXHAUSTED_PAUSE_SECONDS)
             raise
 
@@ -198,7 +198,7 @@ class _Server(ThreadingHTTPServer):
         """
         Serve until stopping is set and the other end of woken is closed.
 
-        serve_forever would check ten times a second whether to end: a tenth of a percent of a core.
+        serve_forever would check ten times a second whether to end, at the cost of a thousandth of a core.
         """
         with woken, selectors.DefaultSelector() as selector:
             selector.register(self, selectors.EVENT_READ)
@@ -208,7 +208,7 @@ class _Server(ThreadingHTTPServer):
                 self.handle_request()
 
     def process_request(self, request: Any, address: Any) -> None:
-        """Answer on a thread of its own."""
+        """Answer on a separate thread."""
         self.connections.admit(request)
         super().process_request(request, address)
 
@@ -219,7 +219,7 @@ class _Server(ThreadingHTTPServer):
         self.spare.refill()
 
     def handle_error(self, _request: object, address: object) -> None:
-        """A broken connection, or a client without TLS, is logged at the debug level only."""
+        """Log a broken connection, or a client without TLS, only at the debug level."""
         log.debug("Connection failed", v=4, client=str(address), err=in_words(sys.exception()))
 
 
@@ -232,7 +232,7 @@ class _Handler(BaseHTTPRequestHandler):
     names: Collection[str] | None = None
     posts: Mapping[str, Post] = {}
     private: Collection[str] = ()
-    # An answer is one packet. A second packet would wait until the first is acknowledged.
+    # Send the response as one packet. A second one would wait until the first is acknowledged.
     wbufsize = -1
     disable_nagle_algorithm = True
     timeout = _REQUEST_TIMEOUT_SECONDS
@@ -284,7 +284,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Answer to a body; 411 without a length, 413 if it is too long. At a stop, close the connection."""
         post = self.posts.get(urlsplit(self.path).path)
         text = self.headers.get("Content-Length", "")
-        # Numbers with more digits are slow to read, or refused.
+        # Numbers with more digits are slow to parse, or int() refuses them.
         length = int(text) if text.isdecimal() and len(text) < _MOST_DIGITS else math.inf
         if post is None or length > _LARGEST_POST:
             self.close_connection = True  # the body is not read
@@ -308,9 +308,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _is_local(self) -> bool:
         """
-        Return whether the client is on this machine or in this pod, as behind `kubectl port-forward`.
+        Return whether the client is on this machine or in this pod, as with `kubectl port-forward`.
 
-        It must also name a loopback host, because a web page can point a name of its own at a forwarded port.
+        It must also name a loopback host, because a web page can point its own host name at a forwarded port.
         """
         is_named = _host_in(self.headers.get("Host", "")) in LOOPBACK_NAMES
         return is_named and is_loopback(str(self.client_address[0]))
@@ -330,7 +330,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """Log nothing: probes come every few seconds."""
+        """Log nothing, because probes come every few seconds."""
 
 
 def _host_in(authority: str) -> str:

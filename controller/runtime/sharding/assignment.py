@@ -1,11 +1,11 @@
 """
-Decides which member should have which slot: a pure function, which every member computes for itself.
+Decide which member should have which slot: a pure function, which every member computes for itself.
 
-The members may see different things for a while, and ask for the same slot. The slot's Lease then decides:
-the assignment only says whose elector asks for it.
+The members may see different things for a while, and ask for the same slot. The slot's Lease then decides,
+because the assignment only says whose elector asks for it.
 
 A rolling update adds a member and removes another, again and again. To keep slots from moving often, slots
-without a holder go to the youngest members, who will stay; and among the slots that may move, those that have
+without a holder go to the youngest members, which will stay, and of the slots that may move, those that have
 moved least often move first.
 """
 
@@ -20,13 +20,13 @@ def assignment(
     """
     Return the member that should have each slot from 0 to count - 1.
 
-    Holders keep their slots. A slot without a holder goes to the member with the fewest slots, and among
-    several to the youngest. Slots move for balance only if settled is True: then each member ends with count
-    / members slots, rounded up or down. A member that joins moves at most count / members slots, rounded up;
-    a member that leaves moves only its own.
+    Holders keep their slots. A slot without a holder goes to the member with the fewest slots, or to the
+    youngest of several such members. Slots move for balance only if settled is True. Each member then ends
+    with count / members slots, rounded up or down. A member that joins moves at most count / members slots,
+    rounded up; a member that leaves moves only its own.
 
-    Args: members are the living ones, oldest first; holders are the members that hold slots; moves counts how
-    often each slot has changed hands. settled = the members have stayed the same for a while.
+    Args: members: the living ones, oldest first; holders: the members that hold slots; moves counts how often
+    each slot has changed hands. settled = the members have stayed the same for a while.
     Returns: slot -> member; {} without members.
     """
     kept: dict[str, list[int]] = {member: [] for member in members}
@@ -46,7 +46,7 @@ def assignment(
 
 
 def _level(kept: Sequence[list[int]], least: int) -> None:
-    """Make the fullest, oldest member give the slots that moved least, until all have their minimum."""
+    """Take the slots that moved least from the fullest, oldest member until all have their minimum."""
     for slots in kept:
         while len(slots) < least:
             slots.append(max(kept, key=len).pop())

@@ -1,13 +1,13 @@
 """
-One replica's share of the work: which slots it should have, and an elector for the Lease of each.
+One replica's share of the work: the slots that it should have, and an elector for the Lease of each.
 
     each retry period:  renew our member Lease, list all Leases --> who lives, who holds what
                         --> assignment --> an elector on each slot that should be ours
     a slot:  elector --leads--> serve(slot, stop) --should be another's: stop--> drained --> Lease released
                         |--Lease lost--> serve ends, only for this slot; the elector may run again
 
-The assignment is advice: members that see different things ask for the same slot, and its Lease admits one.
-seconds_to_write comes from the slot's elector; slot_candidacy.py states the guarantees.
+The assignment is advice: members that see different things may ask for the same slot, and its Lease admits
+one. seconds_to_write comes from the slot's elector; slot_candidacy.py states the guarantees.
 """
 
 from __future__ import annotations
@@ -43,26 +43,27 @@ from handloop.seams.threads import Joinable, join_all
 log = get_logger("shards")
 
 _LEAST_SECONDS: Final = 0.05
-"""Between two turns, however soon something changes."""
+"""The shortest time between two turns, however soon something changes."""
 
 
 _PATIENCE_PERIODS: Final = 0.5
-"""Retry periods for which a free slot is left to the member that should have it: until the next turn."""
+"""The number of retry periods for which a free slot is left to the member that should have it."""
 _SHORT: Final = 4
 
 
 class SlotServer(Protocol):
-    """The part of a replica that works on its slots: a Replica."""
+    """The part that works on a replica's slots: a Replica."""
 
     def serve(self, slot: int, stop: threading.Event) -> None:
         """
-        Do the work of a slot, on a thread `slot-<i>`, never twice at the same time for one slot.
+        Do a slot's work, on a thread `slot-<i>`, never twice at the same time for one slot.
 
-        Raises: StopTimeoutError: the Lease is left to expire. Blocks: until stop is set, and work has ended.
+        Raises: StopTimeoutError, after which the Lease is left to expire. Blocks: until stop is set, and work
+        has ended.
         """
 
     def lost(self, slot: int) -> None:
-        """A Lease is lost. Called before the stop is set, on the elector's thread. It must not block."""
+        """A Lease is lost. Called on the elector's thread, before the stop is set. It must not block."""
 
     def turned(self) -> None:
         """A retry period is over. Called on the thread `shards`."""
@@ -80,11 +81,11 @@ class ShardStatistics(msgspec.Struct, frozen=True, kw_only=True):
     """
     Who has which slot, as this replica saw it in its last turn. msgspec encodes it as JSON.
 
-    Fields: group is the `namespace/name` that the Leases begin with; leader works by leader election under
-    that name, and we wait until it ends; members are the living replicas, including us, () = we have not
-    joined; settled = slots may move for balance; held are our slots, unheld those that no member holds.
-    taken, given_up and lost count how often this replica took a slot, gave one up, or lost one with its
-    Lease.
+    Fields: group is the `namespace/name` that the Leases begin with; leader, a process that works by leader
+    election under that name, and for whose end we wait; members, the living replicas, including us, () = we
+    have not joined; settled = slots may move for balance; held, our slots; unheld, those that no member
+    holds. taken, given_up and lost count how often this replica took a slot, gave one up, or lost one with
+    its Lease.
     """
 
     group: str
@@ -106,8 +107,8 @@ class _Slot:
     """
     A slot, and the elector on its Lease while the slot should be ours.
 
-    State: _thread and _stop of the elector's run, replaced only by `shards`; _error of the last run, written
-    by the threads of that run, and taken by `shards` once they have ended.
+    State: _thread and _stop of the elector's run, which only `shards` replaces; _error of the last run, which
+    the run's threads write, and `shards` takes once they have ended.
     """
 
     def __init__(
@@ -145,11 +146,11 @@ class _Slot:
 
     @property
     def is_idle(self) -> bool:
-        """Return whether no elector runs, which means that all work has ended."""
+        """Return whether no elector is running, which means that all work has ended."""
         return not self.is_alive()
 
     def is_expected(self, seconds: float) -> bool:
-        """Return whether an elector has just taken its Lease, or will see it free within this time."""
+        """Return whether an elector has just taken its Lease, or will find it free within this time."""
         if self.is_idle or self._stop.is_set():
             return False
         return self.candidacy.is_leader() or self.candidacy.statistics().expires_in_seconds <= seconds
@@ -162,7 +163,7 @@ class _Slot:
             self.candidacy.confirm(renewal, lease)
 
     def ask(self) -> None:
-        """Start an elector for the Lease, unless one runs, or the last one's error was not collected."""
+        """Start an elector for the Lease, unless one is running or the last one's error was not collected."""
         if self.is_idle and self._error is None:
             self._stop = threading.Event()
             self._start(self._run)
@@ -199,7 +200,7 @@ class _Slot:
         try:
             self._elector.run(self._stop)
         except LeadershipLost:
-            pass  # on_lost has told; an error of the work stays
+            pass  # on_lost has reported it; an error of the work is kept
         except BaseException as error:  # noqa: BLE001 - `shards` raises it
             self._error = error
 
@@ -216,11 +217,12 @@ class ShardCoordinator:
     Takes part in the sharing of all slots.
 
     State, under _lock: _lost, the slots whose Lease was lost since the last turn, and why; _statistics of the
-    last turn. Of `shards` alone: _living and _settles_at, the members, and when they will have been the same
-    for long enough; _wanted, the last assignment; _free_since, since when no holder of a slot was seen;
-    _sources, who held each slot before us; _outage, the last error of the server; _leader, the process that
-    works by leader election.
-    Threads: `shards` runs `run`; `slot-<i>-lease` keeps a slot's Lease; `slot-<i>` serves it; any asks.
+    last turn. Only for `shards`: _living and _settles_at, the members, and when they will have been the same
+    for long enough; _wanted, the last assignment; _free_since, since when a slot has had no known holder;
+    _sources, who held each slot before us; _outage, the server's last error; _leader, the process that works
+    by leader election.
+    Threads: `shards` runs `run`; `slot-<i>-lease` keeps a slot's Lease; `slot-<i>` serves it; any thread may
+    ask.
     """
 
     def __init__(
@@ -273,11 +275,11 @@ class ShardCoordinator:
         self._leader = ""
 
     def seconds_to_write(self, slot: int) -> float:
-        """Return how long no other replica can write for a slot; 0 if the slot's Lease is not ours."""
+        """Return for how long no other replica can write for a slot; 0 if the slot's Lease is not ours."""
         return self._slots[slot].candidacy.seconds_to_write()
 
     def statistics(self) -> ShardStatistics:
-        """Who has what, as of the last turn."""
+        """Return who has what, as of the last turn."""
         with self._lock:
             return self._statistics
 
@@ -339,7 +341,7 @@ class ShardCoordinator:
         self._server.turned()
 
     def _assign(self) -> None:
-        """Compute who should have which slot, from the list that has just been read, and act on it."""
+        """From the list just read, compute who should have which slot, and act on it."""
         living, leases, now = self._members.living(), self._members.slot_leases(), self._clock.now()
         for slot in self._slots:
             slot.observe(leases.get(slot.number), self._members.view.renewal)
@@ -366,17 +368,17 @@ class ShardCoordinator:
                 slot.unmark()
 
     def _holders(self) -> dict[int, str]:
-        """Return who holds which slot, as listed. For our own slots we know better."""
+        """Return who holds which slot, as listed, except that for our own slots we know better."""
         ours = {slot.number: self._identity for slot in self._slots if slot.is_held}
         return {**self._members.holders(), **ours}
 
     def _claims(self, slot: _Slot, holders: Mapping[int, str], now: float) -> bool:
         """
-        Return whether a slot without a living holder counts as ours.
+        Return whether to treat a slot without a living holder as ours.
 
         A slot that we may be taking right now is not released to a new member. Every member asks for a slot
-        that stays free: the member that should have it may be dead, or have to wait longer, because each
-        member counts the time of a Lease from when it first saw it.
+        that stays free, because the member that should have it may be dead, or have to wait longer: each
+        member counts a Lease's time from when it first saw it.
         """
         if holders.get(slot.number) in self._living:
             return False
@@ -385,7 +387,7 @@ class ShardCoordinator:
         return slot.is_expected(request_seconds) or now - free_since > _PATIENCE_PERIODS * period
 
     def _check_work(self) -> None:
-        """Raises: a serve's error, except if work only took too long: others then wait for that slot."""
+        """Raises: an error of serve, unless work only took too long, and others wait for that slot."""
         for slot in self._slots:
             error = slot.take_error()
             if isinstance(error, StopTimeoutError):
@@ -405,7 +407,7 @@ class ShardCoordinator:
         self._report()
 
     def _report(self) -> None:
-        """Count what has changed since the last report, and log one line for each kind of change."""
+        """Count what has changed since the last report, and log one line per kind of change."""
         with self._lock:
             lost, self._lost, before = self._lost, {}, self._statistics
         slots, holders = range(self._shards.count), self._holders()
@@ -472,6 +474,6 @@ class ShardCoordinator:
 
 
 def _short(identity: str) -> str:
-    """Shorten `pod-a_8dd654b7-...` to `pod-a_8dd6`, for people. The member Lease's name has all of it."""
+    """Shorten `pod-a_8dd654b7-...` to `pod-a_8dd6` for people. The member Lease's name has all of it."""
     host, _, random = identity.rpartition("_")
     return f"{host}_{random[:_SHORT]}" if host else identity

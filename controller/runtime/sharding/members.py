@@ -1,17 +1,17 @@
 """
 The replicas that share the work: each has a member Lease, and one list shows all of them.
 
-A member is alive under the same rule as a leader: until its Lease has been unchanged for its own duration, by
-our clock. Wall clocks of two machines are never compared. If two members have different settings, the younger
-refuses: it joins only after it has read the Leases two seconds later than it created its own.
+A member is alive by the same rule as a leader: until its Lease has been unchanged for its duration, by our
+clock. The wall clocks of two machines are never compared. If two members have different settings, the younger
+one refuses to start: it joins only after it has read the Leases two seconds after it created its own.
 
 A member's Lease also renews the slots that the member has marked (slot_candidacy.py). Before others take such
 a slot, they clear the Lease of the dead member, which then can no longer renew it.
 
-All members together hold the Lease of leader election, whose name the other Leases begin with, until the work
-of the last member has ended. It excludes a process that runs with --leader-elect, in an earlier or later
-rollout. It is renewed less often than the Lease of a slot, and therefore lasts twice as long: the Lease of a
-slot is lost first, even if all members are suspended at the same time.
+The members jointly hold the Lease of leader election, with whose name the other Leases begin, until the last
+member's work has ended. It excludes a process that runs with --leader-elect, in an earlier or later rollout.
+It is renewed less often than a slot's Lease, and therefore lasts twice as long, so that a slot's Lease is
+lost first even if all members are suspended at the same time.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ from handloop.seams.logs import get_logger
 log = get_logger("shards")
 
 GROUP_LABEL: Final = "handloop.dev/shards"
-"""A label on each Lease of slots and members: the name that all of them begin with."""
+"""A label on each Lease of slots and members, with the name that all of them begin with."""
 SETTINGS_LABEL: Final = "handloop.dev/slots"
-"""A label on the same Leases: count and by of the last holder, such as `16-namespace`."""
+"""A label on the same Leases, with count and by of the last holder, such as `16-namespace`."""
 MARKS_LABEL: Final = "handloop.dev/marks-slots"
-"""A label on the Lease of a member that knows marks. Members of an earlier version lack it."""
+"""A label on the Lease of a member that knows marks. Members with an earlier version do not set it."""
 
 _JOIN_SECONDS: Final = 2.0
-"""creationTimestamp has whole seconds: if two do not see each other by then, one is older."""
+"""Because creationTimestamp has whole seconds, one of two that do not see each other by then is older."""
 _PROOF_PERIODS: Final = 3
-"""A Lease that we have not seen change counts as a living member's for this many retry periods."""
+"""For this many retry periods, a Lease that we have not seen change is taken for a living member's."""
 _STALE_DURATIONS: Final = 10
 _MIN_REQUEST_SECONDS: Final = 1.0
 
@@ -69,19 +69,19 @@ class ShardMismatchError(Exception):
 
 
 class _Seen(NamedTuple):
-    """A Lease as last listed, since when its spec is the same, and whether we have seen it change."""
+    """A Lease as last listed, since when its spec has been the same, and whether we have seen it change."""
 
     lease: Lease
     since: float
     changed: bool
 
     def expires_at(self) -> float:
-        """Return when the holder's time is over; -inf without a holder."""
+        """Return when the holder's time ends; -inf without a holder."""
         spec = self.lease.spec
         return self.since + (spec.lease_duration_seconds or 0) if spec.holder_identity else -inf
 
     def is_over(self, now: float) -> bool:
-        """Return whether the Lease has a holder whose time is over."""
+        """Return whether the Lease has a holder whose time has ended."""
         return -inf < self.expires_at() <= now
 
     @property
@@ -97,7 +97,7 @@ class _Seen(NamedTuple):
 
     @property
     def marked_by(self) -> str:
-        """Return the Lease's holder if that member's own Lease renews it, else ""."""
+        """Return the Lease's holder if that member's own Lease renews it, otherwise ""."""
         holder = self.lease.spec.holder_identity or ""
         return holder if holder == self.lease.metadata.annotations.get(RENEWED_BY) else ""
 
@@ -106,11 +106,11 @@ class Members:
     """
     Our own membership, and what we see of other members' Leases.
 
-    State: joined, whether our settings were compared with those of all living members, and no leader works;
-    _own keeps our member Lease, and _leaders the Lease of leader election; _begun_at, when ours was created,
-    None before; _seen, the Leases of the last list by name; _alone, since when a version of a marked Lease is
-    without its member's Lease; view, replaced whole.
-    Threads: `shards` only; any reads view.
+    State: joined, whether our settings have been compared with those of all living members, and no leader is
+    working; _own keeps our member Lease, and _leaders the Lease of leader election; _begun_at, when ours was
+    created, None before; _seen, the Leases of the last list by name; _alone, since when a version of a marked
+    Lease has been without its member's Lease; view, replaced as a whole.
+    Threads: only `shards`; any thread may read view.
     """
 
     def __init__(
@@ -148,11 +148,11 @@ class Members:
 
     @property
     def group(self) -> str:
-        """`namespace/name` of all that share the work."""
+        """The `namespace/name` of all that share the work."""
         return f"{self._terms.namespace}/{self._terms.name}"
 
     def slot_config(self, slot: int) -> LeaderElectionConfig:
-        """Return how a slot's Lease is kept."""
+        """Return the configuration with which a slot's Lease is kept."""
         return self._terms.config(self._lock(self._slot_names[slot], self._identity), of_many=True)
 
     @property
@@ -173,9 +173,9 @@ class Members:
         """
         Renew our Lease, and read all Leases.
 
-        If we could not renew our Lease in time, the others count it as gone. Then we join again.
+        If we could not renew our Lease in time, the others treat it as gone, and we join again.
 
-        Returns: why our Lease could not be renewed, "" = it was.
+        Returns: why our Lease could not be renewed, "" = it was renewed.
         Raises: ClientError if the Leases could not be listed, and nothing is known; ShardMismatchError.
         Blocks: for at most the renew deadline.
         """
@@ -187,7 +187,7 @@ class Members:
         try:
             self._look()
         finally:
-            # Do this without a list too: the electors may still reach the server, and renew slots.
+            # Do this even without a list, because the electors may still reach the server and renew slots.
             self._keep_leaders_out(ends_at)
             self.joined = self.joined and not self.leader
         self.view = self.view._replace(renewal=self._renewal())
@@ -197,7 +197,7 @@ class Members:
         return (self._own if self.joined else self._leaders).statistics().last_error
 
     def leave(self) -> None:
-        """Delete our Lease, so that the others prepare for our slots. Errors are logged; then it expires."""
+        """Delete our Lease, so that others prepare for our slots. After an error (logged), it expires."""
         self.joined, self.view = False, View()
         try:
             self._delete(self._own_name)
@@ -214,7 +214,7 @@ class Members:
         self._keep_leaders_out(ends_at)
 
     def work_has_ended(self) -> None:
-        """After leave, let leaders in if no other member has a Lease. Otherwise, or on error, they wait."""
+        """After leave, let leaders in if no other member has a Lease. If one has, or on error, they wait."""
         with suppress(ClientError):
             self._look()
             now, others = self._clock.now(), (name for name in self._seen if name != self._terms.name)
@@ -241,7 +241,7 @@ class Members:
         return {slot: seen.lease for slot, seen in self._seen_slots()}
 
     def holders(self) -> dict[int, str]:
-        """Return who holds which slot, by Leases that have not expired."""
+        """Return who holds which slot, according to Leases that have not expired."""
         now = self._clock.now()
         return {
             slot: seen.lease.spec.holder_identity or ""
@@ -263,7 +263,7 @@ class Members:
 
     def _renew(self) -> bool:
         if self._begun_at is None:
-            # one that begins is the youngest
+            # a replica that begins is the youngest
             with suppress(NotFound):
                 self._delete(self._own_name)
         deadline, own_ends_at = self._clock.now() + self._seconds, self._own_ends_at()
@@ -280,11 +280,11 @@ class Members:
         return self._own.renew_deadline() - self._terms.renew_deadline_seconds
 
     def _own_ends_at(self) -> float:
-        """Return when others may consider us dead, if no renewal follows the last one."""
+        """Return when others may consider us dead if no renewal follows the last one."""
         return self._own_sent_at() + self._terms.lease_duration_seconds
 
     def _clear_the_dead(self) -> None:
-        """Clear the Lease of each member whose time is over, by a write that its own renewals prevent."""
+        """Clear the Leases of members whose time is over, by a write that the member's renewals prevent."""
         cleared = LeaseSpec(holder_identity="", lease_duration_seconds=RELEASED_SECONDS)
         others = ((name, seen) for name, seen in self._seen.items() if name != self._own_name)
         dead = [
@@ -297,9 +297,9 @@ class Members:
 
     def _renewal(self) -> Renewal | None:
         """
-        Return the renewal that marked slots count by, or None if the list does not show our last one yet.
+        Return the renewal by which marked slots are held, or None if the list does not show our last one yet.
 
-        None also while we are not a member, or while another member knows no marks.
+        None also while we are not a member, or while another member does not know marks.
         """
         own, knows = (
             self._seen.get(self._own_name),
@@ -334,7 +334,7 @@ class Members:
         return found if found is not None and (found.lease.spec.holder_identity or found.is_cleared) else None
 
     def _ends_at(self, seen: _Seen) -> float:
-        """Return when the time of a Lease's holder is over, -inf without a holder."""
+        """Return when the time of a Lease's holder ends, -inf without a holder."""
         if not seen.marked_by:
             return seen.expires_at()
         member = self._member_of(seen)
@@ -363,7 +363,7 @@ class Members:
         for name, seen in self._seen.items():
             is_stale = now - seen.since > _STALE_DURATIONS * self._terms.lease_duration_seconds
             if name not in ours and is_stale and self._ends_at(seen) <= now:
-                # Another replica was faster, or the holder is back. Both are fine.
+                # Another replica was faster, or the holder has returned. Either is fine.
                 with suppress(ClientError):
                     self._delete(name, seen.lease.metadata.resource_version)
                 return
@@ -377,7 +377,7 @@ class Members:
         """
         Return whether no replica that splits the work differently can be alive.
 
-        A Lease that we have not seen change may belong to a dead member, so we give it time to change.
+        A Lease that we have not seen change may be a dead member's, so we give it time to change.
 
         Raises: ShardMismatchError for a Lease that we have seen change.
         """
@@ -409,5 +409,5 @@ class Members:
 
 
 def _age(lease: Lease) -> tuple[str, str]:
-    """Return a key that sorts Leases, oldest first. All times are in the server's spelling."""
+    """Return a key that sorts Leases, oldest first. All times have the server's spelling."""
     return lease.metadata.creation_timestamp or "", lease.metadata.name

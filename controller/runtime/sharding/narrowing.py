@@ -1,7 +1,7 @@
 """
-Find out who keeps the objects of other slots away from this replica, for the log and /readyz.
+Report who leaves out the objects of other slots, the server or this replica, for the log and /readyz.
 
-Each informer finds this out from the objects that arrive. This module puts all of them into words.
+Each informer finds this out from the objects that arrive. This module summarizes that in words.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from handloop.seams.logs import get_logger
 log = get_logger("shards")
 
 _SELECTORS: Final = {"server": "shardSelector", "fields": "field selector", "labels": "label selector"}
-"""The parameter with which the server leaves objects out, by the words of SlotRestriction.narrowed_by."""
+"""The parameter that makes the server leave out objects, by the words of SlotRestriction.narrowed_by."""
 _DROPPED: Final = "client"
 _UNKNOWN: Final = "unknown"
 
 
 class Narrowing:
     """
-    The answer for all informers of a process together.
+    The answer for all informers of a process.
 
-    State: _reported, what was logged last; only the thread `shards` uses it. Threads: any thread asks.
+    State: _reported, what was logged last, which only the thread `shards` uses. Threads: any thread may ask.
     """
 
     def __init__(self, held: HeldSlots, informers: Callable[[], Sequence[SharedIndexInformer[Any]]]) -> None:
-        """Args: informers returns all of the process."""
+        """Args: informers returns all informers of the process."""
         self._held = held
         self._informers = informers
         self._reported: Mapping[str, list[str]] = {}
 
     def words(self) -> str:
-        """In words, such as "those of other slots: left out by the server"; "" before the first lists."""
+        """Return words such as "those of other slots: left out by the server"; "" before the first lists."""
         found = self._found()
         if not found:
             return ""
@@ -49,7 +49,7 @@ class Narrowing:
         return f"objects of other slots: {who}"
 
     def report(self) -> None:
-        """Log what is new since the last call, in one line, once the first lists are complete."""
+        """Once the first lists are complete, log in one line what is new since the last call."""
         found = self._found()
         if not found or found == self._reported:
             return
@@ -68,9 +68,10 @@ class Narrowing:
 
     def _found(self) -> dict[str, list[str]]:
         """
-        Group the names of the informers by the result of Restriction.narrowed_by, "" = whole.
+        Group the informers' names by the result of Restriction.narrowed_by, "" = whole.
 
-        Return {} while nothing can be known, or a first list is in progress. One in trouble is left out.
+        Return {} while nothing can be known, or a first list is in progress. An informer in trouble is left
+        out.
         """
         if not 0 < len(self._held.slots) < self._held.count:
             return {}

@@ -1,5 +1,5 @@
 """
-One of several replicas that share the work by slots: what is restricted to its slots, and how.
+One of several replicas that share the work by slots: what is limited to its slots, and how.
 
     ShardCoordinator --serve(slot)--> SlotWork --holds--> HeldSlots --> informers, fence, admissions
 """
@@ -62,11 +62,11 @@ _LIST_SECONDS: Final = 5.0
 
 class Replica:
     """
-    The share of this process in the work of all replicas. Implements Share and SlotServer.
+    This process's share of the work of all replicas. Implements Share and SlotServer.
 
-    Fields: shards; held, its slots; work, which serves them; kinds, by UID how each is sharded, else None;
-    coordinator.
-    Threads: those of ShardCoordinator and SlotWork; any asks.
+    Fields: shards; held, its slots; work, which serves them; kinds, by UID how each is sharded, otherwise
+    None; coordinator.
+    Threads: those of ShardCoordinator and SlotWork; any may ask.
     """
 
     is_divided = True
@@ -129,7 +129,7 @@ class Replica:
         return SlotRestrictions(self.kinds or ShardScope(self.held, "namespace"))
 
     def fenced(self, client: Client, stop: threading.Event, *, patience_seconds: float) -> Client:
-        """Return the client for work in slots. It writes while they are held. Waits elsewhere end by stop."""
+        """Return the client for work in slots. It writes while they are held. Elsewhere, stop ends waits."""
         waits = client.until(partial(self.work.stop_of_waits, stop), patience_seconds=patience_seconds)
         fence = partial(WriteFence, seconds_to_write=self.work.seconds_to_write, refusal=NOT_IN_OUR_SLOTS)
         return waits.wrap(fence)
@@ -145,7 +145,7 @@ class Replica:
 
     def _slot_in(self, cache: Cache[Any]) -> Callable[[ObjectName], int | None] | None:
         """
-        By UID, return a function that finds a name's slot from its cached object. By namespace, return None.
+        With shards by UID, return a function that finds a name's slot from its cached object; otherwise None.
 
         A name without an object has no slot, because another replica may have the object.
         """
@@ -177,7 +177,7 @@ class Replica:
         return client.telling(UnlabelledChildren(controller, labelled).accepted) if labelled else client
 
     def mapped(self, controller: str, names_of: MapFunc[Any]) -> MapFunc[Any]:
-        """See Share. By UID, objects of other kinds are held whole, so they may be anywhere."""
+        """See Share. By UID, other kinds are held whole, so their objects may be in any slot."""
         return NamespaceCrossings(controller, names_of) if self.kinds is None else names_of
 
     def refuse_names(self, controller: str) -> None:
@@ -189,7 +189,7 @@ class Replica:
             )
 
     def refuse(self, runnable: Runnable) -> None:
-        """See Share: it can neither be sharded nor run in each replica."""
+        """See Share. Such a runnable can neither be sharded nor run in each replica."""
         by = getattr(runnable, "shards_by", ())
         if not needs_leader_election(runnable) or self.shards.by in by:
             return
@@ -205,7 +205,7 @@ class Replica:
         return self.coordinator.statistics().identity
 
     def elsewhere(self, name: ObjectName, *, is_known: bool) -> tuple[str, str]:
-        """See Share. By UID, a name's slot follows from its object, and we cache only those of our slots."""
+        """See Share. By UID, a name's slot depends on its object, and we cache only those in our slots."""
         seen = self.coordinator.statistics()
         if self.kinds is not None:
             if is_known:
@@ -224,7 +224,7 @@ class Replica:
         return (*shards_access(self._terms.namespace), *(() if self.kinds else (LISTING_NAMESPACES,)))
 
     def child_labels(self) -> Mapping[str, str]:
-        """Return the labels of children of the object that this thread reconciles; by namespace, none."""
+        """Return the labels for children of the object that this thread reconciles; by namespace, none."""
         tenure = self.work.works_in.get()
         return {} if self.kinds is None or tenure is None else {SLOT_LABEL: str(tenure.slot)}
 
@@ -248,11 +248,11 @@ class Replica:
                 found = client.resource(metadata_of(Namespace)).within(_LIST_SECONDS).list().items
                 self.held.namespaces.learn(each.metadata.name for each in found)
             except ClientError as error:
-                log.info("Namespaces cannot be listed: they are learned from what arrives", err=str(error))
+                log.info("Namespaces cannot be listed: learned from the objects that arrive", err=str(error))
         self.coordinator.run(stop)
 
     def liveness_checks(self) -> Mapping[str, Check]:
-        """A health check: we do not work on any slot beyond the time of its Lease."""
+        """A health check that we do not work on any slot beyond the time of its Lease."""
         return {"shards": self.coordinator.check}
 
     def readiness_checks(self) -> Mapping[str, Check]:

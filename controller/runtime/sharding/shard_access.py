@@ -9,10 +9,11 @@ from handloop.controller.runtime.rbac.access import Access
 
 def shards_access(namespace: str = "") -> tuple[Access, ...]:
     """
-    Return the access to the Leases. Its role is named as for leader election, so the same bindings fit.
+    Return the access to the Leases. Its role has the same name as for leader election, so the same bindings
+    fit.
 
     Args: namespace is the namespace of the Leases; "" = the program's own.
     """
-    # A list cannot be limited by name, because members get their names when they start.
+    # A list cannot be limited to names, because members get their names when they start.
     leases = ("create", "delete", "get", "list", "update")
     return (Access(resource=Lease.resource, verbs=leases, namespace=namespace, purpose=PURPOSE),)

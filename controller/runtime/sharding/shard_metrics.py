@@ -14,7 +14,7 @@ CHANGES: Final = ("taken", "given_up", "lost")
 
 class ShardMetrics:
     """
-    The instruments of all slots together, because a series per slot and replica would tell nothing more.
+    The instruments for all slots as a whole, because a series per slot and replica would tell nothing more.
 
     Implements handloop.controller.runtime.election.election_metrics.ElectionReports. Threads: any.
     """
@@ -38,13 +38,13 @@ class ShardMetrics:
         )
 
     def report(self, *, held: int, unheld: int, members: int) -> None:
-        """Who has what, once a turn."""
+        """Report who has what, once a turn."""
         self._held.set(held)
         self._unheld.set(unheld)
         self._members.set(members)
 
     def changed(self, change: str, slots: int) -> None:
-        """A number of slots were taken, given up, or lost: one of CHANGES."""
+        """A number of slots were taken, given up, or lost. The change is one of CHANGES."""
         self._changes.labels(change).inc(slots)
 
     def leader_off(self, name: str) -> None:
@@ -54,8 +54,8 @@ class ShardMetrics:
         """Nothing: the gauges are set once a turn."""
 
     def slowpath(self, name: str) -> None:
-        """Do nothing: a renewal that had to read first matters only for a single lease."""
+        """Do nothing, because a renewal that had to read first matters only for a single lease."""
 
-    def handed_over(self, name: str, seconds: float) -> None:  # noqa: ARG002 - no label for a slot
+    def handed_over(self, name: str, seconds: float) -> None:  # noqa: ARG002 - slots have no label
         """We took over a slot, this long after another holder last changed its Lease."""
         self._hand_over.observe(seconds)

@@ -1,7 +1,8 @@
 """
-What can be sharded. By UID, an object's own UID decides, and children carry a label with their owner's slot.
+Decide what can be sharded. With shards by UID, an object's own UID decides, and children carry a label with
+their owner's slot.
 
-Context.apply writes that label, and the informers of owned kinds hold the objects with the right label.
+Context.apply writes that label, and the informers of owned kinds hold only objects with the right label.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ class ShardedKinds:
     """
     The kinds of one process. Implements handloop.informers.sharding.shard_scope.Sharding.
 
-    State: _scopes, of each kind that an informer was created for; None = whole. Threads: any, before run.
+    State: _scopes, one for each kind that an informer was created for; None = whole. Threads: any, before
+    run.
     """
 
     def __init__(self, held: HeldSlots) -> None:
@@ -45,7 +47,7 @@ class ShardedKinds:
         """
         Decide how a kind is sharded, before its first informer exists; None = each replica holds all of it.
 
-        Raises: ShardingError if another controller needs it in another way. A kind that is whole stays whole.
+        Raises: ShardingError if another controller needs it sharded differently. A whole kind stays whole.
         """
         scope = None if by is None else ShardScope(self._held, by)
         if self._scopes.setdefault(kind, scope) not in (None, scope):
@@ -55,7 +57,7 @@ class ShardedKinds:
             )
 
     def scope_of(self, kind: type[Kind]) -> ShardScope | None:
-        """Return the declared scope. A kind that nobody has declared is whole from now on."""
+        """Return the declared scope. A kind that has not been declared is whole from now on."""
         return self._scopes.setdefault(kind, None)
 
 
@@ -71,13 +73,13 @@ class _Answer(msgspec.Struct, frozen=True):
 
 class UnlabelledChildren:
     """
-    Reports children that were created without their slot's label: no replica is told of their changes.
+    Reports children created without their slot's label, of whose changes no replica is told.
 
     State, under _lock: _resources, the kinds of which none was seen yet. Threads: workers.
     """
 
     def __init__(self, controller: str, resources: Collection[str]) -> None:
-        """Args: resources are the owned kinds that are sharded by label, as `plural.group`."""
+        """Args: resources: the owned kinds that are sharded by label, as `plural.group`."""
         self._log = get_logger(controller, controller=controller)
         self._lock = new_lock("UnlabelledChildren._lock", 95)
         self._resources = set(resources)
@@ -94,16 +96,16 @@ class UnlabelledChildren:
             self._resources.discard(call.resource)
         if is_news:
             self._log.error(
-                "Made without the label of its slot: its changes wake no replica",
+                "Created without its slot's label: its changes wake no replica",
                 object=f"{call.resource} {call.namespace}/{made.name}",
-                fix=f"make it with context.apply(..., owner=obj), which writes the label {SLOT_LABEL}",
+                fix=f"create it with context.apply(..., owner=obj), which writes the label {SLOT_LABEL}",
                 once=True,
             )
 
 
 class NamespaceCrossings:
     """
-    A map function whose names should be in the namespaces of their objects. Others are reported, once.
+    A map function whose names should be in the namespaces of their objects. Other names are reported, once.
 
     With shards by namespace, a replica sees only the objects in its own namespaces. Threads: listeners.
     """

@@ -1,4 +1,4 @@
-"""How replicas split the work of a program: into how many slots, by what, and with which durations."""
+"""How replicas split a program's work: into how many slots, by what, and with which durations."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ By = Literal["namespace", "uid"]
 MAX_SLOTS: Final = 256
 SETTLE_SECONDS: Final = 30.0
 _LEASE_NAME: Final = re.compile(r"(.+/)?[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
-"""A name that is also valid as a label's value: the members find each other by it."""
+"""A name that is also valid as a label value, because members find each other by that label."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,20 +36,20 @@ class Shards:
     """How many slots."""
 
     by: By = "namespace"
-    """What decides an object's slot: its namespace, or its UID."""
+    """What decides an object's slot: its namespace or its UID."""
 
     _: KW_ONLY
     lease: str = ""
     """
-    `namespace/name`, in a pod also just a name, "" = named after the program. The Leases of slots and members
-    begin with this name.
+    `namespace/name`, in a pod also just a name, "" = named after the program. The names of slots' and
+    members' Leases begin with it.
     """
 
     lease_duration_seconds: float = LEASE_DURATION_SECONDS
-    """The duration of each Lease. For this and the next two see LeaderElectionConfig."""
+    """The duration of each Lease. For this and the next two, see LeaderElectionConfig."""
 
     renew_deadline_seconds: float = RENEW_DEADLINE_SECONDS
-    """How long a replica tries before it gives up a slot."""
+    """How long a replica tries to renew a Lease before it gives up the slot."""
 
     retry_period_seconds: float = RETRY_PERIOD_SECONDS
     """The pause between tries."""

@@ -1,8 +1,8 @@
 """
-Which part of the work this process does. The runtime asks a Share, and never whether there are slots.
+Decide which part of the work this process does. The runtime asks a Share, and never whether there are slots.
 
     Sole       all of it: there is one process, or leader election has chosen this one
-    Replica    what is in its slots; in replica.py
+    Replica    the work in its slots; see replica.py
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Views = Callable[[], Sequence[MultiNamespaceInformer[Any]]]
 
 
 class Part(NamedTuple):
-    """Something that runs while the process does, on a thread of its name, until the event is set."""
+    """Something that runs as long as the process, on a thread with its name, until the event is set."""
 
     name: str
     run: Callable[[threading.Event], None]
@@ -64,10 +64,10 @@ class Share(Protocol):
         """
 
     def access(self) -> tuple[Access, ...]:
-        """Return what this part may do."""
+        """Return the access that this part of the work needs."""
 
     def fenced(self, client: Client, stop: threading.Event, *, patience_seconds: float) -> Client:
-        """Return a client that writes only what is this process's. Its waits end by stop."""
+        """Return a client that writes only within this process's share. Its waits end when stop is set."""
 
     def refuse(self, runnable: Runnable) -> None:
         """Raises: ShardingError for a runnable whose work cannot be divided."""
@@ -75,7 +75,7 @@ class Share(Protocol):
     # while a controller is set up
 
     def refuse_names(self, controller: str) -> None:
-        """Raises: ShardingError if nobody has the names without an object, which this controller needs."""
+        """Raises: ShardingError if no process has names without an object, which this controller needs."""
 
     def declare(self, kinds: Iterable[tuple[type[Kind], bool]]) -> Sequence[str]:
         """
@@ -98,25 +98,25 @@ class Share(Protocol):
         reconciled: MultiNamespaceInformer[Any],
     ) -> Admitted:
         """
-        Return the block in which a worker may work on a name, which must be this process's.
+        Return the block in which a worker may work on a name, which must be one of this process's.
 
-        Args: informers are those that the controller watches, and reconciled that of its kind.
+        Args: informers: those that the controller watches; reconciled: the one for its kind.
         """
 
     # from any thread
 
     def child_labels(self) -> Mapping[str, str]:
-        """Return the labels of children of the object that this thread reconciles."""
+        """Return the labels for children of the object that this thread reconciles."""
 
     def elsewhere(self, name: ObjectName, *, is_known: bool) -> tuple[str, str]:
         """
-        Return why a name is not this process's, and the identity that has it; "" = it is, or nobody knows.
+        Return why a name is not this process's, and the identity of its holder; "" = it is, or not known.
 
-        Args: is_known: this process has the object of that name.
+        Args: is_known = this process has the object with that name.
         """
 
     def statistics(self) -> ShardStatistics | None:
-        """Return who does which part; None = this process does all."""
+        """Return who does which part; None = this process does everything."""
 
     def objects(self) -> Mapping[int, int]:
         """Return how many cached objects each slot has."""
@@ -135,7 +135,7 @@ class Sole:
     identity = ""
 
     def __init__(self, seconds_to_write: Callable[[], float]) -> None:
-        """Args: seconds_to_write returns how long no other process can lead."""
+        """Args: seconds_to_write returns for how long no other process can lead."""
         self.restrictions = Unrestricted()
         self._seconds_to_write = seconds_to_write
 

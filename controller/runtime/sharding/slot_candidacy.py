@@ -1,5 +1,5 @@
 """
-Renew a slot's Lease through its holder's member Lease: a replica at rest writes one Lease, not many.
+Renew a slot's Lease through its holder's member Lease: a replica at rest writes one Lease instead of many.
 
 A slot is renewed in one of two ways, and its Lease shows which:
 
@@ -7,22 +7,24 @@ A slot is renewed in one of two ways, and its Lease shows which:
     marked    RENEWED_BY names its holder: it is held as long as that one's member Lease. The holder lists all
               Leases after each renewal of its member Lease, and goes by a mark only while the list shows it.
 
-Who may write, when the holder M of a marked slot and another member N see different things:
+Who may write when the holder M of a marked slot and another member N see different things:
 
   * M writes until the renew deadline of its last renewal of the member Lease, counted from before that was
-    sent. A mark never extends this: before M sends one, it counts by the member Lease alone, so it is right
-    whether the mark arrived or not. Before M renews a slot alone, it forgets the mark.
-  * N takes a marked slot in the very version of a list that also shows that M's member Lease is over, by a
-    write that any write of M prevents. Over is: N or a third has cleared it after it was unchanged for its
-    duration, by a write that any renewal of M prevents; or it was deleted by hand, and has been missing for
-    that duration. In both cases M's last renewal was sent more than a renew deadline ago.
-  * If M's member Lease is another one, or was renewed too late, M goes by none of its marks: it writes each
-    slot's Lease before it continues, and gives up what it cannot write.
-  * A slot's Lease that is changed or deleted by hand ends its mark with M's next list. If M cannot list, it
+    sent. A mark never extends this: before M sends one, it goes by only the member Lease, so it is right
+    whether the mark arrives or not. Before M renews a slot alone, it forgets the mark.
+  * N takes a marked slot in exactly the version of a list that also shows that M's member Lease is over, by a
+    write that any write of M prevents. It is over if N or a third member has cleared it after it was
+    unchanged for its duration, by a write that any renewal of M prevents; or if it was deleted by hand, and
+    has been missing for that duration. In both cases, M's last renewal was sent more than a renew deadline
+    ago.
+  * If M's member Lease was replaced, or renewed too late, M relies on none of its marks: it writes each
+    slot's Lease before it continues, and gives up the slots whose Lease it cannot write.
+  * If a slot's Lease is changed or deleted by hand, its mark ends with M's next list. If M cannot list, it
     renews its slots alone after two retry periods.
 
-A replica of an earlier version knows no marks. It counts a marked Lease by its duration, 20 times the usual
-one, so a mark is written again, and counts for half of that. While such a replica lives, no member marks.
+A replica with an earlier version does not know marks. It goes by a marked Lease's duration, which is 20 times
+the usual one, so a mark is valid for half of that, and then written again. While such a replica lives, no
+member marks.
 """
 
 from __future__ import annotations
@@ -43,11 +45,11 @@ from handloop.controller.runtime.election.config import LeaderElectionConfig
 FREE: Final = -inf
 _MARKED_DURATIONS: Final = 20
 _FRESH: Final = 0.75
-"""The part of the patience that a renewal's age may use for a mark: a slow server's lists come late."""
+"""How old a renewal may be for a mark, as a fraction of the patience. A slow server's lists come late."""
 
 
 class Renewal(NamedTuple):
-    """Our last renewal of the member Lease before a list: which Lease it is, and when that was sent."""
+    """Our last renewal of the member Lease before a list: the Lease's UID, and when the renewal was sent."""
 
     uid: str
     sent_at: float
@@ -57,8 +59,8 @@ class View(NamedTuple):
     """
     What the last lists showed.
 
-    Fields: renewal, None = no slot may be marked; marks, by the name of a marked Lease, its version and when
-    its member Lease expires; FREE = the member Lease is over, and cannot be renewed.
+    Fields: renewal, None = no slot may be marked; marks, by the name of a marked Lease, its version and the
+    time when its member Lease expires; FREE = the member Lease is over, and cannot be renewed.
     """
 
     renewal: Renewal | None = None
@@ -66,7 +68,7 @@ class View(NamedTuple):
 
 
 class _Mark(NamedTuple):
-    """A mark that the server accepted: the slot, our member Lease at that time, when the answer came."""
+    """A mark that the server accepted: the slot, our member Lease at that time, and the response's time."""
 
     version: str
     uid: str
@@ -78,13 +80,13 @@ class SlotCandidacy(Candidacy):
     A candidate for a slot's Lease, which marks the Lease while it can.
 
     State, under _lock: _mark, None = renewed alone, or not known.
-    Threads: as Candidacy; `shards` confirms.
+    Threads: as Candidacy; `shards` calls confirm.
     """
 
     def __init__(self, config: LeaderElectionConfig, view: Callable[[], View], **options: Any) -> None:
-        """Args: view is called from any thread; options as Candidacy."""
+        """Args: view is called from any thread; options as in Candidacy."""
         super().__init__(config, **options)
-        # This leaves time for two attempts alone. If two periods are longer than that, nothing is marked.
+        # Leave time for two attempts without a mark. If that is more than half the deadline, mark nothing.
         periods = 2 * config.retry_period_seconds
         self._patience = periods if periods <= config.renew_deadline_seconds / 2 else 0.0
         self._view = view
@@ -92,7 +94,7 @@ class SlotCandidacy(Candidacy):
 
     def confirm(self, renewal: Renewal, lease: Lease | None) -> None:
         """
-        Count by a renewal of our member Lease, if the list after it shows our mark; else forget the mark.
+        Rely on a renewal of our member Lease if the list after it shows our mark; otherwise forget the mark.
 
         Args: lease is the slot's in that list. The thread `shards`.
         """
@@ -107,7 +109,7 @@ class SlotCandidacy(Candidacy):
                 self._renewed_at, self._observed_at = max(self._renewed_at, renewal.sent_at), now
 
     def is_left_marked(self) -> bool:
-        """Return whether the listed Lease has our mark while no elector runs: it would never expire."""
+        """Return whether the listed Lease has our mark while no elector runs. It would then never expire."""
         return self.is_leader() and self._lease.renewed_by == self._lease.identity
 
     def let_expire(self) -> None:
@@ -132,7 +134,7 @@ class SlotCandidacy(Candidacy):
         self._deadline, now = deadline, format_micro_time(self._clock.time())
         with self._lock:
             self._mark = None
-            # Do this before it is sent: whether it arrives or not, the others may count by our member Lease.
+            # Do this before sending: whether the write arrives or not, others may now go by our member Lease.
             self._renewed_at = min(self._renewed_at, renewal.sent_at)
             seconds = _MARKED_DURATIONS * self._config.written_seconds
             record = replace(self._observed, lease_duration_seconds=seconds, renew_time=now)
@@ -144,7 +146,7 @@ class SlotCandidacy(Candidacy):
         return True
 
     def _is_young(self, mark: _Mark, now: float) -> bool:
-        """Return whether replicas of an earlier version do not need the mark to be written again yet."""
+        """Return whether the mark need not be written again yet for replicas with an earlier version."""
         return now < mark.written_at + _MARKED_DURATIONS * self._config.lease_duration_seconds / 2
 
     # the marks of others
@@ -153,7 +155,7 @@ class SlotCandidacy(Candidacy):
         super()._observe(fetched)
         if (ends_at := self._ends_at()) is not None:
             with self._lock:
-                # If it is deleted by hand, its holder keeps it for a lease duration from the last look.
+                # If somebody deletes it, its holder keeps the slot for a lease duration from the last look.
                 self._reserved_until = self._clock.now() + marked_seconds(fetched) if ends_at > FREE else FREE
 
     def _free_at(self) -> float:
@@ -161,7 +163,7 @@ class SlotCandidacy(Candidacy):
         return super()._free_at() if ends_at is None else ends_at
 
     def _ends_at(self) -> float | None:
-        """Return when another member's mark ends, as last listed: infinity = unknown; None without a mark."""
+        """Return when another member's mark, as last listed, ends; infinity = unknown, None = no mark."""
         holder, lease = self._observed.holder_identity, self._lease
         if not holder or holder == lease.identity or holder != lease.renewed_by:
             return None

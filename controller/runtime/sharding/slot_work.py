@@ -1,11 +1,11 @@
 """
-The work on the slots of this process: it starts when the caches have them, and ends before they leave.
+The work on this process's slots: it starts when the caches have them, and ends before they leave.
 
     serve:   hold --> caches have it --> open --> stop --> close --> reconciles have ended --> hold no longer
     worker:  with admitted(name): reconcile
 
 A name in a slot that is not open yet waits for the slot to open. A name in a slot that is not held is
-dropped, because the slot's holder works on it. When the slot comes, the informers deliver all its objects.
+dropped, because the slot's holder works on it. When a slot arrives, the informers deliver all its objects.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from handloop.seams.seams import REAL_SEAMS, Seams
 log = get_logger("shards")
 
 OPENING_SECONDS: Final = 60.0
-"""How long a name waits at most for its slot to open, which wakes it. Then the log says why it waits."""
+"""How long a name waits at most until its slot opens and wakes it. Then the log says why it waits."""
 
 
 _Behind = Mapping[MultiNamespaceInformer[Any], Sequence[CatchUp]]
@@ -57,8 +57,9 @@ class _Tenure:
     One period of holding a slot. A slot that leaves and comes back gets a new one.
 
     State, under SlotWork._lock: open_to, the controllers that work on the slot; in_flight, the number of
-    their running reconciles; closing, after which none begins. idle is set when closing is set and none runs.
-    over is set when nothing is written any more, not even by a reconcile that hung until the slot came back.
+    their running reconciles; closing, after which none begins. idle is set when closing is set and none is
+    running. over is set when nothing may be written any more, not even by a reconcile that hangs until the
+    slot has returned.
     """
 
     def __init__(self, slot: int) -> None:
@@ -100,13 +101,13 @@ class Admission:
         work.admissions.append(self)
 
     def is_in(self, slot: int, name: ObjectName) -> bool:
-        """Return whether a name is in a slot; by UID, as long as its object is cached."""
+        """Return whether a name is in a slot; with shards by UID, only while its object is cached."""
         return self.slot_of(name) == slot
 
     @contextmanager
     def admitted(self, name: ObjectName) -> Iterator[None]:
         """
-        Work on a name that a worker has. Its writes count as writes of its slot.
+        Work on a name that a worker has. Its writes are treated as writes of its slot.
 
         Raises: SlotOpening: retry when wake is called, or later; SlotNotHeld: drop the name.
         """
@@ -123,10 +124,10 @@ class SlotWork:
     """
     The slots of a process.
 
-    Fields: works_in, the tenure in which a thread reconciles; admissions, and informers, which returns all of
-    the process, are complete before serve.
-    State, under _lock: _tenures by slot, and the fields of each. A tenure exists before its slot is held, and
-    until after that, so an event of the slot's objects always finds it.
+    Fields: works_in, the tenure in which a thread reconciles; admissions, and informers, which returns all
+    informers of the process, are complete before serve.
+    State, under _lock: _tenures by slot, and the fields of each. A tenure begins before its slot is held and
+    lasts until after that, so that an event of the slot's objects always finds it.
     Threads: `slot-<i>` runs serve; workers enter and leave; any thread writes.
     """
 
@@ -142,8 +143,8 @@ class SlotWork:
         """
         Start without slots.
 
-        Args: seconds_of(slot) returns how long no other process can write in a slot, 0 = not at all.
-        drain_seconds is how long reconciles may take to end once their slot has to leave.
+        Args: seconds_of(slot) returns for how long no other process can write in a slot, 0 = others may
+        write. drain_seconds is how long reconciles may take to end once their slot has to leave.
         """
         self.works_in: ContextVar[_Tenure | None] = ContextVar("works_in", default=None)
         self.admissions: list[Admission] = []
@@ -162,9 +163,10 @@ class SlotWork:
 
     def seconds_to_write(self, path: str) -> float:
         """
-        Return how long no other process can write in the slot of a write; 0 = do not send it.
+        Return for how long no other process can write in a write's slot; 0 = do not send it.
 
-        That is the slot of the name that the thread reconciles, or else of the namespace in the path.
+        That is the slot of the name that the thread reconciles, otherwise the slot of the namespace in the
+        path.
         """
         tenure = self.works_in.get()
         if tenure is not None:
@@ -173,7 +175,7 @@ class SlotWork:
         return self._seconds_of(self._held.namespaces.slot_of(namespace)) if namespace else 0.0
 
     def stop_of_waits(self, otherwise: Event) -> Event:
-        """Return the event that ends the waits of this thread's requests: in a reconcile, its slot's end."""
+        """Return the event that ends the waits of this thread's requests; in a reconcile, its slot's end."""
         tenure = self.works_in.get()
         return otherwise if tenure is None else tenure.over
 
@@ -220,14 +222,14 @@ class SlotWork:
             self._end(tenure)
 
     def lost(self, slot: int) -> None:
-        """A slot's Lease is lost. Later writes of its reconciles are refused, even if the slot comes back."""
+        """A slot's Lease is lost. Later writes by its reconciles are refused, even if the slot returns."""
         with self._lock:
             if (tenure := self._tenures.get(slot)) is not None:
                 tenure.closing = True
                 tenure.over.set()
 
     def _open(self, tenure: _Tenure, version: int, stop: Event) -> None:
-        """Open a slot to each controller once its caches have it. One in trouble does not delay others."""
+        """Open a slot to each controller once its caches have it. A failing one delays only its users."""
         warn_at: float | None = self._clock.now() + OPENING_SECONDS
         closed = list(self.admissions)
         behind = {
@@ -250,7 +252,7 @@ class SlotWork:
         """
         Return whether the caches have the slot: the controller's own, and all others without trouble.
 
-        Caches of unsharded kinds have what was written before the slot came. The others list it again.
+        Caches of unsharded kinds have what was written before the slot arrived. The others list it again.
         """
         return all(
             (each.has_listed(version) and all(one.is_done() for one in behind.get(each, ())))
@@ -277,9 +279,9 @@ class SlotWork:
 
     def _end(self, tenure: _Tenure) -> None:
         """
-        Forget everything about the slot, so that nothing old counts when it comes back.
+        Forget everything about the slot, so that nothing old is used when it returns.
 
-        Only its own names are forgotten, before it leaves. Names of a slot that comes in the meantime stay.
+        Only its own names are forgotten, before it leaves. Names of a slot that arrives in the meantime stay.
         """
         with self._lock:
             tenure.closing = True

@@ -1,1 +1,1 @@
-"""Turns watch events, referred objects and external news into names in a queue."""
+"""Turn watch events, referred objects and external news into names in a queue."""

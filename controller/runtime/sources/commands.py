@@ -1,11 +1,12 @@
 """
-What a user tells an object's controller by annotations, in the group of its kind; kubectl is enough.
+What a user tells an object's controller with annotations, named after the kind's group; kubectl is enough.
 
     kubectl annotate site web example.org/paused=true               it is left alone, whatever happens
     kubectl annotate site web example.org/paused-                   it is reconciled, at once
     kubectl annotate site web example.org/reconcile-at="$(date)"    it is reconciled, at once: no back-off
 
-A change of these annotations triggers a reconcile whatever predicates say. GenerationChanged would hide it.
+A change to these annotations triggers a reconcile whatever predicates say, because GenerationChanged would
+hide it.
 """
 
 from __future__ import annotations
@@ -31,14 +32,14 @@ class Commands(NamedTuple):
     """Return the annotation's key, for an object or for its namespace."""
 
     reconcile_at: str
-    """Its key, for any new value."""
+    """Return the annotation's key, which works with any new value."""
 
     def are_to_pause(self, annotations: Mapping[str, str]) -> bool:
-        """Return whether the annotations of an object, or of a namespace, say so."""
+        """Return whether the annotations of an object or a namespace ask for a pause."""
         return annotations.get(self.paused) == TRUE
 
     def said(self, old: Kind, new: Kind) -> str:
-        """Return what a change of an object says: PAUSED, RESUMED or POKED; "" = nothing."""
+        """Return what an object's change says: PAUSED, RESUMED or POKED; "" = nothing."""
         before, after = old.metadata.annotations, new.metadata.annotations
         if before.get(self.paused) != after.get(self.paused):
             return PAUSED if self.are_to_pause(after) else RESUMED

@@ -1,11 +1,11 @@
 """
-What a controller has decided about each name recently: the record that explains why nothing happens.
+What a controller has recently decided about each name: the record that explains why nothing happens.
 
-    events that predicates dropped     causes that did not count     waits     reconciles, and how they ended
+    events that predicates dropped     causes that were ignored     waits     reconciles, and how they ended
 
 The record is always on, so a line costs only a lock and a struct, and texts are built only on request. The
-last few lines of each name are kept, for the 10,000 names with the most recent decisions. What waits now is
-not recorded here, because the queue knows it.
+last few lines of each name are kept, for the 10,000 names with the most recent decisions. What is waiting now
+is not recorded here, because the queue knows it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ NAMES: Final = 10_000
 LINES: Final = 4
 """Of each name."""
 LONGEST: Final = 120
-"""The length of a text, in characters: an error of the server may contain a whole object."""
+"""The maximum length of a text in characters, because a server's error may contain a whole object."""
 
 DROPPED: Final = "dropped"
 IGNORED: Final = "ignored"
@@ -44,10 +44,10 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
     """
     One line.
 
-    Fields: at, by the clock; what, one of the words above; text, the event or cause that did not count, what
-    it waits for, or the error; by, the predicate, or what else decided; cause, the first of several, led to a
-    reconcile, which took this many milliseconds and made these changes; for a wait, milliseconds is its
-    longest time; count = this many equal lines in a row.
+    Fields: at, by the clock; what, one of the words above; text, the event or cause that was ignored, what it
+    waits for, or the error; by, the predicate, or whatever else decided; cause, the first of several causes
+    of a reconcile, which took this many milliseconds and made these changes; for a wait, milliseconds is its
+    longest time; count = the number of equal lines in a row.
     """
 
     at: float
@@ -65,7 +65,7 @@ class Decisions:
     The last decisions of one controller, by name.
 
     State, under _lock: _of, the most recently decided name last; each has at most LINES lines.
-    Threads: listeners and workers write, any thread may read.
+    Threads: listeners and workers write; any thread may read.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -76,7 +76,7 @@ class Decisions:
     def note(
         self, name: ObjectName, what: str, text: str = "", *, by: str = "", seconds: float = 0.0
     ) -> None:
-        """Record an event or a cause that did not count, or a wait."""
+        """Record a wait, or an event or a cause that was ignored."""
         self._add(name, Decision(self._clock.now(), what, _cut(text), by, "", int(seconds * 1000)))
 
     def reconciled(
@@ -101,7 +101,7 @@ class Decisions:
         return line
 
     def _add(self, name: ObjectName, line: Decision) -> None:
-        """Add a line, or count it in the last line if both are equal."""
+        """Add a line, or increase the last line's count if both are equal."""
         with self._lock:
             lines = self._lines_locked(name)
             if lines and _are_alike(lines[-1], line):
@@ -129,7 +129,7 @@ class Decisions:
             return tuple(self._of.get(name, ()))
 
     def names(self) -> tuple[ObjectName, ...]:
-        """Return the names that were decided about."""
+        """Return the names about which there are decisions."""
         with self._lock:
             return tuple(self._of)
 

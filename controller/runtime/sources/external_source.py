@@ -1,10 +1,10 @@
 """
-News from outside the cluster: a queue, a socket, or the polling of another system.
+News from outside the cluster: from a queue, a socket, or polling another system.
 
-    function(wake, stop), on a thread of its own --wake(name)--> ReconcileQueue
+    function(wake, stop), on a separate thread --wake(name)--> ReconcileQueue
 
 The function waits for news in its own way, and wakes the names that the news concerns. It runs while its
-controller runs, so with leader election it runs only in the leader.
+controller runs, so with leader election, it runs only in the leader.
 Follows: controller-runtime pkg/source (Channel, Func), differs: a source has to wait while many names wait.
 """
 
@@ -26,26 +26,26 @@ from handloop.workqueue.priority_queue import DEFAULT_PRIORITY
 log = get_logger("source")
 
 MOST_QUEUED: Final = 1000
-"""While this many names wait for a worker, wake blocks."""
+"""While this many names are waiting for a worker, wake blocks."""
 _LOOK_SECONDS: Final = 0.05
 _FIRST_PAUSE_SECONDS: Final = 1.0
 _LONGEST_PAUSE_SECONDS: Final = 60.0
 
 
 class Wake(Protocol):
-    """Reconciles a name, once a worker is free."""
+    """Reconciles a name once a worker is free."""
 
     def __call__(self, name: ObjectName, detail: str = "", *, priority: int = DEFAULT_PRIORITY) -> bool:
         """
         Queue a name. `context.causes` shows the source and the detail.
 
-        Returns: False if the stop came first: the name is not queued, and the function should return.
+        Returns: False if the stop came first; the name is then not queued, and the function should return.
         Blocks: while MOST_QUEUED names wait, or until a stop.
         """
 
 
 SourceFunc: TypeAlias = Callable[[Wake, threading.Event], None]
-"""Waits for news and wakes names until the event is set. After an error it is called again, in 1 to 60 s."""
+"""Waits for news and wakes names until the event is set. After an error, it is called again in 1 to 60 s."""
 
 
 class ExternalSource(DividedWork):
@@ -69,7 +69,7 @@ class ExternalSource(DividedWork):
         needs_leader_election: bool,
         seams: Seams = REAL_SEAMS,
     ) -> None:
-        """Args: queued returns how many names wait for a worker now."""
+        """Args: queued returns how many names are waiting for a worker."""
         self.name = f"{controller}-{name}"
         self.needs_leader_election = needs_leader_election
         self._source = name
@@ -80,7 +80,7 @@ class ExternalSource(DividedWork):
         self._seams = seams
 
     def run(self, stop: threading.Event) -> None:
-        """Call the function until stop is set. Errors are logged. A function that returns has ended."""
+        """Call the function until stop is set. Errors are logged. If it returns, it is not called again."""
         backoff = ExponentialBackoff(
             _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS, 2 * _LONGEST_PAUSE_SECONDS, seams=self._seams
         )

@@ -1,13 +1,13 @@
 """
-From watch events of a kind to names to reconcile.
+Turn watch events of a kind into names to reconcile.
 
     informer --> InformerSource: predicates --> names --> ReconcileQueue, with cause and priority
 
 Objects of the first list, and resyncs, wait behind recent watch events. Both states of an update are mapped
-to names, so the former owner is also reconciled. If a predicate raises, its watch event passes. If a map
-function raises, only the names of that state are lost, so an odd object does not prevent a start.
+to names, so that the former owner is also reconciled. If a predicate raises an error, the watch event passes.
+If a map function does, only the names of that state are lost, so an odd object does not prevent a start.
 Follows: controller-runtime pkg/handler, pkg/internal/source (Kind), differs: an owner must be in its cache;
-errors of predicates and map functions are logged and counted, and end nothing.
+errors of predicates and map functions are logged and counted, but do not stop anything.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ log = get_logger("source")
 T = TypeVar("T", bound=Kind)
 
 MapFunc = Callable[[T], Iterable[ObjectName]]
-"""Returns the names that an object concerns. Pure, apart from reading caches; runs on a listener thread."""
+"""Returns the names that an object concerns. Pure except for reading caches; runs on a listener thread."""
 
 ADDED: Final = "added"
 LISTED: Final = "listed"
@@ -62,7 +62,7 @@ class Sink(Protocol):
     def add(
         self, name: ObjectName, cause: Cause, *, priority: int = DEFAULT_PRIORITY, version: str = ""
     ) -> None:
-        """Reconcile a name. Args: version = the object's, if only its status is new."""
+        """Reconcile a name. Args: version = the object's version, if only its status is new."""
 
 
 class OwnerCache(Protocol):
@@ -73,26 +73,27 @@ class OwnerCache(Protocol):
 
 
 def own_name(obj: Kind) -> tuple[ObjectName]:
-    """Return a map function: the object's own name."""
+    """A map function that returns the object's own name."""
     return (object_name(obj),)
 
 
 class OwnerNames:
     """
-    A map function: it returns the name of an object's controlling owner of one kind, or of all its owners.
+    A map function that returns the name of an object's controlling owner of one kind, or of all its owners.
 
-    An owner must be in its cache, with any UID: an object that was recreated under its name may wait until
-    the children of its predecessor are gone. An owner that is not cached yet is enqueued by its own add.
+    An owner must be in its cache, but with any UID, because an object that was recreated under its name may
+    be waiting until its predecessor's children are gone. An owner that is not cached yet is enqueued by its
+    own add.
     """
 
     def __init__(self, owner: type[Kind], cache: OwnerCache, *, every_owner: bool = False) -> None:
-        """Args: every_owner = also owners that do not control the object."""
+        """Args: every_owner = include owners that do not control the object."""
         self._resource = owner.resource
         self._cache = cache
         self._every_owner = every_owner
 
     def __call__(self, obj: Kind) -> tuple[ObjectName, ...]:
-        """None, one, or with every_owner several."""
+        """Return no name, one name, or with every_owner several."""
         if self._every_owner:
             owners = obj.metadata.owner_references
             return tuple(dict.fromkeys(name for each in owners for name in self._names(obj, each)))
@@ -113,7 +114,7 @@ class OwnerNames:
 
 class InformerSource(Generic[T]):
     """
-    One watch of a controller: reads an informer, and feeds the controller's queue.
+    One watch of a controller. It reads an informer, and feeds the controller's queue.
 
     Implements handloop.controller.runtime.reconciling.controller.Watch and
     handloop.informers.handlers.ResourceEventHandler.
@@ -139,11 +140,10 @@ class InformerSource(Generic[T]):
 
         Args: observed is called for each watch event with `plural.group` and the object's name, and
         gone for each object that is gone, both regardless of predicates; gone comes before names are
-        queued. panicked counts errors of predicates and map functions. dropped is called for each watch
-        event that a predicate drops, with its cause, the predicate's name, and the names that it
-        concerns, if they cost nothing to find. recorder, if given, reports each object that does not
-        fit its type, or that an index function fails on. commands, if given, are what users write on
-        the objects.
+        queued. panicked counts errors of predicates and map functions. dropped is called for each watch event
+        that a predicate drops, with its cause, the predicate's name, and the names that it concerns, if
+        finding them costs nothing. recorder, if given, reports each object that does not fit its type, or on
+        which an index function fails. commands, if given: what users write on the objects.
         """
         self.kind = informer.kind
         self._resource = informer.kind.resource.group_resource
@@ -163,7 +163,8 @@ class InformerSource(Generic[T]):
         """Feed the queue from now on, beginning with the objects in the cache."""
         self._registration = self._informer.add_event_handler(self)
         if self._recorder is not None:
-            # Do not do this before start: a standby reports nothing, and receives the known objects later.
+            # Not before start: a standby reports nothing, and hears of the objects known by then when it
+            # starts.
             self._informer.on_undecodable(partial(self._report_undecodable, self._recorder))
 
     def list_again(self, names: Callable[[ObjectName], bool]) -> None:
@@ -209,7 +210,7 @@ class InformerSource(Generic[T]):
         state = final_state(obj)
         name = deletion_handling_object_to_name(obj)
         if state is not None:
-            # Do this first: observed() makes OwnWrites forget that the deletion was ours.
+            # Do this first, because observed() makes OwnWrites forget that the deletion was ours.
             self._gone(state)
         self._observed(self._resource, name)
         if state is not None:
@@ -254,7 +255,7 @@ class InformerSource(Generic[T]):
     def _names(self, event_of: ObjectName, state: T) -> tuple[ObjectName, ...]:
         try:
             return _checked(self._names_of(state))
-        except BaseException as error:  # noqa: BLE001 - the other state, and other objects, still count
+        except BaseException as error:  # noqa: BLE001 - the other state and other objects remain useful
             self._report("Map function failed", event_of, error)
             return ()
 
@@ -264,25 +265,25 @@ class InformerSource(Generic[T]):
         log.error(what, kind=kind, object=name, err=in_words(error, repr), exc_info=error)
 
     def _tell_of_indexes(self, name: ObjectName, obj: T) -> None:
-        """Report an object that an index lacks. The store has logged it as well."""
+        """Report an object that is missing from an index. The store has logged it as well."""
         if self._recorder is not None and (why := self._informer.why_unindexed(name)):
             self._recorder.event(obj, EVENT_TYPE_WARNING, NOT_INDEXED, why)
 
     def _report_undecodable(self, recorder: EventRecorder, undecodable: Undecodable) -> None:
-        """Once per object and version. The reflector thread."""
+        """Report it once per object and version. Runs on the reflector's thread."""
         reference = reference_to_undecodable(self.kind.resource, undecodable)
         recorder.event(reference, EVENT_TYPE_WARNING, INVALID_OBJECT, undecodable.error)
 
 
 def _concerns(predicate: Predicate, old: Kind, new: Kind) -> bool:
-    """Return whether a change passes. Another UID means deleted and recreated while no watch was open."""
+    """Return whether a change passes. A new UID means that it was recreated while no watch was open."""
     if old.metadata.uid != new.metadata.uid:
         return predicate.delete(old) or predicate.create(new)
     return predicate.update(old, new)
 
 
 def _brought(verb: str, states: Sequence[Kind]) -> SpanContext | None:
-    """Return the trace of exactly this event: later events keep the annotation, but bring no trace."""
+    """Return the trace of this event only, because later events keep the annotation but bring no trace."""
     if verb in (LISTED, RESYNCED, DELETED):
         return None
     old, new = (annotated(state.metadata.annotations) for state in (states[0], states[-1]))
@@ -290,7 +291,7 @@ def _brought(verb: str, states: Sequence[Kind]) -> SpanContext | None:
 
 
 def _has_only_another_status(old: Kind, new: Kind) -> bool:
-    """Return whether the server counted no change of the spec, and the metadata are unchanged."""
+    """Return whether only the status can differ, as the metadata with the generation is unchanged."""
     before, after = old.metadata, new.metadata
     same = replace(before, resource_version=after.resource_version) == after
     return same and after.generation > 0
@@ -301,5 +302,5 @@ def _checked(names: Iterable[Any]) -> tuple[ObjectName, ...]:
     found = tuple(names)
     for name in found:
         if not isinstance(name, ObjectName):
-            raise TypeError(f"a map function makes ObjectNames, not {name!r}")
+            raise TypeError(f"a map function returns ObjectNames, not {name!r}")
     return found

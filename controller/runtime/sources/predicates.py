@@ -2,8 +2,8 @@
 Predicates decide which watch events trigger a reconcile, before a name is queued, on the listener's thread.
 
 A resync arrives as an update between two states with the same resource version. Predicates such as
-GenerationChanged drop it. A predicate on a kind that others write must pass the fields that the reconcile
-reads: GenerationChanged on a Deployment would hide its status.
+GenerationChanged drop it. A predicate on a kind that others write must let changes pass in the fields that
+the reconcile reads. GenerationChanged on a Deployment, for example, would hide its status.
 Follows: controller-runtime pkg/predicate.
 """
 
@@ -18,10 +18,10 @@ from handloop.apis.resource import Resource
 
 
 class Predicate(Protocol):
-    """Returns True for the watch events worth a reconcile. Pure and quick: no requests, no locks."""
+    """Returns True for watch events that are worth a reconcile. Pure and fast: no requests, no locks."""
 
     def create(self, obj: Any, /) -> bool:
-        """An object is new to the cache. The objects of the first list are new as well."""
+        """An object is new to the cache. So are the objects of the first list."""
 
     def update(self, old: Any, new: Any, /) -> bool:
         """An object was replaced."""
@@ -50,7 +50,7 @@ class PredicateFuncs:
 
 
 class _Changed:
-    """Passes updates that change some aspect of an object, and all creates and deletes."""
+    """Lets updates that change some aspect of an object pass, and all creates and deletes."""
 
     create = delete = staticmethod(_yes)
 
@@ -85,17 +85,17 @@ _ALSO_WITHOUT: Final = (
 
 
 def has_generation(resource: Resource) -> bool:
-    """Return whether a server counts a kind's generation, as far as is known for kube-apiserver 1.36."""
+    """Return whether the server maintains a kind's generation, as far as is known for kube-apiserver 1.36."""
     if resource.group in _WITHOUT_GENERATION:
         return resource.plural in _WITH_GENERATION
     return (resource.group, resource.plural) not in _ALSO_WITHOUT
 
 
 class GenerationChanged(_Changed):
-    """Passes updates of the spec: the server increments the generation for these, not for the status."""
+    """Lets updates of the spec pass, for which the server increments the generation, unlike the status."""
 
     def aspect(self, obj: Object) -> object:
-        """The generation, and whether a deletion has begun."""
+        """Return the generation, and whether a deletion has begun."""
         return obj.metadata.generation, obj.metadata.deletion_timestamp is None
 
 
@@ -116,7 +116,7 @@ class AnnotationsChanged(_Changed):
 
 
 class ResourceVersionChanged(_Changed):
-    """Updates of anything: all but resyncs."""
+    """Lets all updates pass, but not resyncs."""
 
     def aspect(self, obj: Object) -> object:
         """The resource version."""
@@ -125,7 +125,7 @@ class ResourceVersionChanged(_Changed):
 
 class LabelsMatch:
     """
-    Passes watch events of objects that a label selector matches, such as "app=web,tier!=cache".
+    Lets watch events pass if a label selector, such as "app=web,tier!=cache", matches the object.
 
     An update that ends the match also passes, because a reconciler that counts such objects needs it.
     """

@@ -1,9 +1,9 @@
 """
 The queue of one controller: names with their causes, delays and priorities.
 
-The initial list and resyncs wait behind recent changes, with ageing. A failed name comes back with back-off,
-a name with a requeue_after after that time, and a name that failed permanently waits for a change. A resync
-brings no news, so it does not shorten a back-off, even one that is longer than the resync period.
+The initial list and resyncs wait behind recent changes, with ageing. A failed name returns after a back-off,
+a name with a requeue_after returns after that time, and a name that failed permanently waits for a change. A
+resync brings no news, so it does not shorten a back-off, even one that is longer than the resync period.
 Decision: The last reconcile decides when to look again.
 """
 
@@ -24,23 +24,23 @@ from handloop.workqueue.rate_limiters import ItemExponentialFailureRateLimiter, 
 RETRY: Final = "retry"
 QUEUED: Final = "queue"
 MAX_CAUSES: Final = 10
-"""How many causes of one name are kept. Further causes are only counted."""
+"""How many causes are kept per name. Further causes are only counted."""
 
 
 NONE: Final[frozenset[str]] = frozenset()
 """No versions."""
 
 Marks = tuple[tuple[float, str], ...]
-"""When each wait of a name began, and for what, oldest first; () while nothing is traced."""
+"""When each wait of a name began and what it waited for, oldest first; () while nothing is traced."""
 
 
 class Cause(NamedTuple):
     """
     One reason to reconcile.
 
-    subject and verb form the label, of which there are few: `Deployment updated`, `requeue`. detail is an
-    object's name, or `after 30s`. is_resync: nothing has changed. trace is the span whose write a watch event
-    has brought, or the span of the previous reconcile, None = unknown.
+    subject and verb form the label, of which there are only a few, such as `Deployment updated` or `requeue`.
+    detail is an object's name, or `after 30s`. is_resync = nothing has changed. trace is the span whose write
+    a watch event has delivered, or the span of the previous reconcile, None = unknown.
     """
 
     subject: str
@@ -51,7 +51,7 @@ class Cause(NamedTuple):
 
     @property
     def label(self) -> str:
-        """The cause without its detail, for metrics."""
+        """Return the cause without its detail, for metrics."""
         return f"{self.subject} {self.verb}" if self.verb else self.subject
 
     def __str__(self) -> str:
@@ -59,7 +59,7 @@ class Cause(NamedTuple):
 
 
 class Taken(NamedTuple):
-    """The causes that a worker takes over. Without causes there is nothing to do, before due_at if set."""
+    """The causes that a worker takes over. Without causes, there is nothing to do, or until due_at if set."""
 
     causes: tuple[Cause, ...]
     due_at: float | None = None
@@ -71,11 +71,11 @@ class Causes:
     The causes of every waiting name, merged per name until a worker takes them.
 
     State, under _lock: _pending = name -> its causes in order, each with the versions of the object that it
-    is about, or None if it counts in any case; _more = how many more there were than are kept; _scheduled =
-    name -> when it is due, by the clock, and why; _own = name -> the versions that its last reconcile, which
-    failed, has written; _marks = name with pending causes -> since when they wait. A name with pending causes
-    is in the queue or about to be added. A name with a scheduled cause is in the queue by the time it is due,
-    or about to be added, or a worker is about to take it.
+    is about, or None if it applies in any case; _more = how many more there were than are kept; _scheduled =
+    name -> when it is due, by the clock, and why; _own = name -> the versions that its last reconcile wrote
+    before it failed; _marks = name with pending causes -> since when they have waited. A name with pending
+    causes is in the queue or about to be added. A name with a scheduled cause is in the queue by the time it
+    is due, or about to be added, or a worker is about to take it.
     Threads: any.
     """
 
@@ -91,9 +91,9 @@ class Causes:
         """
         Call this before the name is added to the queue, so that the worker that gets it finds the causes.
 
-        Args: version = the object's, if only its status is new, "" = the causes count in any case.
-        Returns: False, with nothing added, for resyncs of a name that backs off, and for the status that the
-        name's last reconcile wrote before it failed.
+        Args: version = the object's, if only its status is new, "" = the causes apply in any case.
+        Returns: False, with nothing added, for resyncs of a name that is backing off, and for the status that
+        the name's last reconcile wrote before it failed.
         """
         with self._lock:
             if version and version in self._own.get(name, ()):
@@ -106,7 +106,8 @@ class Causes:
             for cause in causes:
                 if cause not in kept and len(kept) >= MAX_CAUSES:
                     self._more[name] = self._more.get(name, 0) + 1
-                    # Keep causes with news, because a name without such a cause can lose all its causes.
+                    # Drop a resync rather than news, because a name with only resyncs can lose all its
+                    # causes.
                     resync = next((each for each in kept if each.is_resync), None)
                     if cause.is_resync or resync is None:
                         continue
@@ -116,7 +117,7 @@ class Causes:
             return True
 
     def failed(self, name: ObjectName, own: frozenset[str]) -> None:
-        """A reconcile failed. The versions that it gave its object by writing a status cause no reconcile."""
+        """A reconcile failed. The versions that its object got from its status writes cause no reconcile."""
         with self._lock:
             self._own.pop(name, None)
             if not own:
@@ -135,10 +136,10 @@ class Causes:
             self._own.pop(name, None)
 
     def schedule(self, name: ObjectName, due_at: float, cause: Cause) -> None:
-        """Call this before the delayed add, from the worker that has the name. The last call counts."""
+        """Call this before the delayed add, from the worker that has the name. The last call wins."""
         with self._lock:
             self._scheduled[name] = (due_at, cause)
-            # A resync during the reconcile is no reason to repeat immediately what has just failed.
+            # A resync during the reconcile is no reason to repeat at once what has just failed.
             if self._backs_off_locked(name) and not _news(self._pending.get(name, ())):
                 for each in (self._pending, self._more, self._marks):
                     each.pop(name, None)
@@ -148,7 +149,7 @@ class Causes:
         return scheduled is not None and scheduled[1].subject == RETRY
 
     def standing(self, name: ObjectName) -> tuple[tuple[Cause, ...], tuple[float, Cause] | None]:
-        """Return the causes that wait, and when and why the name is due without another cause."""
+        """Return the waiting causes, and when and why the name is due without another cause."""
         with self._lock:
             pending = _with_rest(tuple(self._pending.get(name, ())), self._more.get(name, 0))
             return pending, self._scheduled.get(name)
@@ -159,7 +160,7 @@ class Causes:
             return name in self._pending or self._waits_locked(name)
 
     def wait(self, name: ObjectName) -> bool:
-        """Return whether an error or a WaitError leads to a reconcile."""
+        """Return whether a reconcile is due after an error or a WaitError."""
         with self._lock:
             return self._waits_locked(name)
 
@@ -168,7 +169,7 @@ class Causes:
         return scheduled is not None and scheduled[1].subject != "requeue"
 
     def names(self) -> set[ObjectName]:
-        """Return all names that wait or are scheduled."""
+        """Return all names that are waiting or scheduled."""
         with self._lock:
             return {*self._pending, *self._scheduled}
 
@@ -182,7 +183,7 @@ class Causes:
         """
         Take over all causes of a name.
 
-        If anything else leads to a reconcile, take the scheduled cause too: that reconcile decides again.
+        If there is any other cause, take the scheduled one as well, because that reconcile decides again.
         """
         with self._lock:
             pending = tuple(self._pending.pop(name, ()))
@@ -209,12 +210,12 @@ def _with_rest(causes: tuple[Cause, ...], more: int) -> tuple[Cause, ...]:
 
 
 def _follows(subject: str, detail: str) -> Cause:
-    """What leads from the current reconcile to the next one."""
+    """Return the cause of the reconcile that follows the current one."""
     return Cause(subject, detail=detail, trace=TRACING.sampled() if TRACING.on else None)
 
 
 def default_rate_limiter() -> RateLimiter[ObjectName]:
-    """Return the default pair per name, without a bucket: controller-runtime's for its priority queue."""
+    """Return the per-name default without a bucket, as in controller-runtime for its priority queue."""
     return ItemExponentialFailureRateLimiter()
 
 
@@ -222,8 +223,8 @@ class Standing(NamedTuple):
     """
     The state of a name in its queue.
 
-    Fields: causes that wait for a worker; due_in = seconds until the name is due without another cause, None
-    = never, and due, the reason; failures in a row; gave_up = only a change leads to a reconcile.
+    Fields: causes, which are waiting for a worker; due_in = seconds until the name is due without another
+    cause, None = never, and due, the reason; failures in a row; gave_up = only a change causes a reconcile.
     """
 
     causes: tuple[Cause, ...]
@@ -235,7 +236,7 @@ class Standing(NamedTuple):
 
 class ReconcileQueue:
     """
-    A worker calls get, take, one of park, settle, requeue, retry or give_up, and always done.
+    A worker calls get, take, then one of park, settle, requeue, retry and give_up, and always done.
 
     State, under _lock: _given_up, names that failed permanently and have not changed since. _causes and
     _queue have their own locks. A cause is always stored before its name is in the queue.
@@ -249,7 +250,7 @@ class ReconcileQueue:
         rate_limiter: RateLimiter[ObjectName] | None = None,
         decisions: Decisions | None = None,
     ) -> None:
-        """Args: decisions record what does not count, and why."""
+        """Args: decisions: a record of what is ignored, and why."""
         self._decisions = decisions
         self._clock = options.seams.clock
         self._rate_limiter = default_rate_limiter() if rate_limiter is None else rate_limiter
@@ -262,7 +263,7 @@ class ReconcileQueue:
         self, name: ObjectName, cause: Cause, *, priority: int = DEFAULT_PRIORITY, version: str = ""
     ) -> None:
         """
-        Reconcile a name. A resync of a name that failed permanently, or backs off, has no effect.
+        Reconcile a name. A resync of a name that failed permanently, or is backing off, has no effect.
 
         Args: version as in Causes.add; a status that a failed reconcile wrote has no effect either.
         """
@@ -283,11 +284,11 @@ class ReconcileQueue:
         return Standing(causes, due_in, due, self._queue.num_requeues(name), gave_up)
 
     def names(self) -> set[ObjectName]:
-        """Return all names that wait, or are due later."""
+        """Return all names that are waiting, or are due later."""
         return self._causes.names()
 
     def wake(self, name: ObjectName, *, priority: int = DEFAULT_PRIORITY) -> None:
-        """Look at a parked name again, now."""
+        """Let a worker look at a parked name again now."""
         self._queue.add(name, priority=priority)
 
     def get(self) -> ObjectName:
@@ -319,7 +320,7 @@ class ReconcileQueue:
         """
         A cache lacks a name's own writes. Put the name aside with its causes, until wake or for this long.
 
-        Args: marks as they were taken; the wait that begins here, for the reason why, is added to them.
+        Args: marks as they were taken; the wait that begins now, with the reason why, is added to them.
         """
         if TRACE.on:
             self._tell_wait(name, seconds, "a cache lacks what its last sync wrote")
@@ -338,7 +339,7 @@ class ReconcileQueue:
         self, name: ObjectName, seconds: float, why: str = "requeue", *, priority: int | None = None
     ) -> None:
         """
-        A reconcile succeeded, and asks for another one later.
+        A reconcile succeeded, and asked for another one later.
 
         Args: why is "wait" after a WaitError. priority None = the priority that the worker's name had.
         """
@@ -351,7 +352,7 @@ class ReconcileQueue:
         self, name: ObjectName, reason: str, *, at_least_seconds: float = 0.0, own: frozenset[str] = NONE
     ) -> float:
         """
-        Return a reconcile failed. Bring the name back after a back-off, and not before at_least_seconds.
+        A reconcile failed. Bring the name back after a back-off, but not before at_least_seconds.
 
         Args: reason is a word, such as the class of the error; own as in Causes.failed.
         Returns: the delay in seconds.
@@ -367,7 +368,7 @@ class ReconcileQueue:
 
     def give_up(self, name: ObjectName, *, own: frozenset[str] = NONE) -> None:
         """
-        A reconcile failed permanently. Only a change leads to another one; a resync does not.
+        A reconcile failed permanently. Only a change causes another one; a resync does not.
 
         Args: own as Causes.failed.
         """
@@ -383,18 +384,18 @@ class ReconcileQueue:
         self.settle(name)
 
     def forget_names(self, gone: Callable[[ObjectName], bool]) -> None:
-        """Drop all names that wait, are scheduled, or failed permanently, and are gone."""
+        """Drop all names that are gone, whether they are waiting, scheduled, or failed permanently."""
         with self._lock:
             given_up = tuple(self._given_up)
         for name in (*given_up, *self._causes.names()):
             if gone(name):
                 self.drop(name)
                 if not gone(name):
-                    # Its object was recreated, and that cause may have been dropped with the others.
+                    # Its object was recreated, and the cause for that may have been dropped as well.
                     self.add(name, Cause("object", "came"))
 
     def done(self, name: ObjectName) -> None:
-        """Return a name. If it was added in the meantime, it waits again."""
+        """Give a name back. If it was added in the meantime, it waits again."""
         self._queue.done(name)
 
     def num_requeues(self, name: ObjectName) -> int:
@@ -402,7 +403,7 @@ class ReconcileQueue:
         return self._queue.num_requeues(name)
 
     def has_work(self, name: ObjectName) -> bool:
-        """Return whether a change, an error or a WaitError leads to a reconcile, not only a requeue_after."""
+        """Return whether a change, an error or a WaitError causes a reconcile, not only a requeue_after."""
         return self._causes.have_work(name)
 
     def comes_back(self, name: ObjectName) -> bool:
@@ -410,7 +411,7 @@ class ReconcileQueue:
         return self.num_requeues(name) > 0 or self._causes.wait(name)
 
     def depths(self) -> Mapping[int, int]:
-        """Return how many names need work, per priority. Names added again while being worked on count."""
+        """Return how many names need work, per priority, including those added again while worked on."""
         return self._queue.depths()
 
     def __repr__(self) -> str:

@@ -1,19 +1,19 @@
 """
-The objects that a controller's objects refer to by name, each with a watch of its own.
+The objects that a controller's objects refer to by name, each with a separate watch.
 
     Site default/a --names(site)--> Secret default/tls --list and watch of that name--> one cached Secret
     Secret default/tls updated --> Site default/a is queued
 
 A watch of one name needs permission for only that name, and memory for one object. It begins with the first
-reference, and ends a few seconds after the last one, so that names that come and go do not each cost a list.
-A name is followed in one of three ways:
+reference, and ends a few seconds after the last one, so that names that come and go do not need a list each
+time. A name is followed in one of three ways:
 
     watched     a watch of the name: a thread and a connection each, so a process has at most so many
     together    of a namespace with more than MOST_WATCHES names a single watch of the metadata of all its
                 objects, where a role allows that
     polled      one thread asks for the metadata of all other names in turn, at most POLLS a second
 
-For a name that is not watched by itself, every read asks the server.
+Every read of a name without its own watch asks the server.
 """
 
 from __future__ import annotations
@@ -60,14 +60,14 @@ T = TypeVar("T", bound=Kind)
 K = TypeVar("K", bound=Kind)
 
 MOST_WATCHES: Final = 50
-"""If a namespace has more names, they are watched together, until only half as many are left."""
+"""If a namespace has more names, one watch covers them all, until only half as many are left."""
 
 POLLS: Final = 20.0
 """The maximum number of names that are polled per second."""
 ROUND_SECONDS: Final = 10.0
 """How often each name is polled, if there are not too many names."""
 IDLE_SECONDS: Final = 10.0
-"""How long a watch without references continues, while there is room for all."""
+"""How long a watch without references continues while there is room for all."""
 LOOK_SECONDS: Final = 0.5
 """How soon after its start a watch of all objects replaces the watches of single names."""
 REFUSED_SECONDS: Final = 600.0
@@ -77,31 +77,31 @@ _SERVER_ERROR: Final = 500
 _LONGEST_NAME: Final = 253
 
 NamesFunc: TypeAlias = Callable[[Any], Iterable[str | ObjectName]]
-"""Returns the names that an object refers to: in its own namespace, or ObjectNames; "" is none. Pure."""
+"""Returns the names that an object refers to: strings for its namespace, or ObjectNames; "" is none. Pure."""
 
 
 class NotReferredError(ReconcileError):
-    """A reconcile read a name that its object does not refer to, so no change of it would wake the object."""
+    """A reconcile read a name that its object does not refer to, so its changes would not wake the object."""
 
 
 class Watcher(Protocol):
-    """Watches for one user, as far as there is room: a Manager."""
+    """Starts watches for one user, as long as there is room: a Manager."""
 
     client: Client
     seams: Seams
 
     def watch(self, kind: type[T], namespace: str) -> MultiNamespaceInformer[T] | None:
-        """Start an informer of a namespace; `stop` ends it. None if there is no room for more."""
+        """Start an informer of a namespace; `stop` ends it. None if there are too many."""
 
     def watch_object(self, kind: type[T], name: ObjectName, changed: Changed[T]) -> ObjectWatch[T] | None:
-        """Start a watch of one object; None if there is no room for more."""
+        """Start a watch of one object; None if there are too many."""
 
     def run_beside(self, name: str, run: Callable[[threading.Event], None]) -> bool:
-        """Run in a thread until the caches stop. Returns: False if there is no room for a thread."""
+        """Run a function in a thread until the caches stop. Returns: False if no thread is available."""
 
 
 class _Change(NamedTuple):
-    """The watches to end, and the names that are followed in another way from now on."""
+    """The watches to end, and the names that are followed in a different way from now on."""
 
     ended: list[Stoppable]
     moved: frozenset[ObjectName]
@@ -115,7 +115,7 @@ class Stoppable(Protocol):
 
 
 def may_exist(name: ObjectName) -> bool:
-    """Return whether a server can have an object with that name; a user may have written anything."""
+    """Return whether a server can have an object with that name, as a user may have written anything."""
     return len(name.name) <= _LONGEST_NAME and not (
         path_segment_errors(name.name) or path_segment_errors(name.namespace)
     )
@@ -147,12 +147,12 @@ class ReferredObjects(Generic[T]):
 
     State, under _lock (2): _of = owner -> the names that it refers to; _by = name -> the owners that refer to
     it; _in = namespace -> the names in it that are in _by and may exist. Each of these is watched, in _held,
-    by namespace and name; or together, if _all has a synced informer of its namespace; or else polled, in
-    _polled, with what was seen last, None = nothing yet. _refused = namespace -> until when its names are not
-    watched together. _idle = a name in _held to which nobody refers -> since when. _polls, whether the thread
-    runs. _registration is None before start. References are read
-    from the owners' cache under the lock: of threads that look at one owner at once none can put an older
-    answer in place of a newer one.
+    by namespace and name; or by one informer, if _all has a synced one for its namespace; or otherwise
+    polled, in _polled, with what was last seen, None = nothing yet. _refused = namespace -> until when its
+    names are not watched by one informer. _idle = a name in _held to which nobody refers -> since when.
+    _polls, whether the thread is running. _registration is None before start. References are read from the
+    owners' cache under the lock, so that threads that look at the same owner cannot replace a newer result
+    with an older one.
     Threads: the listeners of the owners and of the referred objects, watches, `references-<plural>`; workers
     read.
     """
@@ -199,7 +199,7 @@ class ReferredObjects(Generic[T]):
             return f"<ReferredObjects of {self.kind.resource}: {counts}>"
 
     def start(self) -> None:
-        """Follow the owners from now on, beginning with those in the cache."""
+        """Follow the owners from now on, starting with those in the cache."""
         look = self._look_at
         handler = ResourceEventHandlerFuncs[Any](
             add_func=lambda obj: look(object_name(obj)),
@@ -210,7 +210,7 @@ class ReferredObjects(Generic[T]):
         self._registration = self._owners.add_event_handler(handler)
 
     def troubles(self) -> list[str]:
-        """Return why the first lists are not complete. A list that fails delays only the list's owners."""
+        """Return why the first lists are not complete. A list that fails delays only its owners."""
         if self._registration is not None and not self._registration.has_synced():
             return [f"{self.kind.resource.group_resource}: its references are not known yet"]
         with self._lock:
@@ -219,7 +219,7 @@ class ReferredObjects(Generic[T]):
 
     def get(self, owner: ObjectName, name: ObjectName) -> T | None:
         """
-        Return a referred object from its cache, or from the server if too many are referred to; else None.
+        Return a referred object from its cache, or from the server if there are too many; None if it is gone.
 
         Raises: NotReferredError; TerminalError for a name that is not allowed; WaitError while its first list
         fails, and for an object that does not fit its type; as ResourceClient.get.
@@ -236,7 +236,7 @@ class ReferredObjects(Generic[T]):
             except WaitError:
                 if not watch.has_ended:
                     raise
-                continue  # it is followed in another way by now, or the reference has gone
+                continue  # by now it is followed in another way, or nothing refers to it any more
             if found is None and watch.quarantine.is_quarantined(str(name)):
                 raise WaitError(f"{self.kind.resource.kind} {name} does not fit its type")
             return found
@@ -265,7 +265,7 @@ class ReferredObjects(Generic[T]):
         text = f"{owner} does not refer to {what}: the function of .refers_to(...) returns {there}"
         return NotReferredError(text)
 
-    # as a mirror of own writes
+    # the methods of a mirror, for own writes
 
     def get_by_key(self, key: str) -> Kind | None:
         """Return the cached object with that store key, if it is held."""
@@ -274,18 +274,18 @@ class ReferredObjects(Generic[T]):
         return None if held is None else held.get()
 
     def has_seen(self, namespace: str, resource_version: str) -> bool:
-        """Return whether all watches of a namespace have all changes up to a version."""
+        """Return whether all watches in a namespace have all changes up to a version."""
         with self._lock:
             held = list(self._held.get(namespace, {}).values())
         return all(watch.has_seen(resource_version) for watch in held)
 
     def would_hold(self, body: bytes) -> bool:
-        """Return whether an object, as the server sent it, is held."""
+        """Return whether an object, as the server sent it, is one that is held."""
         metadata = msgspec.json.decode(body).get("metadata") or {}
         return self._watch(ObjectName(metadata.get("namespace", ""), metadata.get("name", ""))) is not None
 
     def _look_at(self, owner: ObjectName) -> None:
-        """Begin and end watches so that they match the cached owner."""
+        """Start and end watches so that they match the cached owner."""
         with self._lock:
             before = self._of.get(owner, frozenset())
             names = self._read_locked(owner, before)
@@ -308,7 +308,7 @@ class ReferredObjects(Generic[T]):
         for ended, moved in changes:
             for watch in ended:
                 watch.stop()
-            # Events between the last one of the old way and the first one of the new way are lost.
+            # Events between the old watch's last one and the new watch's first one are lost.
             for name in moved:
                 self._wake(name, LISTED)
 
@@ -320,7 +320,7 @@ class ReferredObjects(Generic[T]):
             self._in.get(name.namespace, set()).discard(name)
 
     def _arrange_locked(self, namespace: str) -> _Change:
-        """Make each name of a namespace followed in one of the three ways."""
+        """Make sure that each name in a namespace is followed in one of the three ways."""
         names, held = self._in.get(namespace, set()), self._held.setdefault(namespace, {})
         ended: list[Stoppable] = []
         together = self._together_locked(namespace, len(names), ended)
@@ -348,7 +348,7 @@ class ReferredObjects(Generic[T]):
         return _Change(ended, frozenset(moved))
 
     def _may_idle_locked(self, name: ObjectName) -> bool:
-        """Return whether a watch without references continues: not if another name waits for room."""
+        """Return whether a watch without references continues. It ends if another name needs room."""
         return (
             not self._polled
             and self._clock.now() < self._idle.setdefault(name, self._clock.now()) + IDLE_SECONDS
@@ -362,7 +362,7 @@ class ReferredObjects(Generic[T]):
         return "together" if name.namespace in self._all else ""
 
     def _together_locked(self, namespace: str, count: int, ended: list[Stoppable]) -> bool:
-        """Return whether one informer reports all names of a namespace. Start or stop it as needed."""
+        """Return whether one informer reports all names in a namespace. Start or stop it as needed."""
         informer = self._all.get(namespace)
         most = MOST_WATCHES if informer is None else MOST_WATCHES // 2
         now = self._clock.now()
@@ -386,16 +386,16 @@ class ReferredObjects(Generic[T]):
     # names that are polled
 
     def _has_upkeep_locked(self) -> bool:
-        """Return whether a name is polled or idle, or whether that is not known yet for a namespace."""
+        """Return whether a name is polled or idle, or a namespace's informer has not synced yet."""
         return bool(self._polled or self._idle) or any(not each.has_synced() for each in self._all.values())
 
     def _keep_up_locked(self) -> None:
-        """Start the thread if there is room. If not, the next look at an owner, or a resync, tries again."""
+        """Start the thread if there is room. If not, the next check of an owner, or a resync, tries again."""
         if self._has_upkeep_locked() and not self._polls:
             self._polls = self._watcher.run_beside(f"references-{self.kind.resource.plural}", self._poll)
 
     def _poll(self, stop: threading.Event) -> None:
-        """Poll each of the polled names in turn, while there are any. The thread `references-<plural>`."""
+        """Poll each of the polled names in turn, while there are any. Thread: `references-<plural>`."""
         while True:
             with self._lock:
                 names = list(self._polled)

@@ -234,7 +234,7 @@ def test_options_reach_the_controller(cluster: ManagedSandbox) -> None:
 def test_mistakes_are_named(cluster: ManagedSandbox) -> None:
     """A controller is about exactly one kind, and has a name of its own."""
     manager = cluster.manager()
-    with pytest.raises(BuilderError, match="could only be called once"):
+    with pytest.raises(BuilderError, match="can only be called once"):
         controller_for(manager, "a").for_(Foo).for_(Foo)
     with pytest.raises(BuilderError, match="call for_"):
         controller_for(manager, "a").owns(Service).complete_by_name(Exposer(manager))

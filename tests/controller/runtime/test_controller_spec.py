@@ -91,7 +91,7 @@ def test_a_generation_that_is_not_counted_is_refused(cluster: ManagedSandbox) ->
     builder = controller_for(cluster.manager(), "a").for_(Foo, predicates=(GenerationChanged(),))
     builder.owns(Deployment, predicates=(GenerationChanged(),))
     for kind in (ConfigMap, Service):
-        with pytest.raises(TypeError, match=f"no generation of a {kind.__name__}, so GenerationChanged"):
+        with pytest.raises(TypeError, match=f"no generation for a {kind.__name__}, so GenerationChanged"):
             builder.watches(kind, own_name, predicates=(GenerationChanged(),))
     builder.watches(ConfigMap, own_name, predicates=(any_of(GenerationChanged(), LabelsChanged()),))
 

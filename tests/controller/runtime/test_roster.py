@@ -33,9 +33,9 @@ def test_a_manager_runs_once(cluster: ManagedSandbox) -> None:
     manager.add(Worker(story, "a"))
     with cluster.running(manager):
         eventually(lambda: story, "running")
-        with pytest.raises(RuntimeError, match="a manager runs once"):
+        with pytest.raises(RuntimeError, match="a manager runs only once"):
             manager.run(over)
-    with pytest.raises(RuntimeError, match="a manager runs once"):
+    with pytest.raises(RuntimeError, match="a manager runs only once"):
         manager.run(over)
     with pytest.raises(RuntimeError, match="controller late would never start"):
         manager.add(Worker([], "late"))

@@ -119,7 +119,7 @@ def test_what_a_certificate_of_its_own_needs_is_said(monkeypatch: pytest.MonkeyP
 
     with monkeypatch.context() as without_folder:
         without_folder.setattr("tempfile.tempdir", "/nowhere")
-        assert "no certificate can be made: [Errno 2] No such file or directory: '/nowhere" in refused()
+        assert "cannot create a certificate: [Errno 2] No such file or directory: '/nowhere" in refused()
     monkeypatch.setitem(sys.modules, "cryptography", None)
     said = refused()
     assert "without a package: pip install cryptography" in said

@@ -22,7 +22,7 @@ MAPS = "namespaces/gone/configmaps"
 def test_a_write_into_it_is_not_sent(method: str, path: str) -> None:
     """Its outcome is known."""
     transport = ScriptedTransport([], [])
-    with pytest.raises(Cancelled, match="namespace gone is watched no longer: nothing was sent") as raised:
+    with pytest.raises(Cancelled, match="namespace gone is no longer watched: nothing was sent") as raised:
         NamespaceFence(transport, {"gone"}.__contains__).request(method, path, body=b"{}")
     assert not raised.value.outcome_unknown
     assert transport.sent == []

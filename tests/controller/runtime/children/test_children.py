@@ -273,7 +273,7 @@ def test_nothing_is_made_for_an_owner_that_is_being_deleted(tools: Tools) -> Non
     going = tools.going_owner()
     with captured_logs() as lines:
         assert tools.apply("hello", owner=going).metadata.uid == ""
-    assert [line["event"] for line in lines] == ["Not applied, as its owner is being deleted"]
+    assert [line["event"] for line in lines] == ["Not applied, because its owner is being deleted"]
     assert tools.told == []
     made = tools.apply("hello")
     tools.sync()

@@ -20,11 +20,11 @@ from handloop.controller.runtime.election.durations import validate_durations
         ((float("nan"), 1.0, 0.5), "leaseDuration must be greater than renewDeadline"),
         (
             (2.9, 2.5, 1.0),
-            "leaseDuration counts as 2s for others, which must be greater than renewDeadline",
+            "leaseDuration is 2s for others, which must be greater than renewDeadline",
         ),
         (
             (0.9, 0.5, 0.1),
-            "leaseDuration counts as 0s for others, which must be greater than renewDeadline",
+            "leaseDuration is 0s for others, which must be greater than renewDeadline",
         ),
     ],
 )

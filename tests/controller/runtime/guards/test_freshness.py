@@ -96,7 +96,7 @@ def test_a_server_that_is_gone_for_long_makes_us_unready() -> None:
     check = caches(clock, REFLECTOR, TROUBLED).fresh_check
     assert check() is None
     clock.advance(1.0)
-    assert check() == "nothing heard of kind1 for 121s"
+    assert check() == "nothing heard from kind1 for 121s"
 
 
 def test_whoever_converts_is_ready_although_it_waits_for_a_conversion() -> None:
@@ -107,7 +107,7 @@ def test_whoever_converts_is_ready_although_it_waits_for_a_conversion() -> None:
     assert made.fresh_check() is None
     missing = msgspec.structs.replace(TROUBLED, last_error="404 page not found", last_code=404)
     made = caches(clock, missing)
-    assert "nothing heard of kind0" in str(made.fresh_check())
+    assert "nothing heard from kind0" in str(made.fresh_check())
     for informer in made.informers():
         informer.kind = Site
     assert made.fresh_check() is None

@@ -81,7 +81,7 @@ def loses_it(_name: ObjectName, _context: Context) -> None:
         (returns_it, []),
         (returns_another, []),
         (makes_none, []),
-        (loses_it, ["A Result was made and not returned: nothing comes of it"]),
+        (loses_it, ["A Result was created but not returned, so it has no effect"]),
     ],
 )
 def test_a_result_that_is_not_returned_is_told(script: Any, expected: list[str]) -> None:
@@ -118,7 +118,7 @@ def test_a_finalizer_that_stays_is_told(
         QuietFaults("sites", clock).kept(kind(metadata=metadata))
         QuietFaults("sites", clock).kept(kind(metadata=ObjectMeta(name="a", finalizers=finalizers)))
         QuietFaults("sites", clock).kept(None)
-    assert warnings(lines) == ["Deleted long ago, and held by a finalizer of this program"] * expected
+    assert warnings(lines) == ["Deleted long ago, but held by a finalizer of this program"] * expected
     assert all(line["object"] == ObjectName("b", "a") for line in lines)
 
 

@@ -148,7 +148,7 @@ def test_what_was_created_can_be_read_and_changed(rig: Rig) -> None:
 def test_a_step_that_needs_an_earlier_write_ends_the_plan_of_the_name(rig: Rig) -> None:
     """An object in a new namespace, one made anew, an apply to a new one; nothing more is sent."""
     rig.client.resource(Namespace).create(Namespace(metadata=ObjectMeta(name="new")))
-    with pytest.raises(PlanEnds, match="Namespace new has to be there first"):
+    with pytest.raises(PlanEnds, match="Namespace new has to exist first"):
         rig.maps.create(ConfigMap(metadata=ObjectMeta(name="a", namespace="new")))
     sent = len(rig.wire.writes)
     with pytest.raises(PlanEnds):
@@ -167,7 +167,7 @@ def test_what_is_deleted_is_not_made_anew(rig: Rig) -> None:
 def test_an_apply_to_what_was_created_ends_it(rig: Rig) -> None:
     """Only the server knows what becomes of it."""
     rig.maps.create(config("a"), namespace="default")
-    with pytest.raises(PlanEnds, match="ConfigMap default/a is changed once it is there"):
+    with pytest.raises(PlanEnds, match="ConfigMap default/a is changed once it exists"):
         rig.maps.patch("a", {"data": {}}, patch_type=PatchType.APPLY, field_manager="we", namespace="default")
 
 

@@ -179,7 +179,7 @@ def test_a_controller_with_a_source_is_not_planned() -> None:
         seen.append(obj.metadata.name)
 
     refused = planned(with_maps("a"), of_maps(reconcile, source=True))
-    assert told(refused) == [("", OUTSIDE, "it has a source outside of the cluster: queue")]
+    assert told(refused) == [("", OUTSIDE, "it has a source outside the cluster: queue")]
     planned(with_maps("b"), of_maps(reconcile, source=True, plannable=True))
     planned(with_maps("c"), of_maps(reconcile, source=True), with_outside=True)
     assert seen == ["b", "c"]

@@ -392,7 +392,7 @@ def test_a_controller_starts_once() -> None:
     over.set()
     with running(rig) as controller:
         until(lambda: controller.statistics().workers_alive, "working", seconds=SECONDS)
-        with pytest.raises(RuntimeError, match="controller rig was started before"):
+        with pytest.raises(RuntimeError, match="controller rig has already been started"):
             controller.run(over)
         rig.queue.add(NAME, UPDATED)
         until(lambda: controller.statistics().succeeded, "reconciled", seconds=SECONDS)

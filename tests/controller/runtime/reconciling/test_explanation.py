@@ -34,7 +34,7 @@ CASES = [
     (
         Now(IDLE),
         (),
-        ["nothing to do: it has not been reconciled in the memory of this process"],
+        ["nothing to do: this process does not remember a reconcile of it"],
     ),
     (
         Now(IDLE),
@@ -69,7 +69,7 @@ CASES = [
         ),
         [
             f"waits for a change, as the last reconcile failed for good: no such image {TRIES}",
-            "1 s ago: 1 cause did not count, as x (resync)",
+            "1 s ago: 1 cause had no effect, as x (resync)",
             "100 s ago: reconciled in 0.000 s: wrote nothing, and failed for good: no such image",
         ],
     ),

@@ -68,5 +68,5 @@ def test_one_that_cannot_be_made_anew_stays(monkeypatch: pytest.MonkeyPatch) -> 
     with monkeypatch.context() as full, captured_logs() as logs:
         full.setattr("tempfile.tempdir", "/nowhere")
         assert own.context() is first
-    assert [entry["event"] for entry in logs] == ["Could not make a new certificate"]
+    assert [entry["event"] for entry in logs] == ["Could not renew the certificate"]
     assert own.context() is not first

@@ -270,9 +270,9 @@ def test_a_child_without_its_label_is_an_error_once(cluster: ManagedSandbox) -> 
     with captured_logs() as logs, sharing(cluster, copier.add, by="uid") as replicas:
         replicas.start("a")
         eventually(lambda: len(services(cluster)) == len(NAMESPACES), "made")
-    told = [line for line in logs if line["event"].startswith("Made without the label")]
+    told = [line for line in logs if line["event"].startswith("Created without its slot's label")]
     assert [line["fix"] for line in told] == [
-        f"make it with context.apply(..., owner=obj), which writes the label {SLOT_LABEL}"
+        f"create it with context.apply(..., owner=obj), which writes the label {SLOT_LABEL}"
     ]
 
 
