@@ -111,7 +111,7 @@ class Roster:
             return list(self._runnables)
 
     def _refuse_a_second_run(self) -> None:
-        """This works even without the lock, which a forked child may find held by a thread of its parent."""
+        """Works even without the lock, which a forked child may find held by a thread of its parent."""
         if self._ran:
             raise RuntimeError("a manager runs only once: create another one, with another registry")
 

@@ -69,6 +69,6 @@ class _Exhaustion:
 
 
 def _is_ours(record: logging.LogRecord) -> bool:
-    """Return whether a record is about the server, and not about a client that sent bad bytes or disconnected."""
+    """Return whether a record is about the server, not about a client that sent bad bytes or disconnected."""
     error = record.exc_info[1] if record.exc_info else None
     return not isinstance(error, (HttpProcessingError, web.RequestPayloadError, ConnectionError))

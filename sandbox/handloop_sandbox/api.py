@@ -177,7 +177,7 @@ def _path_verb(method: str) -> str:
 
 
 def _work(call: Call) -> Verb:
-    """Return the function that carries out a request; its kind, subresource and verb determine the function."""
+    """Return the function that carries out a request; it depends on the kind, subresource and verb."""
     resource, subresource = call.resource, call.path.subresource
     own = _of_what_is_not_stored(call)
     if own is not None:

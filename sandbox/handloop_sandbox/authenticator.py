@@ -37,7 +37,7 @@ class Authenticator:
         self.credentials = Credentials(secrets.token_bytes(32), self._users)
 
     def unveiled(self, request: Request) -> Request:
-        """Return the request with the token moved from its path to the Authorization header, unless that is set."""
+        """Return the request with its path's token moved to the Authorization header, unless that is set."""
         return unveil(request, self._users or ()) if self._tokens_in_paths else request
 
     def user(self, state: State, request: Request, now: float) -> User | None:

@@ -74,7 +74,7 @@ class SettableClock:
             return self._since is not None
 
     def listen(self, listener: Callable[[], None]) -> None:
-        """Register listener, which is called each time after the clock was moved, by the thread that moved it."""
+        """Register listener, which is called after each move of the clock, by the thread that moved it."""
         self._listeners.append(listener)
 
     def _time_locked(self) -> float:

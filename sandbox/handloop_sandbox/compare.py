@@ -87,7 +87,7 @@ class _Comparison:
         return 1 if self._differ else 0
 
     def _delete(self, path: str) -> None:
-        """Delete an object that was created, and remove its finalizers so that it does not wait for controllers."""
+        """Delete a created object, and remove its finalizers so that it does not wait for controllers."""
         answer = self._other.send("DELETE", path)
         body = answer.body if isinstance(answer.body, dict) else {}
         if (body.get("metadata") or {}).get("finalizers") and not path.startswith(_DEFINITIONS):

@@ -167,7 +167,7 @@ class WatchPump:
 
 
 def break_connection(transport: asyncio.Transport, *, reset: bool) -> None:
-    """Close a connection in the middle of an answer. Bytes already written are still sent, unless reset is set."""
+    """Close a connection during an answer. Bytes already written are still sent, unless reset is set."""
     if not reset:
         transport.close()
         return

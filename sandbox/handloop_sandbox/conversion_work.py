@@ -103,7 +103,11 @@ class ConversionWork:
         raise RuntimeError(f"{work.needed}, after {_ATTEMPTS} attempts")
 
     def leave(self, work: Work[Any], *, key: object = None) -> None:
-        """Leave work for settle(); key is what is_left() looks for, None = no key. Locks: the engine's is held."""
+        """
+        Leave work for settle(); key is what is_left() looks for, None = no key.
+
+        Locks: the engine's is held.
+        """
         self._left[object() if key is None else key] = work
 
     def is_left(self, key: object) -> bool:

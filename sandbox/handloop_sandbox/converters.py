@@ -40,7 +40,11 @@ class Converters:
         self._functions = functions
 
     def target(self, state: State, needed: ConversionNeededError) -> Target | None:
-        """Return the webhook to which to send the request, or None for a function. Locks: the engine's is held."""
+        """
+        Return the webhook to which to send the request, or None for a function.
+
+        Locks: the engine's is held.
+        """
         name = needed.conversion.name
         return None if name in self._functions else _target(state, needed.conversion.webhook["clientConfig"])
 

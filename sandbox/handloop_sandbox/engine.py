@@ -209,7 +209,7 @@ class Engine:
         return self.finish(begun) if isinstance(begun, Work) else begun
 
     def begin(self, request: Request) -> Response | Stream | Work[_Handled]:
-        """Like handle(), but without calling a webhook: a request that needs one becomes Work for finish()."""
+        """Like handle(), but without calling webhooks: a request that needs one becomes Work for finish()."""
         request = self._authenticator.unveiled(request)
         if controls.concerns(request.path):
             return self._control(request)
@@ -269,7 +269,7 @@ class Engine:
             self._conversions.complete(lines)
 
     def take_due(self, watchers: Iterable[WatchOutput]) -> list[tuple[WatchOutput, list[bytes]]]:
-        """Return the lines of the watches that have lines to send or have ended. Some may wait for settle()."""
+        """Return the lines of watches that have lines to send or have ended. Some may wait for settle()."""
         taken = []
         with self._lock:
             now = self._clock.time()

@@ -62,7 +62,7 @@ _LIST_SECONDS: Final = 5.0
 
 class Replica:
     """
-    This process's share of the work of all replicas. Implements Share and SlotServer.
+    The share of this process in the work of all replicas. Implements Share and SlotServer.
 
     Fields: shards; held, its slots; work, which serves them; kinds, by UID how each is sharded, otherwise
     None; coordinator.

@@ -234,7 +234,7 @@ class _Coster:
         return self._size(node) or UNKNOWN
 
     def _size(self, node: Node) -> Size | None:
-        """Return the size of a value, whether computed, declared, or that of its type or of the loop's entries."""
+        """Return the size of a value: computed, declared, or that of its type or of the loop's entries."""
         known = self._sizes.get(id(node)) or _written(node) or self._at(self._path(node))
         if known is not None or _is_scalar(self._checked.type_of(node)):
             return known or ONE

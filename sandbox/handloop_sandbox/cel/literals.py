@@ -54,7 +54,7 @@ _CHECKED: Final[dict[str, Callable[[Any], Any]]] = {
 
 
 def literal_problems(checked: Checked) -> Iterable[Problem]:
-    """Yield the problems: constants that a function refuses, invalid formats, and lists and maps of mixed types."""
+    """Yield problems: constants that functions refuse, invalid formats, and lists and maps of mixed types."""
     exempt = {
         id(inner)
         for node in walk(checked.root)

@@ -20,7 +20,11 @@ _NO_CUSTOM_API = (
 
 
 class MetricFailure(NamedTuple):
-    """Why a metric has no value: the reason in the condition and Event. outer is how other messages quote it."""
+    """
+    Why a metric has no value: the reason in the condition and Event.
+
+    outer is how other messages quote it.
+    """
 
     reason: str
     message: str

@@ -76,7 +76,7 @@ _Key = tuple[str, str]
 
 @dataclass(slots=True)
 class _Look:
-    """One look at an autoscaler. It ends only when the result of the write that resizes the target is known."""
+    """One look at an autoscaler. It lasts until the result of the write that resizes the target is known."""
 
     autoscaler: Object
     status: AutoscalerStatus
@@ -206,7 +206,7 @@ class AutoscalerController(KeyedController[_Key]):
 
 
 def _selector_problem(selector: str) -> tuple[str, str, str] | None:
-    """Return why the target's pods cannot be found: the Event's reason and message, and the condition's message."""
+    """Return why the target's pods are unknown: an Event's reason and message, and a condition's message."""
     if not selector:
         return "SelectorRequired", "selector is required", "the HPA target's scale is missing a selector"
     try:

@@ -103,7 +103,7 @@ class CronJobController(KeyedController[_Key]):
         return writes
 
     def _started(self, view: View, cron_job: Object, status: dict[str, Any], now: float) -> list[Write]:
-        """Create the Job for the latest scheduled time if there is none yet, and look again at the next time."""
+        """Create the Job for the latest scheduled time unless it exists, and look again at the next time."""
         spec, metadata = cron_job["spec"], cron_job["metadata"]
         try:
             schedule = parsed(spec["schedule"], spec.get("timeZone"))

@@ -166,7 +166,7 @@ def with_progress(
 
 
 def _progressed(status: Status, finding: Finding, now: float) -> Status:
-    """Set the condition even if it stays the same, because the deadline is measured from its lastUpdateTime."""
+    """Set the condition even if it is unchanged, because the deadline is measured from its lastUpdateTime."""
     present = condition({"status": status}, PROGRESSING)
     status = with_condition(without_condition(status, PROGRESSING), finding, now)
     if present and present["status"] == finding.status:
@@ -181,7 +181,7 @@ def _subject(deployment: Object, new: Object | None) -> str:
 
 
 def with_failure(status: Status, replica_sets: Sequence[Object], new: Object | None) -> Status:
-    """Return the status with the ReplicaFailure of the new ReplicaSet, else of any other, else without one."""
+    """Return the status with the ReplicaFailure of the new ReplicaSet, else of another, else without one."""
     ordered = [*([new] if new else []), *replica_sets]
     failing = next((found for rs in ordered if (found := condition(rs, REPLICA_FAILURE))), None)
     status = without_condition(status, REPLICA_FAILURE)

@@ -186,7 +186,7 @@ def _ends(at: Situation) -> bool:
 
 
 def _after_ready(run: PodRun, at: Situation) -> Transition:
-    """Return the next stage of a ready pod, which changes only because of a fault or when its containers exit."""
+    """Return the next stage of a ready pod, which changes only because of a fault or exiting containers."""
     if at.has(*_STARTED_FAULTS):
         return _crash(run, at)
     if at.has(PodFault.NEVER_READY, PodFault.FLAKY):

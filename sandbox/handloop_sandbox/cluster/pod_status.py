@@ -60,7 +60,7 @@ def terminated(pod: Object, container: dict[str, Any], *, exit_code: int, reason
 
 
 def container_status(pod: Object, name: str) -> Status:
-    """Return the status of a container. If the pod has none yet, it is that of a container that never started."""
+    """Return the status of a container, or that of one that never started if the pod has none yet."""
     statuses: list[Status] = (pod.get("status") or {}).get("containerStatuses") or []
     untouched = {"name": name, "state": {}, "lastState": {}, "restartCount": 0, "imageID": ""}
     known = next((status for status in statuses if status["name"] == name), untouched)

@@ -86,7 +86,7 @@ class ReplicaSetController(PodOwnerController):
 
 
 class ReplicationControllerController(ReplicaSetController):
-    """The same controller for ReplicationControllers, whose selector is a map and whose status lacks a counter."""
+    """The same for ReplicationControllers, whose selector is a map and whose status lacks a counter."""
 
     collection = REPLICATION_CONTROLLERS
     kind = "ReplicationController"
@@ -123,7 +123,7 @@ def _counted(
     failure: tuple[str, str] | None,
     now: float,
 ) -> dict[str, Any]:
-    """Return the status with the counts of active pods; failure is the (reason, message) of a refused create."""
+    """Return the status with counts of active pods; failure is the (reason, message) of a refused create."""
     labels = replica_set["spec"]["template"]["metadata"].get("labels") or {}
     counters = {
         "fullyLabeledReplicas": sum(
@@ -173,7 +173,7 @@ def doomed(pods: Sequence[Object], count: int, related: Sequence[Object]) -> lis
 
 
 def _value(pod: Object, crowd: Counter[str]) -> tuple[Any, ...]:
-    """Return a pod's value as a sort key, most important first: assigned, running, ready, costly, alone, stable."""
+    """Return a pod's value as a sort key: assigned, running, ready, costly, alone, stable, in this order."""
     node = pod["spec"].get("nodeName", "")
     status = pod.get("status") or {}
     restarts = max((entry["restartCount"] for entry in status.get("containerStatuses") or ()), default=0)

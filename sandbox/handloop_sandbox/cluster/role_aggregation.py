@@ -47,7 +47,7 @@ class RoleAggregationController(KeyedController[str]):
 
 
 def _aggregated(view: View, name: str, selectors: list[Any]) -> list[Any]:
-    """Return the rules of the roles that each selector selects, in order of the role names, each rule only once."""
+    """Return the rules of the roles that each selector selects, in order of role names, each rule once."""
     found: list[Any] = []
     for selector in selectors:
         for role in view.state.list(CLUSTER_ROLES):

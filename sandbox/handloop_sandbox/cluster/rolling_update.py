@@ -43,7 +43,7 @@ class Bounds(NamedTuple):
 
 
 def scaled(value: int | str | None, total: int, *, round_up: bool) -> int:
-    """Return the value of an IntOrString: `25%` is taken of total and rounded as round_up says; None means 0."""
+    """Return the value of an IntOrString: `25%` is taken of total and rounded as round_up says; None is 0."""
     if value is None or isinstance(value, int):
         return value or 0
     share = int(value.removesuffix("%")) * total / 100

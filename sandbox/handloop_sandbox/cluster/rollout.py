@@ -151,7 +151,7 @@ class Rollout:
         )
 
     def _active_or_latest(self) -> Object | None:
-        """Return the ReplicaSet with replicas (None if several have some), else the new one, else the youngest."""
+        """Return the ReplicaSet with replicas (None for several), else the new one, else the youngest."""
         sized = active(self._all)
         if len(sized) > 1 or not self._all:
             return None

@@ -67,7 +67,7 @@ class ServiceEndpointsController(KeyedController[_Key]):
             yield from self._selecting(change)
 
     def _selecting(self, change: Change) -> Iterator[_Key]:
-        """Yield the Services that select a pod or selected it before, if the change affects what a slice shows."""
+        """Yield the Services that select a pod or did so before, if the change affects what a slice shows."""
         old = change.old.object if change.old else None
         pod = change.new.object
         if old is not None and change.type is ChangeType.MODIFIED and _shown(old) == _shown(pod):

@@ -175,7 +175,7 @@ def _expendable_pods(whole: _Set) -> Iterator[Object]:
 
 
 def _outdated(whole: _Set) -> Iterator[Object]:
-    """Yield the next pod of an old revision, from the last down to the partition; stop at an unhealthy pod."""
+    """Yield the next pod of an old revision, from the last to the partition; stop at an unhealthy pod."""
     strategy = whole.object["spec"].get("updateStrategy") or {}
     if strategy.get("type", "RollingUpdate") != "RollingUpdate":
         return

@@ -1,4 +1,4 @@
-"""The collections of the simulated workloads, and queries about their objects that several controllers share."""
+"""Collections of the simulated workloads, and queries about their objects that several controllers share."""
 
 from __future__ import annotations
 

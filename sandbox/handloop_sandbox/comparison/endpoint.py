@@ -70,7 +70,11 @@ class Endpoint:
         content_type: str = "application/json",
         accept: str = "application/json",
     ) -> Answer:
-        """Send a request. Blocks: until the answer arrives, at most a minute. Raises: OSError, HTTPException."""
+        """
+        Send a request.
+
+        Blocks: until the answer arrives, at most a minute. Raises: OSError, HTTPException.
+        """
         headers = {"Accept": accept, "User-Agent": MANAGER}
         if body is not None:
             headers["Content-Type"] = content_type

@@ -32,7 +32,7 @@ class Ask(NamedTuple):
 
 
 def objects_in(folder: Path, broken: list[str]) -> Iterator[Body]:
-    """Yield the objects of all files in a folder, with lists expanded; broken collects errors in other files."""
+    """Yield the objects of a folder's files, with lists expanded; broken collects errors in other files."""
     files = sorted(folder.rglob("*")) if folder.is_dir() else [folder]
     for file in files:
         if file.suffix not in {".yaml", ".yml", ".json"} or file.is_dir():
@@ -77,7 +77,7 @@ class Paths:
         self._known: dict[str, dict[str, Body]] = {}
 
     def of(self, obj: Body, namespace: str) -> tuple[str, list[str]] | None:
-        """Return the collection of an object and the subresources of its kind, or None for an unknown kind."""
+        """Return an object's collection and the subresources of its kind, or None for an unknown kind."""
         version = obj["apiVersion"]
         root = f"/apis/{version}" if "/" in version else f"/api/{version}"
         kinds = self._known.get(root) or self._discovered(root)
@@ -134,7 +134,7 @@ def life_of(obj: Body, collection: str, subresources: list[str], depth: int = 1)
 
 
 def _mistakes(obj: Body, collection: str, what: str, depth: int) -> Iterator[Ask]:
-    """Yield requests in which each member is null, of a wrong type or missing, and one with an unknown member."""
+    """Yield requests with each member null, of a wrong type or missing, and one with an unknown member."""
     path = f"{collection}?dryRun=All&fieldValidation=Strict"
     for name in sorted(obj.keys() - {"apiVersion", "kind", "metadata", "status"}):
         for place, part in _parts((name,), obj[name], depth):

@@ -72,7 +72,11 @@ def concerns(path: str) -> bool:
 
 
 def answer(machine: Machine, request: Request) -> Response:
-    """Carry out a request to a control. Raises: StatusError, PageNotFoundError for a refusal; as Machine.answer."""
+    """
+    Carry out a request to a control.
+
+    Raises: StatusError, PageNotFoundError for a refusal; as Machine.answer.
+    """
     match split(request.path)[1:]:
         case ["faults", *words]:
             return _on_faults(machine.faults, request, words)

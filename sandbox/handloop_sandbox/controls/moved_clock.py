@@ -69,7 +69,7 @@ def _end(now: float, wanted: Move) -> float:
 
 
 def _pass(machine: Machine, clock: MovableClock, end: float) -> None:
-    """Move from tick to tick, because what a controller does at one tick determines when the next one is due."""
+    """Move from tick to tick, because what a controller does at one tick determines when the next is due."""
     least = (end - clock.time()) / _STEPS
     due = machine.tick()
     while due is not None and due < end:

@@ -50,7 +50,7 @@ class _Place(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """The complaints of rules, and the complaints that are only warnings because they concern unchanged values."""
+    """The complaints of rules, and those that are only warnings because they concern unchanged values."""
 
     causes: list[Cause]
     warnings: list[Cause]
@@ -61,7 +61,11 @@ Judge = Callable[[Schema, Mapping[str, Any]], str]
 
 
 def check(schema: Schema, value: Any, old: Any, path: str = "", judge: Judge | None = None) -> Verdict:
-    """Return the verdict on a value. old None = the value is new. judge checks rules that are not validated yet."""
+    """
+    Return the verdict on a value.
+
+    old None = the value is new. judge checks rules that are not validated yet.
+    """
     before = ABSENT if old is None else old
     verdict = Verdict([], [])
     for place in _places(_Place(schema, value, before, path)):

@@ -323,7 +323,7 @@ def _whole(path: str, text: str) -> Cause:
 
 
 def _duplicates(schema: Schema, value: list[Any], path: str) -> list[Cause]:
-    """Return the complaints about duplicates in a set or map, one for each identity, at its second occurrence."""
+    """Return the complaints about duplicates in a set or map, one per identity, at its second occurrence."""
     kind = structure.list_type(schema)
     if kind == "atomic":
         return []

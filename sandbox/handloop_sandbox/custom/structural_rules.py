@@ -49,7 +49,7 @@ def structural_causes(path: str, schema: Object) -> list[Cause]:
 
 
 def children(path: str, schema: Object) -> list[tuple[str, Object, str]]:
-    """Return the schemas directly below one, each with its path and whether it belongs to an item or a field."""
+    """Return the schemas directly below one, each with its path and whether it is for an item or a field."""
     found: list[tuple[str, Object, str]] = []
     if isinstance(schema.get("items"), dict):
         found.append((f"{path}.items", schema["items"], "item"))
@@ -139,7 +139,7 @@ def _embedded(path: str, schema: Object) -> list[Cause]:
 
 
 def _valued(path: str, schema: Object) -> list[tuple[str, Object]]:
-    """Return the junctors to check: all except the anyOf of an IntOrString, the only one that may have types."""
+    """Return the junctors to check: all but the anyOf of an IntOrString, the only one that may have types."""
     skipped: set[str] = set()
     if schema.get("x-kubernetes-int-or-string"):
         first: Any = (schema.get("allOf") or [{}])[0]

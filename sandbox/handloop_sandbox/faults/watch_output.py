@@ -98,7 +98,7 @@ class WatchOutput:
         return self._may_take() and self._watcher.is_due(now, up_to=self._up_to())
 
     def next_wake(self) -> float:
-        """Return the unix time at which a line or the end is due even if nothing changes, infinity = never."""
+        """Return the unix time when a line or the end is due even if nothing changes, infinity = never."""
         if self.paused:
             return inf
         if not self._is_touched():

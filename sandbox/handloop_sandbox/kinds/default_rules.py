@@ -28,7 +28,7 @@ _NAME = re.compile(
 
 
 def tag_of(image: str) -> str:
-    """Return an image's tag, `latest` if it has no tag or digest, or "" for only a digest or an invalid name."""
+    """Return an image's tag, `latest` without a tag or digest, or "" for only a digest or an invalid name."""
     found = _NAME.fullmatch(image)
     if found is None or re.fullmatch(r"[a-f0-9]{64}", image):
         return ""
@@ -167,7 +167,7 @@ def _containers(spec: Object) -> Object:
 
 
 def _pod_container(container: Object, *, host: bool) -> Object:
-    """Return a pod's (not a template's) container: requests default to limits, host ports to container ports."""
+    """Return a pod's (not a template's) container: requests default to limits, hostPort to containerPort."""
     done = container
     resources = container.get("resources") or {}
     if limits := resources.get("limits"):

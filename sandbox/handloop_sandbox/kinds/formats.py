@@ -84,7 +84,7 @@ def _fullmatch(pattern: re.Pattern[str]) -> Callable[[str], bool]:
 
 
 def _is_duration(value: str) -> bool:
-    """Return whether Go parses a text as a duration, or it has whole numbers with units, even days and weeks."""
+    """Return whether Go parses a text as a duration, or it has integers with units, even days and weeks."""
     try:
         parse_duration(value)
     except DurationError:

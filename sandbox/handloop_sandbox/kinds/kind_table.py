@@ -112,7 +112,7 @@ def _messages() -> dict[str, msgspec.Raw]:
 
 @cache
 def message(name: str) -> dict[int, MessageField] | None:
-    """Return the fields of a message by number, or None if it is unknown. A message is named like its schema."""
+    """Return the fields of a message (named like its schema) by number, or None if it is unknown."""
     raw = _messages().get(name)
     if raw is None:
         return None

@@ -280,7 +280,7 @@ def _either(data: bytes) -> Any:
 
 
 def _schema(data: bytes) -> Any:
-    """Return a nested schema without the zero values that its JSON omits, because nothing drops them later."""
+    """Return a nested schema without the zero values that its JSON omits, since nothing drops them later."""
     name = f"{_EXTENSIONS}.JSONSchemaProps"
     return typed.decode(named(name), _message(data, name), typed.Report())
 

@@ -104,7 +104,7 @@ def value_of(schema: Schema) -> Schema | None:
 
 
 def property_of(schema: Schema, name: str) -> Schema | None:
-    """Return the schema of a member (the declared one, or that of a map's values), or None if there is none."""
+    """Return a member's schema (the declared one, or that of a map's values), or None if there is none."""
     return properties(schema).get(name) or value_of(schema)
 
 

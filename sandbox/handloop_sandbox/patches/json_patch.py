@@ -55,7 +55,7 @@ def json_patch(current: dict[str, Any], operations: Any, body: bytes = b"") -> d
 
 
 def _copied_bytes(document: Container, operation: dict[str, Any]) -> int:
-    """Return the size of a copied value. It is limited because a few copies of copies would fill any memory."""
+    """Return a copied value's size. It is limited because a few copies of copies would fill any memory."""
     source, key = _find(document, _text(operation, "from"))
     return len(json.dumps(_get(source, key), separators=(",", ":")))
 

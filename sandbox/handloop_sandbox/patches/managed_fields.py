@@ -299,7 +299,7 @@ def _reset_paths(resource: ServedResource, subresource: str) -> tuple[tuple[str,
 
 
 def capped(managed: Managed) -> Managed:
-    """Return the managers with up to ten updaters. The oldest ones of the same version are merged into one."""
+    """Return the managers with up to ten updaters. The oldest of the same version are merged into one."""
     updaters = sorted(
         (manager for manager in managed if manager.operation == UPDATE),
         key=lambda manager: (managed[manager].time or "", manager),
@@ -327,7 +327,7 @@ def capped(managed: Managed) -> Managed:
 
 @lru_cache(maxsize=256)
 def empty_object(resource: ServedResource) -> dict[str, Any]:
-    """Return a new object of the kind before anything is set, with only the structs that are never omitted."""
+    """Return a new object of a kind before anything is set, with only the structs that are never omitted."""
     return {} if resource.custom or resource.schema is None else _zero_struct(resource.schema)
 
 

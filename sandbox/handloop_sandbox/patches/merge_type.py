@@ -45,7 +45,7 @@ class Atom(NamedTuple):
     map: MapType | None = None
 
     def of(self, value: Any) -> Atom:
-        """Return the part that applies to a value, or the whole Atom for null and for values of a wrong type."""
+        """Return the part that applies to a value, or the whole Atom for null and values of a wrong type."""
         if isinstance(value, dict):
             return Atom(map=self.map) if self.map else self
         if isinstance(value, list):

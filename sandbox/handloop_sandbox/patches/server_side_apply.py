@@ -270,7 +270,7 @@ def _taken_over(
     *,
     force: bool,
 ) -> Managed:
-    """Return the managers after an apply. Args: others holds the changes in the versions of other managers."""
+    """Return the managers after an apply. Args: others holds the changes in other managers' versions."""
     seen = {other: others.get(owned.api_version, changes) for other, owned in managed.items()}
     conflicts = {
         other: shared

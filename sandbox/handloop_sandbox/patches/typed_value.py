@@ -74,7 +74,7 @@ def _members(value: Any, atom: Atom) -> FieldSet:
 
 
 def granular_type(left: Any, right: Any, atom: Atom) -> MapType | ListType | None:
-    """Return the type to descend with, or None for a leaf (a scalar, an atomic value, or two empty values)."""
+    """Return the type to descend with, or None for a leaf (a scalar, an atomic value or two empty values)."""
     if atom.map:
         return atom.map if not atom.map.atomic and (as_dict(left) or as_dict(right)) else None
     if atom.scalar or atom.list is None:

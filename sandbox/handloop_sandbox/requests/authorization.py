@@ -133,7 +133,7 @@ def _rules(state: State, user: User, namespace: str) -> Iterator[Mapping[str, An
 
 
 def grants(state: State, user: User, namespace: str) -> Iterator[tuple[str, list[Mapping[str, Any]] | None]]:
-    """Yield the name and rules of each role of a user in a namespace. The rules of a missing role are None."""
+    """Yield the name and rules of each role of a user in a namespace. A missing role's rules are None."""
     bindings = [(binding, "") for binding in state.list(CLUSTER_ROLE_BINDINGS)]
     if namespace:
         bindings += [(binding, namespace) for binding in state.list(ROLE_BINDINGS, namespace)]

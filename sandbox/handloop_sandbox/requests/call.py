@@ -64,7 +64,11 @@ class Call:
         return self.state.stored(self.collection, self.namespace, self.name)
 
     def read(self) -> Stored | None:
-        """Like stored(), but read from etcd: a webhook converts it again. Lists, watches and writes use a cache."""
+        """
+        Like stored(), but read from etcd: a webhook converts it again.
+
+        Lists, watches and writes use a cache.
+        """
         stored = self.stored()
         return (
             stored if stored is None or self.resource.conversion is None else Stored(stored.object, stored.rv)
@@ -98,7 +102,7 @@ class Call:
         )
 
     def presentation(self, shown: ServedResource | None = None) -> Presentation:
-        """Return the form of this request's answers. shown is the resource to show, if it is not the path's."""
+        """Return the form of this request's answers. shown is the resource to show, if not the path's."""
         include = self.request.query.get("includeObject") or ""
         if self.form.shape == "Table" and include not in _INCLUDES:
             text = "must be 'Metadata', 'Object', 'None', or empty"

@@ -68,7 +68,7 @@ def to_storage(resource: ServedResource, obj: Object) -> Object:
 
 
 def with_unseen(resource: ServedResource, new: Object, old: Object) -> Object:
-    """Return a new object in the served version plus those parts of the old object that this version lacks."""
+    """Return a new object in the served version plus the parts of the old object that this version lacks."""
     return autoscaler_versions.with_status_of(new, old) if _is_v1_autoscaler(resource) else new
 
 
@@ -102,7 +102,7 @@ _DEEPEST: Final = 4
 
 
 def as_stored(resource: ServedResource, obj: dict[str, Any]) -> dict[str, Any]:
-    """Return an object with null in place of the empty lists that Go never omits, except inside other lists."""
+    """Return an object with null in place of the empty lists that Go never omits, except in other lists."""
     for path in _paths(resource):
         if _at(obj, path) == []:
             obj = _with_null(obj, path)

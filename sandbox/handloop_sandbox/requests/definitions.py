@@ -92,7 +92,7 @@ def catalog(state: State, *, revision: int, known: Known | None = None) -> Catal
 
 
 def served_by(definitions: Iterable[Object], known: Known | None = None) -> Iterator[ServedResource]:
-    """Yield the resources of established definitions, group by group, each with its preferred version first."""
+    """Yield the resources of established definitions, by group, each with its preferred version first."""
     established = [crd for crd in definitions if condition_status(crd, "Established") == "True"]
     found = [resource for crd in established for resource in _resources(crd, known or Known())]
     yield from sorted(found, key=lambda resource: (resource.group, _version_rank(resource.version)))
@@ -221,7 +221,7 @@ class DefinitionController:
         self._again_at: float | None = None
 
     def step(self, view: View, changes: Sequence[Change], now: float) -> Step:
-        """Look at every definition that has changed, or whose resources have changed or could not be deleted."""
+        """Look at every definition that changed, or whose resources changed or could not be deleted."""
         is_due = self._again_at is not None and now >= self._again_at
         touched = self._touched(view.state, changes, self._failures if is_due else ())
         self._again_at = None if is_due else self._again_at
@@ -278,7 +278,7 @@ def _with_approval(crd: Object, now: str) -> Object:
 
 
 def _with_names(state: State, crd: Object, now: str) -> Object:
-    """Return a definition with its accepted names, which are those that no other definition of its group uses."""
+    """Return a definition with its accepted names: those that no other definition of its group uses."""
     wanted = crd["spec"]["names"]
     conflict = _conflict(state, crd)
     if conflict is None:

@@ -83,7 +83,7 @@ def _rights(asked: User) -> Iterator[Attributes]:
 
 
 def _refusal(user: User, right: Attributes, wanted: Attributes | PathAttributes) -> StatusError:
-    """Return the refusal to act as the user. It describes the request with constrained impersonation's verb."""
+    """Return the refusal to act as a user. It describes the request with constrained impersonation's verb."""
     verb = f"impersonate-on:{'serviceaccount' if right.namespace else 'user-info'}:{wanted.verb}"
     if isinstance(wanted, PathAttributes):
         return forbidden_path(user.name, verb, wanted.path)

@@ -69,7 +69,7 @@ def _table_digest() -> bytes:
 
 @lru_cache(maxsize=64)
 def document(catalog: Catalog, group_version_path: str) -> bytes | None:
-    """Return the document of a path such as `GET /openapi/v3/apis/apps/v1`, or None if it is not in the index."""
+    """Return the document of a path such as `GET /openapi/v3/apis/apps/v1`, or None if the index lacks it."""
     for group, version in _group_versions(catalog):
         if _path_of(group, version) == group_version_path:
             return msgspec.json.encode(_document(catalog.in_group_version(group, version)))
@@ -162,7 +162,7 @@ def _published(schema: Schema, pending: list[str]) -> Document:
 
 
 def _held(schema: Document) -> Document:
-    """Return a reference wrapped in allOf, as a server does when a description or a default is added to it."""
+    """Return a reference wrapped in allOf, as a server does when a description or default is added to it."""
     rest = {key: value for key, value in schema.items() if key != "$ref"}
     return {**rest, "allOf": [{"$ref": schema["$ref"]}]} if "$ref" in schema else schema
 

@@ -37,7 +37,7 @@ def version_3(document: bytes) -> bytes:
 
 
 def _members(value: Mapping[str, Any], fields: _Fields) -> bytes:
-    """Return a message's fields as bytes. The row "x-" is for extensions; every other member needs its own row."""
+    """Return a message's fields as bytes. The row "x-" is for extensions; any other member needs its own."""
     written = []
     for key, member in value.items():
         if key in fields:

@@ -33,7 +33,7 @@ class Request(NamedTuple):
 
 
 class Response(NamedTuple):
-    """An answer. The parts of the body are joined only when written, so that long lists are not copied earlier."""
+    """An answer. The body's parts are joined only when written, so that long lists are not copied earlier."""
 
     status: int
     headers: Headers

@@ -79,7 +79,7 @@ def shard_selector(call: RequestCall) -> ShardSelector | None:
 
 
 def shard_info(call: RequestCall) -> dict[str, Any]:
-    """Return the member shardInfo of a ListMeta. Only lists of complete objects of a built-in kind have it."""
+    """Return the shardInfo of a ListMeta. Only lists of complete objects of a built-in kind have it."""
     selector = None if call.resource.custom or call.form.shape else shard_selector(call)
     return {} if selector is None else {"shardInfo": {"selector": str(selector)}}
 

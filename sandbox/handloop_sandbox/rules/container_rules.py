@@ -49,7 +49,7 @@ _CONTAINER_POLICIES: Final = ("Always", "Never", "OnFailure")
 
 
 def containers(path: str, found: list[Object], volumes: Collection[str]) -> list[Cause]:
-    """Return the complaints about a pod's containers: there must be at least one, and names must be unique."""
+    """Return the complaints about a pod's containers: at least one is required, and names must be unique."""
     if not found:
         return [required(path)]
     causes: list[Cause] = []
@@ -67,7 +67,7 @@ def containers(path: str, found: list[Object], volumes: Collection[str]) -> list
 
 
 def init_containers(path: str, found: list[Object], volumes: Collection[str], taken: set[str]) -> list[Cause]:
-    """Return the complaints about init containers: names must be unique, and only restartable ones have probes."""
+    """Return the complaints about init containers: names must differ; only restartable ones have probes."""
     causes: list[Cause] = []
     for index, container in enumerate(found):
         at = f"{path}[{index}]"

@@ -134,7 +134,7 @@ def _domain(path: str, name: str) -> list[Cause]:
 
 
 def _reachable(path: str, address: str) -> list[Cause]:
-    """Return the complaints about an address that cannot reach another machine, such as a loopback address."""
+    """Return the complaints about an address that cannot reach another machine, such as a loopback one."""
     try:
         found = ipaddress.ip_address(address)
     except ValueError:

@@ -83,7 +83,7 @@ def _value_from(path: str, variable: Object) -> list[Cause]:
 
 
 def field_causes(path: str, reference: Object, *, files: bool = False) -> list[Cause]:
-    """Return the complaints about a reference to a pod's field; files = it is for a file, not for a variable."""
+    """Return the complaints about a reference to a pod's field; files = it is for a file, not a variable."""
     allowed = _FILE_FIELD_PATHS if files else _ENV_FIELD_PATHS
     field = reference.get("fieldPath", "")
     if not field:

@@ -79,7 +79,7 @@ def new_event(new: Object, old: Object | None, subresource: str) -> list[Cause]:
 
 
 def _common(new: Object, *, controller: str) -> list[Cause]:
-    """Return the complaints about an Event of either group; controller is the name of that field in the group."""
+    """Return the complaints about an Event of either group; controller is that field's name in the group."""
     about = part(new, "involvedObject") or part(new, "regarding")
     namespace, where = part(new, "metadata").get("namespace", ""), about.get("namespace", "")
     mismatch = invalid_value("involvedObject.namespace", where, "does not match event.namespace")

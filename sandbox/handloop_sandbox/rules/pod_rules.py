@@ -241,7 +241,7 @@ def _status(new: Object, old: Object | None) -> list[Cause]:
 
 
 def _ephemeral(new: Object, old: Object) -> list[Cause]:
-    """Return the complaints about ephemeral containers: names must be unique, and old ones must stay unchanged."""
+    """Return the complaints about ephemeral containers: names must be unique, and old ones stay unchanged."""
     path, causes = "spec.ephemeralContainers", []
     taken = {entry["name"] for kind in ("containers", "initContainers") for entry in entries(new, kind)}
     after = {entry.get("name", ""): entry for entry in entries(new, "ephemeralContainers")}

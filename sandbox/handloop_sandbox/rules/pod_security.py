@@ -124,7 +124,7 @@ def _each_must(member: str, wrong: Sequence[Any], told: str, unless: _Exempt = _
 
 
 def _one_must_set(wrong: _Find, member: str, right: Sequence[Any], told: str, unless: _Exempt) -> _Find:
-    """Return a check that no context has a forbidden value, and that the pod has an allowed one if required."""
+    """Return a check that no context has a forbidden value, and the pod has an allowed one if required."""
 
     def find(spec: Object) -> str:
         silent = _names(spec, lambda entry: _value(_security(entry), member) is None)

@@ -180,7 +180,7 @@ def _about_volumes(spec: Object, path: str) -> Iterator[str]:
 
 
 def _overlaps(volume: Object) -> Iterator[str]:
-    """Yield the warnings about files of a volume that have the same path, or of which one is below the other."""
+    """Yield the warnings about files of a volume that have the same path, or one below the other."""
     for name, what in (("configMap", "ConfigMap"), ("secret", "Secret"), ("downwardAPI", "DownwardAPI")):
         source = volume.get(name) or {}
         of = source.get("secretName" if name == "secret" else "name")

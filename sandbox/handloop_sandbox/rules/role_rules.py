@@ -24,7 +24,7 @@ def role(new: Object, old: Object | None, subresource: str) -> list[Cause]:
 
 
 def cluster_role(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """Return complaints about a ClusterRole, whose rules are for resources or paths, or which selects roles."""
+    """Return complaints about a ClusterRole, which has rules for resources or paths, or selects roles."""
     del old, subresource
     causes = [cause for path, rule in _rules(new) for cause in _rule(path, rule, namespaced=False)]
     if new.get("aggregationRule") is None:

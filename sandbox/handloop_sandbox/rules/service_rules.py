@@ -110,7 +110,7 @@ _SERVICE_TYPES: Final = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort"
 
 
 def service(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """Return the complaints about a Service. If its addresses are wrong, return only those about the addresses."""
+    """Return the complaints about a Service, or only those about its addresses if these are wrong."""
     if subresource == "status":
         return []
     spec, before = part(new, "spec"), part(old, "spec")

@@ -94,7 +94,7 @@ class Store(State):
             self._index(change)
 
     def compact(self, rv: int) -> None:
-        """Forget the versions before rv, as etcd's compaction does. Their lists and continue tokens expire."""
+        """Forget versions before rv, as etcd's compaction does. Their lists and continue tokens expire."""
         self._compacted = max(self._compacted, min(rv, self._resource_version))
 
     def expire(self, group_resource: GroupResource | None = None) -> None:

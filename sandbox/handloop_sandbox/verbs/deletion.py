@@ -47,7 +47,7 @@ _ORPHANING: Final = (GroupResource("batch", "jobs"), GroupResource("", "replicat
 
 
 def delete(call: Call) -> Response:
-    """Answer 200: with a Status if the object is gone, or with the object if it is still waiting for deletion."""
+    """Answer 200: with a Status if the object is gone, or with the object if it still waits for deletion."""
     body = bodies.read_options(call.request.body, call.request.headers.get("content-type", ""))
     options = delete_options(call.request.query, body)
     before = call.read()

@@ -62,7 +62,7 @@ def for_create(obj: Object, context: Context, *, with_generation: bool) -> Objec
 
 
 def for_update(obj: Object, old: Object) -> Object:
-    """Return a changed object. Metadata that a client may omit or must not change comes from the old object."""
+    """Return a changed object. Metadata that a client may omit or must not change comes from the old one."""
     metadata, before = dict(obj["metadata"]), old["metadata"]
     for key in ("uid", "creationTimestamp", "generation"):
         if key in before and (key != "uid" or not metadata.get("uid")):
@@ -152,7 +152,7 @@ def _finalizers(finalizers: list[str]) -> list[Cause]:
 
 
 def more_about_finalizers(metadata: Mapping[str, Any], *, is_update: bool) -> list[Cause]:
-    """Return the complaints about finalizers without a domain, which most built-in kinds and all updates have."""
+    """Return the complaints about finalizers without a domain, for most built-in kinds and all updates."""
     finalizers = metadata.get("finalizers") or []
     text = "name is neither a standard finalizer name nor is it fully qualified"
     causes = _finalizers(finalizers) if is_update else []

@@ -166,7 +166,7 @@ def _embedded_causes(schema: Schema, obj: Object) -> list[Cause]:
 
 
 def list_causes(resource: ServedResource, obj: Object) -> list[Cause]:
-    """Return the complaints about duplicates in sets and maps, which are reported in addition to any others."""
+    """Return the complaints about duplicates in sets and maps, which are reported in addition to others."""
     return [] if resource.schema is None else schema.validate_lists(resource.schema, obj)
 
 
@@ -243,7 +243,7 @@ def _replica_causes(obj: Object, path: str) -> list[Cause]:
 
 
 def nested(obj: Mapping[str, Any], path: str, expected: type, go_type: str) -> tuple[Any, str]:
-    """Return the value at a path such as `.spec.replicas` (None if absent), and Go's complaint about its type."""
+    """Return the value at a path such as `.spec.replicas`, or None, and Go's complaint about its type."""
     parts = path.removeprefix(".").split(".")
     node: Any = obj
     for index, part in enumerate(parts):

@@ -239,7 +239,7 @@ def _invalid_shown(shown: str, text: str) -> StatusError:
 
 
 def _shown(changed: Object, *, custom: bool) -> bytes:
-    """Return the patched object as messages show it. In a custom resource, members are sorted at every level."""
+    """Return the patched object as messages show it. A custom resource's members are sorted at all levels."""
     shown = changed if custom else dict(sorted(changed.items()))
     return json.dumps(shown, separators=(",", ":"), sort_keys=custom, ensure_ascii=False).encode()
 

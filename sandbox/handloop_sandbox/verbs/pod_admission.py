@@ -121,7 +121,7 @@ def _token_volume(name: str) -> Object:
 
 
 def with_tolerations(spec: Object) -> Object:
-    """Return a spec that tolerates unready and unreachable nodes for a while, unless it specifies otherwise."""
+    """Return a spec that tolerates unready and unreachable nodes for a while, unless it says otherwise."""
     tolerations = list(spec.get("tolerations") or [])
     for key in ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"):
         if not any(_tolerates(entry, key) for entry in tolerations):

@@ -85,7 +85,7 @@ def logs(call: Call) -> Response:
 
 
 def refuse_stream(call: Call) -> Response:
-    """Answer 501 with a hint that kubectl shows, 404 for a missing object, or 400 for an ambiguous container."""
+    """Answer 501 with a hint kubectl shows, 404 for a missing object, or 400 for an ambiguous container."""
     words = {"exec": "execute in", "attach": "attach to", "portforward": "forward to", "proxy": "reach"}
     subresource, parts = call.path.subresource, call.name.split(":")
     name = parts[len(parts) // 2] if subresource == "proxy" else call.name  # `NAME:PORT`, `https:NAME:PORT`

@@ -193,7 +193,7 @@ def _at(call: Call, rv: int, *, paged: bool) -> tuple[list[str], dict[str, Store
 
 
 def _in_chunks(call: Call, items: Sequence[Stored], size: int) -> Iterator[Stored]:
-    """Yield the items, converted in the same chunks as in a real server: size items first, then twice as many."""
+    """Yield the items, converted in a real server's chunks: size items first, then twice as many."""
     at = 0
     while at < len(items):
         yield from all_served(call.resource, items[at : at + size])
@@ -254,7 +254,7 @@ def watch(call: Call) -> WatchResponse:
 
 
 def _options(call: Call, *, watch: bool) -> ListOptions:
-    """Return the request's options, checked in a real server's order; versions and tokens are checked later."""
+    """Return a request's options, checked in a real server's order; versions and tokens are checked later."""
     options = list_options(call.request.query, watch=watch)
     if call.name:  # /watch/.../NAME
         term = FieldTerm(NAME, equal=True, value=call.name)

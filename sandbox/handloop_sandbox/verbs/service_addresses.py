@@ -87,7 +87,7 @@ def _supplied(call: Call, service: Object, spec: Object, before: Object) -> Obje
 
 
 def _is_open(spec: Object) -> bool:
-    """Return whether the Service is headless and has no selector, so that its endpoints may have any family."""
+    """Return whether the Service is headless and has no selector, so its endpoints may have any family."""
     return spec.get("clusterIP") == "None" and not spec.get("selector")
 
 
@@ -265,7 +265,7 @@ def _kept_addresses(spec: _Spec, before: _Spec) -> _Spec:
 
 
 def _kept_ports(ports: list[_Spec], before: list[_Spec]) -> list[_Spec]:
-    """Give ports without a node port that of the old port of the same name, unless another port requests it."""
+    """Give ports without a node port that of the old port of the same name, unless another requests it."""
     used = _numbers(before) & _numbers(ports)
     known = {port.get("name", ""): port.get("nodePort") for port in before}
     result = []

@@ -38,7 +38,7 @@ Prepare = Callable[[Call, Object], Object]
 
 
 def prepare_create(call: Call, obj: Object) -> Object:
-    """Return a new object as it is validated: without the client's status, but with the additions of its kind."""
+    """Return a new object as it is validated: without the client's status, but with its kind's additions."""
     resource = call.resource
     if resource.subresource("status") and resource.group_resource not in _KEEPS_STATUS:
         obj = without_status(resource, obj)
@@ -101,7 +101,7 @@ def _claim(call: Call, obj: Object) -> Object:
 
 
 def with_data_source(spec: Object, *, old: Object | None = None) -> Object:
-    """Return a claim's spec with matching dataSource and dataSourceRef; an old spec's source is not dropped."""
+    """Return a claim's spec with matching dataSource and dataSourceRef; an old source is not dropped."""
     source, wider = spec.get("dataSource"), spec.get("dataSourceRef")
     if wider is not None and wider.get("namespace"):
         # A reference with a namespace needs the feature gate CrossNamespaceVolumeDataSource.

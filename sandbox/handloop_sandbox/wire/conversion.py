@@ -87,7 +87,7 @@ class WebhookConversion:
 
 
 def question(name: str, obj: Object, api_version: str) -> bytes:
-    """Return the key of an answer: definition, object (regardless of its resourceVersion) and wanted version."""
+    """Return the key of an answer: definition, object (without its resourceVersion) and wanted version."""
     return _encode((name, api_version, unversioned(obj)))
 
 

@@ -28,7 +28,7 @@ class _NoAddressError(ValueError):
 
 
 def address_problem(text: str) -> str:
-    """Return what is wrong with a string that ipaddress refuses, such as `ParseAddr("x"): unable to parse IP`."""
+    """Return the problem with a text that ipaddress refuses, such as `ParseAddr("x"): unable to parse IP`."""
     try:
         _parse(text)
     except _NoAddressError as error:

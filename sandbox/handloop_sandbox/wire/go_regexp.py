@@ -34,7 +34,7 @@ class PatternError(ValueError):
 
 @lru_cache(maxsize=256)
 def _compiled(pattern: str) -> Any:
-    """Return a compiled pattern without captures, because nobody reads them and they can take quadratic time."""
+    """Return a compiled pattern without captures, which nobody reads and which can take quadratic time."""
     import re2  # noqa: PLC0415 - no wheel for free-threaded Python; most kinds have no patterns
 
     if len(pattern) > _LONGEST:

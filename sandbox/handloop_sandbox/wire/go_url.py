@@ -23,7 +23,11 @@ _ASCII_END: Final = 0x80
 
 
 class GoUrl(NamedTuple):
-    """The parts of a URL. host includes the port but no user. For `scheme:text`, all but the scheme is empty."""
+    """
+    The parts of a URL.
+
+    host includes the port but no user. For `scheme:text`, all but the scheme is empty.
+    """
 
     scheme: str
     host: str

@@ -56,7 +56,7 @@ def _pair(large: int, large_unit: str, small: int, small_unit: str) -> str:
 
 
 def age(timestamp: object, now: float) -> str:
-    """Return the age of an RFC 3339 time, `<unknown>` if there is none, `<invalid>` if it cannot be parsed."""
+    """Return the age of an RFC 3339 time, `<unknown>` if there is none, `<invalid>` if it is malformed."""
     if not timestamp:
         return UNKNOWN
     try:

@@ -29,7 +29,11 @@ def json_documents(text: str) -> list[Any]:
 
 
 def _size(value: Any, known: dict[int, int]) -> int:
-    """Return how many parts a document has if its aliases are expanded. Raises: ValueError for an endless one."""
+    """
+    Return how many parts a document has if its aliases are expanded.
+
+    Raises: ValueError for an endless one.
+    """
     if not isinstance(value, list | dict):
         return 1
     if id(value) not in known:

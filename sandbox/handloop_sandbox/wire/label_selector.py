@@ -55,7 +55,7 @@ def is_everything(selector: Mapping[str, Any] | None) -> bool:
 
 
 def text(selector: Mapping[str, Any] | None) -> str:
-    """Return a LabelSelector, or the plain map of a ReplicationController, as a query, or "" if there is none."""
+    """Return a LabelSelector, or a ReplicationController's plain map, as a query, or "" if there is none."""
     selector = selector or {}
     if "matchLabels" not in selector and "matchExpressions" not in selector:
         selector = {"matchLabels": selector}
