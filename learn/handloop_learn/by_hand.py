@@ -25,7 +25,7 @@ NAME: Final = ObjectName("default", "foo")
 
 
 class HandInformer(SharedIndexInformer[T]):
-    """An informer that never runs: its cache has what the server had when `see` was called last."""
+    """An informer that never runs. Its cache holds what the server had when `see` was last called."""
 
     def __init__(self, stage: Stage, kind: type[T]) -> None:
         self._client = stage.client.resource(kind)
@@ -34,13 +34,13 @@ class HandInformer(SharedIndexInformer[T]):
         super().__init__(ListWatch(stage.client.resource(kind)), kind, indexers=indexers)
 
     def see(self) -> None:
-        """Let the cache have what the server has."""
+        """Bring the cache up to date with the server."""
         page = self._client.list("default")
         self.indexer.replace(page.items, page.resource_version)
         self._seen = int(page.resource_version)
 
     def has_seen(self, resource_version: str) -> bool:
-        """Whether the server had that version by then."""
+        """Return whether the last `see` reached that version."""
         return int(resource_version) <= self._seen
 
 
@@ -48,7 +48,7 @@ class ByHand:
     """
     A controller on a stage whose caches, handlers, workers and time are driven by hand. Use it with `with`.
 
-    Threads: the chapter's, and that of the queue's delays.
+    Threads: the chapter's thread, and the one that serves the queue's delays.
     """
 
     def __init__(self, stage: Stage, controller: type[FooController]) -> None:
@@ -72,12 +72,12 @@ class ByHand:
         self.queue.shut_down()
 
     def see(self) -> None:
-        """Let both caches have what the server has."""
+        """Bring both caches up to date with the server."""
         self.foos.see()
         self.deployments.see()
 
     def work(self) -> int:
-        """Let a worker sync what is queued; if nothing is, the Foo. Returns: how many requests it sent."""
+        """Let a worker sync what is queued, or the Foo if nothing is. Returns: how many requests it sent."""
         before = self.stage.counts.total()
         if not len(self.queue):
             self.queue.add(NAME)
@@ -86,12 +86,12 @@ class ByHand:
         return self.stage.counts.total() - before
 
     def settled(self) -> None:
-        """Make a Foo, and work until there is nothing to do."""
+        """Create a Foo, and work until there is nothing left to do."""
         self.stage.apply(NAME.name)
         for _ in range(3):
             self.see()
             self.work()
 
     def delays(self) -> Sequence[float]:
-        """Seconds until the Foo is retried; () = never."""
+        """Seconds until the Foo is retried; empty if no retry is planned."""
         return [at for item, at in self.queue.items(1).delayed.items() if item == NAME]

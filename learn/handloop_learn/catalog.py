@@ -10,10 +10,10 @@ from handloop_learn.screen import Screen
 
 class Chapter(NamedTuple):
     """
-    One chapter: its module, its subject, and how many minutes a reader takes.
+    One chapter: its module, its subject, and how many minutes it takes a reader.
 
-    read is a page of the docs that goes deeper, with its heading after `#`. run is the recording of the
-    live page that shows the same; at is a mark in it, "" = its beginning.
+    read is a docs page that goes deeper, with a heading after `#`. run is the live page's recording that
+    shows the same thing, and at is a mark in that recording ("" = its beginning).
     """
 
     module: str
@@ -40,7 +40,7 @@ class Chapter(NamedTuple):
 
     @property
     def page(self) -> str:
-        """Where its recording is shown, in the repository below learn/docs; "" = no recording shows it."""
+        """The address of its recording, relative to learn/docs; "" = it has no recording."""
         place = f"live-page/index.html#run={self.run}" + (f"&at={self.at}" if self.at else "")
         return place if self.run else ""
 

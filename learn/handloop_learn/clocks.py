@@ -13,7 +13,7 @@ _POLL_SECONDS: Final = 0.002
 
 class HandClock(RealClock):
     """
-    Stands still until advance. A thread that waits looks every two milliseconds whether its time has come.
+    Stands still until `advance`. A waiting thread checks every two milliseconds whether its time has come.
 
     State: _now, seconds; only the chapter's thread writes it.
     """
@@ -22,7 +22,7 @@ class HandClock(RealClock):
         self._now = 0.0
 
     def now(self) -> float:
-        """Seconds by which the clock was moved so far."""
+        """Seconds by which the clock has been advanced so far."""
         return self._now
 
     def advance(self, seconds: float) -> None:
@@ -30,11 +30,11 @@ class HandClock(RealClock):
         self._now += seconds
 
     def wait(self, condition: threading.Condition, timeout_seconds: float | None) -> bool:
-        """Wait once on condition, at most until the clock was moved by this much; None = forever."""
+        """Wait once on condition, at most until the clock has advanced by this much; None = no limit."""
         return self.wait_until(condition, None if timeout_seconds is None else self._now + timeout_seconds)
 
     def wait_until(self, condition: threading.Condition, at: float | None) -> bool:
-        """Wait once on condition, at most until the clock was moved to at; None = forever."""
+        """Wait once on condition, at most until the clock has reached `at`; None = no limit."""
         if at is None:
             return condition.wait()
         if self._now < at:
@@ -42,7 +42,7 @@ class HandClock(RealClock):
         return self._now < at
 
     def sleep(self, seconds: float, stop: threading.Event) -> bool:
-        """Wait until the clock was moved by so much or stop is set; True when stop is set."""
+        """Wait until the clock has advanced by this many seconds or stop is set; True when stop is set."""
         until = self._now + seconds
         while self._now < until and not stop.wait(_POLL_SECONDS):
             pass
@@ -50,21 +50,21 @@ class HandClock(RealClock):
 
 
 class FastClock(RealClock):
-    """now() and every wait are `times` as fast; time(), which is written to objects, is the machine's."""
+    """now() and every wait run `times` times as fast; time(), which objects record, is the machine's."""
 
     def __init__(self, times: float = 60.0) -> None:
         self.times = times
 
     def now(self) -> float:
-        """Seconds, this many times as fast as real ones."""
+        """Seconds that pass `times` times as fast as real ones."""
         return time.monotonic() * self.times
 
     def wait(self, condition: threading.Condition, timeout_seconds: float | None) -> bool:
-        """Wait once on condition, at most timeout_seconds of this clock; None = forever."""
+        """Wait once on condition, for at most timeout_seconds of this clock; None = no limit."""
         return super().wait(condition, None if timeout_seconds is None else timeout_seconds / self.times)
 
     def wait_until(self, condition: threading.Condition, at: float | None) -> bool:
-        """Wait once on condition, at most until now() reaches at; None = forever."""
+        """Wait once on condition, at most until now() reaches `at`; None = no limit."""
         if at is None:
             return condition.wait()
         super().wait(condition, (at - self.now()) / self.times)

@@ -9,7 +9,7 @@ from typing import Final
 
 
 def python() -> str:
-    """`python` in an active environment; else this interpreter, from the working directory if it is below."""
+    """`python` in an active environment; otherwise what calls this interpreter from the working directory."""
     if os.environ.get("VIRTUAL_ENV"):
         return "python"
     interpreter = Path(sys.executable)

@@ -1,4 +1,4 @@
-"""The exercise of chapter 2: keep a store like the server."""
+"""The exercise of chapter 2: keep a store in step with the server."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from handloop.client.errors import Gone
 def reflect(server, store, stopped, wait):
     """
     server   list() returns (things, version).
-             watch(version) yields (type, thing, version) for what happened after a version: type is ADDED,
+             watch(version) yields (type, thing, version) for each event after a version. type is ADDED,
              MODIFIED, DELETED, or BOOKMARK, whose thing is None. It ends when the connection breaks, and
-             raises Gone (a 410) if the log no longer reaches back to the version.
+             raises Gone (a 410) if the log no longer reaches back to that version.
     store    store.replace(things), store.put(thing), store.remove(thing)
     stopped  stopped() is True when you should return
-    wait     wait(seconds) before you reopen a watch that broke: a server in trouble needs the time
+    wait     wait(seconds) before you reopen a broken watch, because a server in trouble needs the time
     """
     things, version = server.list()
     store.replace(things)
@@ -31,13 +31,13 @@ def reflect(server, store, stopped, wait):
         store.put(thing)
 '''
 
-_FROM: Final = "Watch from the version that came last: of the list, or of an event."
+_FROM: Final = "Watch from the last version that you saw, in the list or in an event."
 _STORE: Final = "DELETED removes a thing; ADDED and MODIFIED put it."
 _CUT: Final = "A watch that just ends has lost nothing: watch again, from the last version that you saw."
-_BOOKMARK: Final = "A BOOKMARK has no thing. It says: you know all up to its version. Keep that version."
-_GONE: Final = "After Gone only a list helps. What it lacks was deleted: store.replace(things)."
-_PAUSE: Final = "wait(1) before the next watch: without it, a server that is down gets requests without end."
-_STOP: Final = "Ask stopped() before each list and each watch."
+_BOOKMARK: Final = "A BOOKMARK has no thing. You have seen all up to its version, so keep that version."
+_GONE: Final = "After Gone, only a list helps. What is not in it was deleted: store.replace(things)."
+_PAUSE: Final = "Call wait(1) before the next watch, or you send a server that is down requests without end."
+_STOP: Final = "Check stopped() before each list and each watch."
 _MOST_CALLS: Final = 30
 
 
@@ -53,7 +53,7 @@ class _Event(NamedTuple):
 
 
 class _Scene(NamedTuple):
-    """What one watch shows before its connection breaks, what happens then, and where the log begins then."""
+    """What a watch shows, what it misses once its connection breaks, and where the log begins after that."""
 
     live: tuple[_Event, ...] = ()
     missed: tuple[_Event, ...] = ()
@@ -62,8 +62,8 @@ class _Scene(NamedTuple):
 
 class _Watch(NamedTuple):
     """
-    A call of watch: its version, what the store had then, how many lists there had been, and whether the
-    reader had waited since the watch before it.
+    A call to watch: its version, what the store held then, how many lists there had been, and whether the
+    reader had waited since the previous watch.
     """
 
     version: int
@@ -73,7 +73,7 @@ class _Watch(NamedTuple):
 
 
 class _EndlessError(BaseException):
-    """The reader's code does not return. No `except Exception` swallows it."""
+    """The reader's code does not return. `except Exception` does not catch this error."""
 
 
 class _Store:
@@ -96,7 +96,7 @@ class _Store:
 
 class _Server:
     """
-    A server that plays one scene for each watch. No threads: time passes with the reader's calls.
+    A server that plays one scene for each watch. It has no threads; time passes with the reader's calls.
 
     State: log; oldest, the first version that it reaches back to; list_count; watch_calls; _waited, whether
     the reader has waited since the last watch; _calls.
@@ -177,7 +177,7 @@ def check(load: Load) -> Iterator[str]:
     except _EndlessError:
         returned = False
     except Gone as error:
-        lost = f"your function ended by the 410: {error}"
+        lost = f"the 410 ended your function: {error}"
     watches = server.watch_calls
     expect(watches, "you never called server.watch", "List, then watch.")
     yield from _first(watches[0])
@@ -186,21 +186,21 @@ def check(load: Load) -> Iterator[str]:
     expect(not lost, lost, _GONE)
     yield from _after_gone(watches, server.list_count)
     expect(returned, "stopped() was True, and you did not return", _STOP)
-    expect(store.things == {"d": 1, "e": 1}, f"at the end the store has {store.things}", _STORE)
-    yield "it ends when it is told to"
+    expect(store.things == {"d": 1, "e": 1}, f"at the end, the store has {store.things}", _STORE)
+    yield "your function ends when it is told to"
 
 
 def _first(watch: _Watch) -> Iterator[str]:
-    expect(watch.stored == {"a": 1, "b": 1}, f"first the store has {watch.stored}", "store.replace(things)")
-    expect(watch.version == 10, f"the list was of version 10, and you watched from {watch.version}", _FROM)
-    yield "the list filled the store, and the watch went on from its version"
+    expect(watch.stored == {"a": 1, "b": 1}, f"first, the store has {watch.stored}", "store.replace(things)")
+    expect(watch.version == 10, f"the list had version 10, and you watched from {watch.version}", _FROM)
+    yield "the list filled the store, and the watch continued from its version"
 
 
 def _after_a_cut(watches: list[_Watch], stored: dict[str, int]) -> Iterator[str]:
     is_on = len(watches) > 1
     expect(not is_on or watches[1].lists == 1, "the connection broke, and you listed everything again", _CUT)
     stored, wanted = watches[1].stored if is_on else stored, {"a": 2, "c": 1}
-    expect(stored == wanted, f"after the first watch the store has {stored}, not {wanted}", _STORE)
+    expect(stored == wanted, f"after the first watch, the store has {stored}, not {wanted}", _STORE)
     expect(is_on, "the connection broke, and you returned", _CUT)
     came = watches[1].version
     expect(came == 13, f"you had seen version 13, the connection broke, and you watched from {came}", _FROM)
@@ -212,20 +212,20 @@ def _after_a_bookmark(watches: list[_Watch], lost: str) -> Iterator[str]:
     expect(watches[2:], "the second connection broke, and you returned", _CUT)
     came = watches[2].version
     expect(came == 15, f"a BOOKMARK said version 15, and you watched from {came}: {lost}", _BOOKMARK)
-    yield "a bookmark moved your version on"
+    yield "a bookmark advanced your version"
 
 
 def _after_gone(watches: list[_Watch], lists: int) -> Iterator[str]:
     expect(lists > 1, "watch raised Gone, and you did not list again", _GONE)
-    expect(watches[4:], "after the second list you did not watch again", "Begin again: list, then watch.")
+    expect(watches[4:], "after the second list, you did not watch again", "Begin again: list, then watch.")
     stored = watches[4].stored
-    expect(stored == {"d": 1}, f"after the second list the store has {stored}: `a` was deleted", _GONE)
+    expect(stored == {"d": 1}, f"after the second list, the store has {stored}, but `a` was deleted", _GONE)
     expect(lists == 2, f"you listed {lists} times, for one Gone", "List only after Gone.")
     came = watches[4].version
-    expect(came == 17, f"the second list was of version 17, and you watched from {came}", _FROM)
-    yield "a 410 cost one list, which also removed what was deleted"
+    expect(came == 17, f"the second list had version 17, and you watched from {came}", _FROM)
+    yield "a 410 cost one list, which also removed what had been deleted"
 
 
 EXERCISE: Final = Exercise(
-    "write reflect(): it keeps a store like the server, for as little as it can.", START, check
+    "write reflect(), which keeps a store in step with the server as cheaply as possible.", START, check
 )

@@ -12,7 +12,7 @@ from handloop.informers.indexer import Indexer
 from handloop_learn.exercise import Exercise, Load, WrongError, expect
 
 START: Final = '''\
-"""Chapter 3: take the deltas of one key into the store, and tell the handlers."""
+"""Chapter 3: apply the deltas of one key to the store, and tell the handlers."""
 
 from handloop.informers.keys import DeletedFinalStateUnknown  # (key, obj): a deletion that nobody saw
 
@@ -21,7 +21,7 @@ def process(key, deltas, store, tell):
     """
     deltas  pairs (type, object), oldest first; a type is Added, Updated, Deleted, Replaced or Sync
     store   store.get_by_key(key), store.add(object), store.delete(object or tombstone)
-    tell    once for each delta, when the store has it: tell("delete", key) for Deleted; otherwise
+    tell    call it once for each delta, after the store has it: tell("delete", key) for Deleted; otherwise
             tell("update", key) if the store had the key before, tell("add", key) if not
     """
     for delta_type, obj in deltas:
@@ -31,10 +31,10 @@ def process(key, deltas, store, tell):
         # and the others?
 '''
 
-_EACH: Final = "Deltas of a key come together. Each of them changes the store, and each is told."
-_NEW: Final = "The type says how the FIFO heard of an object. Ask the store whether it is new: get_by_key."
-_FIRST: Final = "First store.add or store.delete, then tell: it wakes a worker, which asks the store."
-_TOMBSTONE: Final = "A Deleted may hold DeletedFinalStateUnknown, without metadata. store.delete takes both."
+_EACH: Final = "The deltas of a key come together. Each one changes the store, and the handlers hear of each."
+_NEW: Final = "The type says how the FIFO heard of an object. To learn whether it is new, ask get_by_key."
+_FIRST: Final = "Call store.add or store.delete first, then tell, which wakes a worker that asks the store."
+_TOMBSTONE: Final = "A Deleted may hold DeletedFinalStateUnknown (no metadata), which store.delete takes."
 
 
 class _Informer:
@@ -47,7 +47,7 @@ class _Informer:
         self._process = process
 
     def pop(self) -> list[tuple[str, str]]:
-        """Let the reader's function process all there is. Returns: its reports."""
+        """Let the reader's function process everything queued. Returns: what it told."""
         told: list[tuple[str, str]] = []
 
         def process(batch: list[Any]) -> None:
@@ -66,7 +66,7 @@ class _Informer:
         return told
 
     def expect_stored_first(self) -> None:
-        """Raise WrongError if a handler was told what the store did not have yet."""
+        """Raise WrongError if a handler was told of a change that the store did not have yet."""
         expect(not self.early, self.early, _FIRST)
 
     def _look(self, wanted: Foo | None, what: str, key: str) -> None:
@@ -97,29 +97,29 @@ def check(load: Load) -> Iterator[str]:
     a = "default/a"
     told = informer.events((DeltaType.ADDED, _foo("a", 1)), (DeltaType.UPDATED, _foo("a", 2)))
     stored = informer.store.get_by_key(a)
-    expect(stored == _foo("a", 2), f"after Added and Updated of a Foo the store has {_said(stored)}", _EACH)
-    expect(told == [("add", a), ("update", a)], f"after Added and Updated you told {told}", _EACH)
+    expect(stored == _foo("a", 2), f"after Added and Updated, the store has {_said(stored)}", _EACH)
+    expect(told == [("add", a), ("update", a)], f"after Added and Updated, you told {told}", _EACH)
     informer.expect_stored_first()
-    yield "Added and Updated, which came together, reached the store and the handlers in their order"
+    yield "Added and Updated, which came together, reached the store and the handlers in order"
     told = informer.relist(_foo("a", 3))
-    expect(told == [("update", a)], f"after Replaced of a stored Foo you told {told}", _NEW)
-    expect(informer.store.get_by_key(a) == _foo("a", 3), "after Replaced the store has the old Foo", _NEW)
+    expect(told == [("update", a)], f"after a stored Foo was Replaced, you told {told}", _NEW)
+    expect(informer.store.get_by_key(a) == _foo("a", 3), "after Replaced, the store has the old Foo", _NEW)
     told = informer.events((DeltaType.ADDED, _foo("a", 4)))
-    expect(told == [("update", a)], f"after Added of a stored Foo you told {told}", _NEW)
+    expect(told == [("update", a)], f"after a stored Foo was Added again, you told {told}", _NEW)
     informer.fifo.resync()
     told = informer.pop()
-    expect(told == [("update", a)], f"after Sync you told {told}", _NEW)
+    expect(told == [("update", a)], f"after Sync, you told {told}", _NEW)
     yield "Replaced, a second Added, and Sync of a stored Foo were updates"
     try:
         told = informer.relist()
     except AttributeError as error:
         raise WrongError(f"the deletion that nobody saw raised: {error}", _TOMBSTONE) from error
-    expect(told == [("delete", a)], f"after a Deleted with a tombstone you told {told}", _TOMBSTONE)
+    expect(told == [("delete", a)], f"after a Deleted with a tombstone, you told {told}", _TOMBSTONE)
     expect(informer.store.get_by_key(a) is None, "the store still has a Foo that was deleted", _TOMBSTONE)
     informer.expect_stored_first()
-    yield "the tombstone took the Foo out of the store"
+    yield "the tombstone removed the Foo from the store"
     told = informer.events((DeltaType.ADDED, _foo("b", 1)), (DeltaType.DELETED, _foo("b", 1)))
-    expect(told == [("add", "default/b"), ("delete", "default/b")], f"then you told {told}", _EACH)
+    expect(told == [("add", "default/b"), ("delete", "default/b")], f"in the end, you told {told}", _EACH)
     expect(not informer.store.list_keys(), "the store still has a Foo that was deleted", _EACH)
     informer.expect_stored_first()
     yield "a Foo that came and went before the pop is gone"
@@ -130,5 +130,5 @@ def _said(foo: Foo | None) -> str:
 
 
 EXERCISE: Final = Exercise(
-    "write process(): it takes the deltas of one key into the store, and tells the handlers.", START, check
+    "write process(), which applies the deltas of one key to the store and tells the handlers.", START, check
 )

@@ -27,11 +27,11 @@ def deployments_of(indexer, namespace, name):
     return [each for each in indexer.list() if f"{namespace}/{name}" in by_foo(each)]
 '''
 
-_LIST: Final = "An index function returns a list of strings: an object can have several values, or none."
+_LIST: Final = "An index function returns a list of strings, as an object can have several values or none."
 
 
 class _WatchedIndexer(Indexer[Deployment]):
-    """Counts the scans of all objects."""
+    """Counts the scans over all objects."""
 
     scans = 0
 
@@ -62,21 +62,21 @@ def check(load: Load) -> Iterator[str]:
     values = reader.by_foo(mine)
     expect(not isinstance(values, str), f"by_foo returned the string {values!r}", _LIST)
     expect(values, "by_foo returned nothing for a Foo's Deployment", "controller_of(...) names it.")
-    expect(list(values) == ["default/a"], f"by_foo returned {values!r}", "It is the Foo's `namespace/name`.")
+    expect(list(values) == ["default/a"], f"by_foo returned {values!r}", "Return the Foo's `namespace/name`.")
     yield "a Deployment is found under its Foo"
     try:
         none = list(reader.by_foo(nobodys))
     except AttributeError as error:
-        hint = "controller_of returns None for a Deployment that nobody controls. Its values are []."
+        hint = "controller_of returns None for a Deployment that nobody controls. Return [] for it."
         raise WrongError(f"by_foo raised for a Deployment without an owner: {error}", hint) from error
     expect(not none, f"by_foo returned {none} for a Deployment without an owner", _LIST)
     for other, hint in (
-        (bars, "Only a Foo counts: look at the kind of the reference."),
-        (loose, "Only the owner that is the controller counts, and there is one at most: controller_of."),
+        (bars, "The controller must be a Foo: look at the kind of the reference."),
+        (loose, "The owner must be the controller, of which there is at most one: controller_of."),
     ):
         found = list(reader.by_foo(other))
         expect(not found, f"by_foo returned {found} for `{other.metadata.name}`, which no Foo controls", hint)
-    yield "one that no Foo controls has no value"
+    yield "a Deployment that no Foo controls has no value"
     indexer = _WatchedIndexer(indexers={"foo": reader.by_foo})
     indexer.replace([mine, elsewhere, nobodys, bars, loose])
     got = reader.deployments_of(indexer, "default", "a")
@@ -84,8 +84,8 @@ def check(load: Load) -> Iterator[str]:
     expect(names == ["mine"], f"deployments_of found {names}", "Two namespaces may each have a Foo `a`.")
     looked = f"deployments_of looked at all {len(indexer)} Deployments"
     expect(not indexer.scans, looked, 'Ask the index: indexer.by_index("foo", value).')
-    expect(got[0] is mine, "deployments_of returned a copy", "Readers share the one object of the cache.")
-    yield "the index finds the Deployments of one Foo, without a look at the others"
+    expect(got[0] is mine, "deployments_of returned a copy", "Readers share the object in the cache.")
+    yield "the index finds one Foo's Deployments without looking at the others"
 
 
 EXERCISE: Final = Exercise(

@@ -35,7 +35,7 @@ def work(queue, sync):
 
 PATIENCE_SECONDS: Final = 1.0
 _FAILURES: Final = 2
-_DONE: Final = "Each get() needs its done(), after a failure, too: `finally`."
+_DONE: Final = "Each get() needs a done(), even after a failure: use `finally`."
 _LATER: Final = "A key that failed goes back with add_rate_limited(key), which waits longer each time."
 
 
@@ -86,7 +86,7 @@ def check(load: Load) -> Iterator[str]:
     try:
         yield from _check(worker)
     except _SyncError as error:
-        hint = "Catch what sync raises: a worker survives, and calls add_rate_limited(key)."
+        hint = "Catch what sync raises, so that the worker survives, and call add_rate_limited(key)."
         raise WrongError("your worker ended when a sync raised", hint) from error
     finally:
         worker.queue.shut_down()
@@ -97,29 +97,29 @@ def _check(worker: _Worker) -> Iterator[str]:
     queue.add("good")
     worker.expect(lambda: syncs["good"], "`good` was added, and sync was never called", "get(), then sync.")
     idle = lambda: not queue.statistics().in_flight
-    worker.expect(idle, "`good` is still in `processing` after its sync: no worker gets it again", _DONE)
-    expect(not worker.early, "done(key) came before sync(key): two may have the key", "Sync, then done(key).")
+    worker.expect(idle, "`good` is still in `processing` after its sync, so no worker gets it again", _DONE)
+    expect(not worker.early, "done(key) came before sync(key): two can have it", "Sync, then call done(key).")
     queue.add("good")
     worker.expect(lambda: syncs["good"] == 2, "`good` was added again, and not synced again", "Loop.")
     worker.expect(idle, "`good` is still in `processing`", _DONE)
-    expect(not queue.statistics().delayed, "`good` succeeded, and waits for a retry", "Only failures do.")
-    yield "a key that was added twice was synced twice, and is given back"
+    expect(not queue.statistics().delayed, "`good` succeeded, and waits for a retry", "Only failures wait.")
+    yield "a key that was added twice was synced twice and given back"
     queue.add("bad")
     worker.expect(lambda: syncs["bad"], "`bad` was added, and sync was never called", "Loop.")
     waits = [_wait_after(worker, failures) for failures in range(1, _FAILURES + 1)]
     worker.expect(idle, "`bad` is still in `processing`", _DONE)
     same = f"`bad` failed twice, and its waits were {' and '.join(f'{wait * 1000:g} ms' for wait in waits)}"
-    expect(waits[1] > waits[0], same, "forget(key) only after a success: it sets the count of failures to 0.")
+    expect(waits[1] > waits[0], same, "Call forget(key) only after a success: it resets the failure count.")
     yield "a failed key is retried, and waits longer each time"
-    forgotten = "After a success call forget(key): the old failures must not count."
+    forgotten = "After a success, call forget(key), so that the old failures are no longer counted."
     left = queue.num_requeues("bad")
-    worker.expect(lambda: not queue.num_requeues("bad"), f"{left} failures of `bad` still count", forgotten)
+    worker.expect(lambda: not queue.num_requeues("bad"), f"{left} failures of `bad` are left", forgotten)
     expect(not queue.statistics().delayed, "`bad` succeeded, and waits for a retry", "Only failures go back.")
-    yield "a success ends the count of failures"
+    yield "a success resets the failure count"
     queue.shut_down()
     with suppress(NothingHappenedError):
         until(lambda: not worker.thread.is_alive(), "the end", seconds=PATIENCE_SECONDS)
-    end = "get() raises ShutDown when the queue is shut down: return."
+    end = "get() raises ShutDown when the queue is shut down. Return then."
     ended = not worker.thread.is_alive() and worker.error is None
     expect(ended, "the queue was shut down, and your worker did not return", end)
     yield "the worker ends with the queue"
@@ -133,13 +133,13 @@ def _wait_after(worker: _Worker, failures: int) -> float:
         return queue.items(9).delayed.get("bad", 0.0)
 
     worker.expect(lambda: delay() or syncs["bad"] > failures, "`bad` failed, and is lost", _LATER)
-    again = f"`bad` failed, and was synced {syncs['bad'] - failures} times more without a wait"
+    again = f"`bad` failed, and was synced {syncs['bad'] - failures} more times without a wait"
     expect(syncs["bad"] == failures, again, _LATER)
-    worker.expect(lambda: not queue.statistics().in_flight, "`bad` failed, and stays in `processing`", _DONE)
+    worker.expect(lambda: not queue.statistics().in_flight, "`bad` failed, but stays in `processing`", _DONE)
     wait = delay()
     worker.clock.advance(1)
     worker.expect(lambda: syncs["bad"] > failures, "the retry of `bad` never came", _LATER)
     return wait
 
 
-EXERCISE: Final = Exercise("write work(): the loop of a worker, which survives failures.", START, check)
+EXERCISE: Final = Exercise("write work(), a worker's loop, which survives failures.", START, check)

@@ -24,10 +24,10 @@ class Backoff:
         return 0.005
 
     def forget(self, key):
-        """The key has succeeded: its failures no longer count."""
+        """The key has succeeded, so forget its failures."""
 
     def num_requeues(self, key):
-        """How many failures of key are counted."""
+        """How many failures of key have been counted."""
         return 0
 '''
 
@@ -38,35 +38,35 @@ def check(load: Load) -> Iterator[str]:
     """See Check."""
     limiter = load().Backoff()
     waits = [limiter.when("a") for _ in range(4)]
-    first = f"the first failure waits {waits[0]} s"
+    first = f"after the first failure, a key waits {waits[0]} s"
     expect(isclose(waits[0], 0.005), first, "5 ms is 0.005 s, times 2 to the number of *earlier* failures.")
-    expect(waits[1] > waits[0], f"four failures wait {waits} s", "Count the failures of each key.")
-    expect(isclose(waits[3], 0.04), f"four failures wait {waits} s", "Double: 5, 10, 20, 40 ms.")
-    yield f"four failures wait {', '.join(f'{wait:g}' for wait in waits)} s"
+    expect(waits[1] > waits[0], f"the first four waits are {waits} s", "Count the failures of each key.")
+    expect(isclose(waits[3], 0.04), f"the first four waits are {waits} s", "Double: 5, 10, 20, 40 ms.")
+    yield f"the first four waits are {', '.join(f'{wait:g}' for wait in waits)} s"
     other = limiter.when("b")
-    expect(isclose(other, 0.005), f"a first failure of another key waits {other} s", "Count by key.")
-    yield "each key has a count of its own"
+    expect(isclose(other, 0.005), f"after its first failure, another key waits {other} s", "Count per key.")
+    yield "each key has its own count"
     counted = limiter.num_requeues("a")
-    expect(counted == 4, f"after four failures num_requeues is {counted}", "It is the number of failures.")
+    expect(counted == 4, f"after four failures, num_requeues is {counted}", "It is the number of failures.")
     try:
         last = max(limiter.when("a") for _ in range(_MANY))
     except OverflowError as error:
         hint = "2.0 ** 1024 is too large for a float. Bound the exponent, not only the result."
         raise WrongError(f"after very many failures: {error}", hint) from error
-    expect(last == 1000, f"after {_MANY} failures a key waits {last:g} s", "1000 s at most: min().")
-    yield f"{_MANY} failures wait 1000 s"
+    expect(last == 1000, f"after {_MANY} failures, a key waits {last:g} s", "1000 s at most: min().")
+    yield f"{_MANY} failures make a key wait 1000 s"
     limiter.forget("a")
     limiter.forget("never seen")
     again = limiter.when("a")
-    expect(isclose(again, 0.005), f"after forget() the next failure waits {again} s", "Drop its count.")
+    expect(isclose(again, 0.005), f"after forget() and a failure, a key waits {again} s", "Drop its count.")
     kept = limiter.when("b")
-    expect(isclose(kept, 0.01), f"after forget('a') the second failure of b waits {kept} s", "That key only.")
+    expect(isclose(kept, 0.01), f"after forget('a') and a second failure, b waits {kept} s", "Only that key.")
     yield "forget() resets one key"
     clock = HandClock()
     with RateLimitingQueue[str](limiter, QueueOptions(seams=Seams(clock=clock))) as queue:
         queue.add_rate_limited("c")
         expect(queue.statistics().delayed == 1, "a real queue did not delay a key", "when() returns seconds.")
-    yield "a real workqueue takes it"
+    yield "a real workqueue works with it"
 
 
-EXERCISE: Final = Exercise("write the class Backoff: it says how long a failed key waits.", START, check)
+EXERCISE: Final = Exercise("write the class Backoff, which says how long a failed key waits.", START, check)

@@ -27,21 +27,21 @@ def sync(name, foos, deployments, server):
     """
     name         name.namespace, name.name: of a Foo; str(name) is its key
     foos         the cache: foos.get_by_key(key) is a Foo, or None
-                 foo.spec.replicas is a number, which may be 0, or None: the Foo leaves it to others
+                 foo.spec.replicas is a number, which may be 0, or None if the Foo leaves it to others
     deployments  the cache: the key of a Foo's Deployment is f"{name.namespace}/{foo.spec.deployment_name}"
     server       server.create(new_deployment(foo))
                  server.patch(deployment.metadata.name, scale_patch(deployment, replicas), namespace=...)
 
-    Return = all is well, or the Foo is gone. Raise = retry later, as with another owner's Deployment.
+    Return if all is well or the Foo is gone. Raise to retry later, as for another owner's Deployment.
     Write only what differs.
     """
     foo = foos.get_by_key(str(name))
     server.create(new_deployment(foo))
 '''
 
-_OUT: Final = "Let the error out: only a sync that raises gets a retry."
+_OUT: Final = "Let the error out, because only a sync that raises is retried."
 _UNSET: Final = "foo.spec.replicas is None: others decide, so there is nothing to scale."
-_ZERO: Final = "In Python 0 is false. Only None means that the Foo leaves the number to others."
+_ZERO: Final = "In Python, 0 is false. Only None means that the Foo leaves the number to others."
 _LEVEL: Final = "Look into the caches each time. Others may have undone what you did before."
 
 
@@ -60,8 +60,8 @@ class _World:
         """
         Fill the caches, and call sync. Returns: how many writes it sent.
 
-        Args: replicas = what the cached Foo wants, also 0, which the CRD of Foos does not allow; None = as
-        it is.
+        Args: replicas: what the cached Foo wants, even 0, which the Foo CRD does not allow; None = as it is
+        on the server.
         """
         client = self._stage.client
         foos: Indexer[Foo] = Indexer()
@@ -89,7 +89,7 @@ def check(load: Load) -> Iterator[str]:
         try:
             yield from _check(stage, _World(stage, load))
         except AlreadyExists as error:
-            raise WrongError(f"you created an existing Deployment: {error.status.message}", _LEVEL) from error
+            raise WrongError(f"you created a Deployment twice: {error.status.message}", _LEVEL) from error
 
 
 def _check(stage: Stage, world: _World) -> Iterator[str]:
@@ -119,7 +119,7 @@ def _check(stage: Stage, world: _World) -> Iterator[str]:
     world.restart()
     writes = world.sync("foo")
     expect(not writes, f"after a restart you sent {writes} requests, though nothing differs", _LEVEL)
-    yield "a restart forgets nothing, as nothing was remembered"
+    yield "a restart forgets nothing, because nothing was remembered"
     yield from _refused(stage, world)
     yield from _unset(stage, world)
     yield from _foreign(stage, world)
@@ -128,7 +128,7 @@ def _check(stage: Stage, world: _World) -> Iterator[str]:
     try:
         world.sync("foo")
     except AttributeError as error:
-        hint = "The name of a deleted Foo comes through the queue, too: foos.get_by_key returns None. Return."
+        hint = "A deleted Foo's name comes through the queue, too. If foos.get_by_key returns None, return."
         raise WrongError(f"the Foo is gone, and your sync raised: {error}", hint) from error
     expect(world.replicas() is None, "the Foo is gone, and you created a Deployment for it", _LEVEL)
     yield "a deleted Foo is not an error"
@@ -145,7 +145,7 @@ def _refused(stage: Stage, world: _World) -> Iterator[str]:
             expect(world.replicas() == wanted, f"your {verb} got a 500, and you said that all is well", _OUT)
         world.sync("foo")
         expect(world.replicas() == wanted, f"the sync after a refused {verb} did not repeat it", _LEVEL)
-    yield "an answer of 500 is an error, and the next sync repairs it"
+    yield "a 500 response is an error, and the next sync tries again"
 
 
 def _unset(stage: Stage, world: _World) -> Iterator[str]:
@@ -157,22 +157,22 @@ def _unset(stage: Stage, world: _World) -> Iterator[str]:
     stage.send("PATCH", f"{DEPLOYMENTS}/unset", {"spec": {"replicas": 6}})
     world.sync("unset")
     found = stage.send("GET", f"{DEPLOYMENTS}/unset")["spec"]["replicas"]
-    expect(found == 6, f"a Foo has no replicas, its Deployment had 6, and you made {found} of them", _UNSET)
+    expect(found == 6, f"a Foo sets no replicas, its Deployment had 6, and you made {found} of them", _UNSET)
     yield "a Foo without replicas leaves them to others"
 
 
 def _foreign(stage: Stage, world: _World) -> Iterator[str]:
     stage.apply("other", deployment="foo", replicas=9)
-    hint = "is_controlled_by(deployment, foo): if not, raise. The Deployment belongs to another owner."
+    hint = "If not is_controlled_by(deployment, foo), the Deployment has another owner, so raise."
     try:
         world.sync("other")
     except AlreadyExists:
         raise
     except Exception:  # noqa: BLE001 - the reader may raise what they like
         expect(world.replicas() == 3, f"you scaled a foreign Deployment to {world.replicas()}", hint)
-        yield "a foreign Deployment is left alone, and the Foo gets a retry later"
+        yield "a foreign Deployment is left alone, and the Foo is retried later"
     else:
         raise WrongError("another Foo names the same Deployment, and your sync said that all is well", hint)
 
 
-EXERCISE: Final = Exercise("write sync(): it makes a Foo's Deployment match the Foo.", START, check)
+EXERCISE: Final = Exercise("write sync(), which makes a Foo's Deployment match the Foo.", START, check)

@@ -1,4 +1,4 @@
-"""The exercise of chapter 9: change a Foo beside other writers."""
+"""The exercise of chapter 9: change a Foo while others write it."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ from handloop import Conflict, evolve  # evolve(foo, "spec.replicas", 3) is a ch
 def add_replicas(foos, foo, number):
     """
     foos    foos.get("foo", namespace="default") reads the Foo from the server;
-            foos.update(foo) writes it over the version that it carries, or raises Conflict
+            foos.update(foo) writes it if its version is still current, and otherwise raises Conflict
     foo     the Foo as a cache has it, perhaps an old one; if it is current, no read is needed
     number  how many replicas to add
 
-    Returns: the Foo as the server has it then. Raises: Conflict after five of them in a row; any other error.
+    Returns: the Foo as the server then has it. Raises: Conflict after five in a row; any other error at once.
     """
     return foos.update(evolve(foo, "spec.replicas", foo.spec.replicas + number))
 '''
 
 TRIES: Final = 5
 _MOST_CALLS: Final = 20
-_AGAIN: Final = "Catch Conflict, read the Foo from the server, and begin again with that one."
+_AGAIN: Final = "Catch Conflict, read the Foo from the server, and start again with that one."
 _WHOLE: Final = "Compute the change again from the Foo that you have just read: it may have changed."
 _BOUND: Final = "Count the updates. If the fifth is refused, let the Conflict out: the worker retries later."
 _OTHERS: Final = "Catch only Conflict. A retry does not help against other errors, so let them out."
 
 
 class _EndlessError(BaseException):
-    """The reader's code continues forever. No `except Exception` swallows it."""
+    """The reader's code continues forever. `except Exception` does not catch this error."""
 
 
 class _Foos:
-    """The Foos of a server. State: get_count; update_count; before, called before each update."""
+    """The Foos of a server. State: get_count; update_count; before, which runs before each update."""
 
     def __init__(self, stage: Stage) -> None:
         self.get_count = self.update_count = 0
@@ -107,7 +107,7 @@ def check(load: Load) -> Iterator[str]:
     with Stage(lifelike=False) as stage:
         world = _World(stage, load())
         written = world.add(world.cached(), 1)
-        expect(world.replicas() == 2, f"1 and 1 are {world.replicas()} replicas", "foos.update(evolve(...)).")
+        expect(world.replicas() == 2, f"1 plus 1 is {world.replicas()} replicas", "foos.update(evolve(...)).")
         expect(isinstance(written, Foo), f"you returned {written!r}", "Return what update returned.")
         expect(not world.foos.get_count, "the cached Foo was fresh, and you read it", "Use the cached one.")
         yield "a fresh Foo is written at once, without a read"
@@ -122,12 +122,12 @@ def _beside_another(world: _World) -> Iterator[str]:
     try:
         world.add(old, 1)
     except Conflict as error:
-        raise WrongError("another had written, and your function ended with the Conflict", _AGAIN) from error
+        raise WrongError("another writer was first, and your function ended with Conflict", _AGAIN) from error
     except _EndlessError as error:
         raise WrongError("you sent the same old Foo again and again", _AGAIN) from error
     found = world.replicas()
-    expect(found == 6, f"2 replicas, another added 3, and you 1: that is 6, not {found}", _WHOLE)
-    yield "another writer's change is kept, and yours is on top of it"
+    expect(found == 6, f"to 2 replicas, another added 3 and you added 1: that is 6, not {found}", _WHOLE)
+    yield "another writer's change is kept, and yours is added to it"
 
 
 def _never(world: _World) -> Iterator[str]:
@@ -153,7 +153,7 @@ def _gone(world: _World) -> Iterator[str]:
     except NotFound:
         calls = world.foos.get_count + world.foos.update_count
         expect(calls == 1, f"the Foo is gone, and you asked the server {calls} times", _OTHERS)
-        yield "a deleted Foo is an error that no retry can help"
+        yield "a deleted Foo is an error that no retry can fix"
     except _EndlessError as error:
         raise WrongError("the Foo is gone, and you kept asking forever", _OTHERS) from error
     except Conflict as error:
@@ -163,5 +163,5 @@ def _gone(world: _World) -> Iterator[str]:
 
 
 EXERCISE: Final = Exercise(
-    "write add_replicas(): it changes a Foo, and loses no other writer's change.", START, check
+    "write add_replicas(), which changes a Foo without losing another writer's change.", START, check
 )

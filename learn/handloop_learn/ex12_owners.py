@@ -20,7 +20,7 @@ START: Final = '''\
 def garbage(objects):
     """
     objects  all objects that exist; each has metadata.name, .uid and .owner_references,
-             and each of those .name, .uid, .controller and .block_owner_deletion
+             and each reference has .name, .uid, .controller and .block_owner_deletion
 
     Returns: the names of those that the garbage collector deletes now, because none of their owners exists.
     """
@@ -28,19 +28,19 @@ def garbage(objects):
 
 
 def waits_for(owner, objects):
-    """Returns: the names of the objects that have to be gone before a foreground deletion of owner ends."""
+    """Returns: the names of the objects that must be gone before a foreground deletion of owner ends."""
     return [each.metadata.name for each in objects if each.metadata.owner_references]
 '''
 
 _PATH: Final = "/api/v1/namespaces/default/configmaps"
 _SLOW: Final = "example.org/slow"
-_UID: Final = "An owner is found by its uid. A later object of its name is another one."
-_ALL: Final = "Garbage has owners, and all of them are gone. One that exists is enough to stay."
-_BLOCK: Final = "Only a child whose reference says block_owner_deletion holds its owner."
+_UID: Final = "An owner is identified by its uid. A later object with its name is a different one."
+_ALL: Final = "An object is garbage if it has owners and all of them are gone. One that is left keeps it."
+_BLOCK: Final = "Only a child whose reference sets block_owner_deletion holds up its owner."
 
 
 class _World:
-    """ConfigMaps on a sandbox with its garbage collector. A finalizer keeps each child that is deleted."""
+    """ConfigMaps on a sandbox with a garbage collector. A finalizer holds each child that is deleted."""
 
     def __init__(self, stage: Stage) -> None:
         self._send = stage.send
@@ -118,7 +118,7 @@ def _foreground(world: _World, reader: Any) -> Iterator[str]:
     hint = _BLOCK if named - held <= children else _UID
     expect(named == held, f"the owner waited for {_said(held)}, and you named {_said(named)}", hint)
     yield f"the owner waited for {_said(held)}, as you said"
-    yield "a child that blocks another, or a former owner, holds nobody else"
+    yield "a child that blocks another owner or a former one holds up nobody else"
 
 
 def _names(found: Any, function: str) -> set[str]:
@@ -133,5 +133,5 @@ def _said(names: set[str]) -> str:
 
 
 EXERCISE: Final = Exercise(
-    "write garbage() and waits_for(): what a deletion deletes with it, and what it waits for.", START, check
+    "write garbage() and waits_for(): what else a deletion deletes, and what it waits for.", START, check
 )

@@ -1,4 +1,4 @@
-"""The exercise of chapter 13: a sync with a finalizer, which may crash anywhere."""
+"""The exercise of chapter 13: a sync that uses a finalizer and may crash anywhere."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ def sync(foo, foos, cloud):
     """
     foo    as the server has it; foo.metadata.uid names its bucket
     foos   for add_finalizer(foos, foo, FINALIZER) and remove_finalizer(foos, foo, FINALIZER)
-    cloud  cloud.create(uid), also if it exists; cloud.delete(uid) raises NoBucketError if it does not exist
+    cloud  cloud.create(uid), even if the bucket exists; cloud.delete(uid) raises NoBucketError if it does not
 
-    The process may end after any line; then another sync begins at the top. Raise = retry later.
+    The process may end after any line, and then another sync begins at the top. Raise to retry later.
     """
     cloud.create(foo.metadata.uid)
 '''
 
 FINALIZER: Final = "example.org/bucket"
 _FOREIGN: Final = "example.org/another"
-_FIRST: Final = "add_finalizer before cloud.create: a Foo may be deleted at any moment."
-_LAST: Final = "cloud.delete before remove_finalizer: without the finalizer Foo and uid are gone."
-_TWICE: Final = "A crash came between the two. NoBucketError says that this step is done: go on."
-_OURS: Final = "Clean up only if has_finalizer(foo, FINALIZER): otherwise the work is done, or never began."
+_FIRST: Final = "Call add_finalizer before cloud.create, because a Foo may be deleted at any moment."
+_LAST: Final = "Call cloud.delete before remove_finalizer. Without the finalizer, Foo and uid are gone."
+_TWICE: Final = "A crash came between the two steps. NoBucketError says that this step is done, so go on."
+_OURS: Final = "Clean up only if has_finalizer(foo, FINALIZER). Otherwise the work is done or never began."
 
 
 class NoBucketError(Exception):
@@ -47,7 +47,7 @@ class _CrashError(BaseException):
 
 
 class _Cloud:
-    """State: buckets, by uid; calls so far; fails and crash_after, the name of a call, "" = none."""
+    """State: buckets, by uid; calls so far; fails and crash_after, each a call's name or ""."""
 
     def __init__(self) -> None:
         self.buckets: set[str] = set()
@@ -127,11 +127,11 @@ def _made(world: _World) -> Iterator[str]:
     world.begin()
     world.cloud.crash_after = "create"
     world.sync()
-    expect(world.cloud.buckets, "a new Foo, and no bucket", "cloud.create(foo.metadata.uid)")
+    expect(world.cloud.buckets, "there is a new Foo, but no bucket", "cloud.create(foo.metadata.uid)")
     happened = "the process ended after cloud.create: there is a bucket, and the Foo has no finalizer"
     expect(world.finalizers() == [FINALIZER], happened, _FIRST)
     world.sync()
-    expect(world.finalizers() == [FINALIZER], f"then the Foo has {world.finalizers()}", _FIRST)
+    expect(world.finalizers() == [FINALIZER], f"after another sync, the Foo has {world.finalizers()}", _FIRST)
     yield "the Foo has the finalizer before there is a bucket"
 
 
@@ -143,7 +143,7 @@ def _deleted(world: _World) -> Iterator[str]:
         "the Foo is being deleted, and you did not delete its bucket",
         "is_being_deleted",
     )
-    expect(not world.cloud.buckets, "the Foo is being deleted, and its bucket exists again", "Then: return.")
+    expect(not world.cloud.buckets, "the Foo is being deleted, and its bucket exists again", "Then return.")
     expect(world.finalizers() is None, "the bucket is gone, the finalizer is not", "remove_finalizer(...)")
     yield "a deleted Foo's bucket is deleted, too"
 
@@ -158,8 +158,8 @@ def _crashed(world: _World) -> Iterator[str]:
     try:
         world.sync()
     except NoBucketError as error:
-        raise WrongError("after a crash the next sync raised NoBucketError", _TWICE) from error
-    expect(world.finalizers() is None, "after the crash the Foo is never deleted", _TWICE)
+        raise WrongError("after a crash, the next sync raised NoBucketError", _TWICE) from error
+    expect(world.finalizers() is None, "after the crash, the Foo is never deleted", _TWICE)
     yield "a crash between the two steps does no harm"
 
 
@@ -188,11 +188,11 @@ def _of_another(world: _World) -> Iterator[str]:
     world.delete()
     world.sync()
     left = world.finalizers()
-    expect(left == [_FOREIGN], f"there was another finalizer, too, and now there are {left}", "Remove yours.")
+    expect(left == [_FOREIGN], f"there was another finalizer, and now there are {left}", "Remove only yours.")
     before = len(world.cloud.calls)
     world.sync()
-    expect(len(world.cloud.calls) == before, "the Foo waits for another, and you asked the cloud", _OURS)
+    expect(len(world.cloud.calls) == before, "another finalizer is left, and you asked the cloud", _OURS)
     yield "another controller's finalizer is left alone, and nothing is done twice"
 
 
-EXERCISE: Final = Exercise("write sync(): it keeps a bucket for a Foo, and leaves none behind.", START, check)
+EXERCISE: Final = Exercise("write sync(): it keeps a bucket for a Foo and leaves none behind.", START, check)

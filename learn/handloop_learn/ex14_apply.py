@@ -18,28 +18,28 @@ REPOSITORY: Final[dict[str, Any]] = {
     "spec": {"deploymentName": "example-foo", "replicas": 2},
 }
 START: Final = '''\
-"""Chapter 14: from now on the scaler decides about the replicas."""
+"""Chapter 14: from now on, the scaler sets the replicas."""
 
 from handloop import Conflict
 
 
 def hand_over(apply, foo):
     """
-    `gitops` has applied the label team, deploymentName and replicas. From now on only `scaler` has replicas.
+    `gitops` has applied the label team, deploymentName and replicas. Only `scaler` is to own replicas now.
 
-    apply  apply(who, fields) applies under a name, and raises Conflict for a field of another manager;
-           apply(who, fields, force=True) takes it. fields is all that this manager wants, such as
+    apply  apply(who, fields) applies as manager `who`, and raises Conflict for another manager's field;
+           apply(who, fields, force=True) takes it. fields is everything this manager wants, such as
            {"metadata": {"labels": {...}}, "spec": {"deploymentName": ..., "replicas": ...}}
     foo    the Foo as it is: foo.metadata.labels, foo.spec.deployment_name, foo.spec.replicas
 
-    The Foo has its replicas all the time, and their number does not change. Nobody uses force.
+    The Foo always keeps its replicas, and their number does not change. Nobody uses force.
     """
     apply("gitops", {"spec": {"deploymentName": foo.spec.deployment_name}})
 '''
 
-_FIRST: Final = "The new owner comes first: an equal value is not a conflict, so the field has two owners."
-_THEN: Final = "Then gitops applies all that it still wants. What it leaves out is no longer its own."
-_KEEP: Final = "An apply says all that a manager wants: what it leaves out, and nobody else owns, is removed."
+_FIRST: Final = "The new owner applies first. An equal value is no conflict, so the field has two owners."
+_THEN: Final = "Then gitops applies everything it still wants. It no longer owns what it leaves out."
+_KEEP: Final = "An apply states all that a manager wants. What it omits and nobody else owns is removed."
 _ONLY: Final = "Scaler applies replicas, and nothing else."
 
 
@@ -67,7 +67,7 @@ def _names(fields: dict[str, Any], path: str = "") -> list[str]:
 
 
 class _World:
-    """A Foo of gitops, on a sandbox. State: seen, the replicas after each apply."""
+    """A Foo that gitops has applied on a sandbox. State: seen, the replicas after each apply."""
 
     def __init__(self, stage: Stage) -> None:
         self._stage = stage
@@ -103,23 +103,23 @@ def check(load: Load) -> Iterator[str]:
 def _check(world: _World) -> Iterator[str]:
     expect(None not in world.seen, "for a moment the Foo had no replicas", _FIRST)
     expect(set(world.seen) <= {4}, f"the Foo had 4 replicas, then {world.seen[-1:]}", "foo.spec.replicas")
-    yield "the Foo has had its replicas all the time"
+    yield "the Foo kept its replicas all the time"
     owned, foo = world.owned(), world.foo()
     scalers = owned.get("scaler", [])
     expect("spec.replicas" in scalers, f"scaler owns {scalers or 'nothing'}", _FIRST)
-    expect("spec.replicas" not in owned.get("gitops", []), "the replicas are still gitops', too", _THEN)
+    expect("spec.replicas" not in owned.get("gitops", []), "gitops still owns the replicas, too", _THEN)
     expect(owned["scaler"] == ["spec.replicas"], f"scaler owns {', '.join(owned['scaler'])}", _ONLY)
-    yield "replicas are scaler's alone"
+    yield "only scaler owns the replicas"
     wanted = (REPOSITORY["metadata"]["labels"], REPOSITORY["spec"]["deploymentName"])
     found = (dict(foo.metadata.labels), foo.spec.deployment_name)
     expect(found == wanted, f"the Foo had {wanted}, and now has {found}", _KEEP)
-    yield "the rest is gitops' as before"
+    yield "gitops owns the rest, as before"
     world.apply("scaler", {"spec": {"replicas": 7}})
-    yield "scaler changes them, without a conflict"
+    yield "scaler changes the replicas without a conflict"
 
 
 EXERCISE: Final = Exercise(
-    "write hand_over(): spec.replicas passes from one manager to the other, and its value never changes.",
+    "write hand_over(), which passes spec.replicas from one manager to the other without changing its value.",
     START,
     check,
 )

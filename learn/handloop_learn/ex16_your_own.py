@@ -17,7 +17,7 @@ from handloop_learn.waiting import NothingHappenedError, until
 
 _FILES: Final = "\n".join(f'    "{name}": "{part.file}",' for name, part in PARTS.items())
 START: Final = f'''\
-"""Chapter 16: your own controller. The files of your solutions, beside this one. What is missing is ours."""
+"""Chapter 16: your own controller, made of your solutions beside this file. What is missing is ours."""
 
 PIECES = {{
 {_FILES}
@@ -29,7 +29,7 @@ PATIENCE_SECONDS: Final = 6.0
 
 
 class Trial(NamedTuple):
-    """What begin makes happen; what must follow; and holds, whether it has."""
+    """What begin makes happen, what must follow, and holds, which says whether it has."""
 
     happens: str
     comes: str
@@ -79,7 +79,7 @@ TRIALS: Final = (
     ),
     Trial(
         "its Deployment is deleted, and the server refuses two creates",
-        "there is another Deployment",
+        "there is a new Deployment",
         _refused,
         lambda stage, _: _is_there(stage) and _available(stage, 3),
     ),
@@ -94,9 +94,9 @@ TRIALS: Final = (
 
 def tried(pieces: Pieces, trace: LineTrace) -> Iterator[Trial]:
     """
-    Run the controller of some pieces, and yield each trial that it has passed.
+    Run the controller made of some pieces, and yield each trial that it passes.
 
-    Raises: WrongError for one that it has not. Blocks: for a few seconds.
+    Raises: WrongError for one that it does not pass. Blocks: for a few seconds.
     """
     add = partial(add_own_foo, workers=2, pieces=pieces)
     with trace, Stage() as stage, stage.running(add) as manager:
@@ -106,7 +106,7 @@ def tried(pieces: Pieces, trace: LineTrace) -> Iterator[Trial]:
                 until(lambda trial=trial: trial.holds(stage, manager), "it", seconds=PATIENCE_SECONDS)  # type: ignore[misc]
             except NothingHappenedError as error:
                 happened = f"{trial.happens}. Wanted: {trial.comes}. Not so after {PATIENCE_SECONDS:g} s"
-                hint = f"Yours: {', '.join(pieces.files) or 'nothing'}. Check each of them alone."
+                hint = f"Yours: {', '.join(pieces.files) or 'nothing'}. Check each of them by itself."
                 raise WrongError(happened, hint) from error
             yield trial
 
@@ -124,9 +124,9 @@ def check(load: Load) -> Iterator[str]:
         yield f"{trial.happens}: {trial.comes}"
     for name, file in pieces.files.items():
         ran = sum(place.file == str(file) for place in trace.hits)
-        yield f"{name}: {ran} lines of {file.name} ran; chapter 16, in its folder, marks them"
+        yield f"{name}: {ran} lines of {file.name} ran; chapter 16, run in its folder, marks them"
 
 
 EXERCISE: Final = Exercise(
-    "name the files of your solutions: the check plugs them together, and runs a Foo.", START, check
+    "name the files of your solutions. The check plugs them together and runs a Foo.", START, check
 )

@@ -25,7 +25,7 @@ class WrongError(Exception):
 
 
 class Exercise(NamedTuple):
-    """task is the task for the reader, start the text of the starting file."""
+    """task tells the reader what to do; start is the text of the starting file."""
 
     task: str
     start: str

@@ -19,15 +19,15 @@ from handloop_learn.judge import Report
 from handloop_learn.screen import Colour, Screen
 
 SECONDS: Final = 20.0
-_START_SECONDS: Final = 40.0  # of the interpreter and its imports, on a busy machine
+_START_SECONDS: Final = 40.0  # to start the interpreter and import, on a busy machine
 
 
 def check(number: int, file: Path | None, screen: Screen, *, seconds: float = SECONDS) -> bool:
     """
     Write the starting file of an exercise into the working directory, or check a solution.
 
-    Args: seconds that the solution may take. Returns: whether there is nothing left to do better.
-    Blocks: until the solution was checked, or its time is over.
+    Args: seconds: how long the solution may take. Returns: whether nothing was wrong.
+    Blocks: until the solution has been checked or its time is up.
     """
     exercise = EXERCISES.get(number)
     if exercise is None:
@@ -59,7 +59,7 @@ def _hand_out(number: int, exercise: Exercise, screen: Screen) -> bool:
 
 
 def _judged(number: int, file: Path, seconds: float) -> Report:
-    """Let a process of its own judge."""
+    """Let a separate process judge."""
     with tempfile.TemporaryDirectory() as folder:
         report, stacks = Path(folder) / "report", Path(folder) / "stacks"
         arguments = [str(number), str(file), str(report), str(stacks), str(seconds)]
@@ -81,11 +81,11 @@ def _judged(number: int, file: Path, seconds: float) -> Report:
 
 
 def _unfinished(stacks: str, file: Path, seconds: float) -> Report:
-    """The message for code that did not end by itself: the line that it had reached."""
+    """The report on code that did not finish, with the line that it had reached."""
     if not stacks:
         return Report(wrong="your code ended the whole process", hint="It should return, or raise.")
     found = re.search(rf'File "{re.escape(str(file))}", line (\d+) in (\w+)', stacks)
-    where = f"line {found[1]}, in {found[2]}()" if found else "a call of yours"
+    where = f"line {found[1]}, in {found[2]}()" if found else "something you called"
     return Report(wrong=f"your code was still running after {seconds:g} s", hint=f"It was in {where}.")
 
 

@@ -1,5 +1,5 @@
 """
-Runs one exercise in a process of its own: what a reader wrote may raise, exit, or never end.
+Runs one exercise in a separate process, because a reader's code may raise, exit, or never end.
 
     python -m handloop_learn.judge NUMBER FILE REPORT STACKS SECONDS
 
@@ -34,7 +34,7 @@ class Report(msgspec.Struct):
 
 
 def judge(check: Check, file: Path) -> Report:
-    """Check a file. Never raises for what the file does. Blocks: as long as the reader's code."""
+    """Check a file. Never raises because of what the file does. Blocks: as long as the reader's code."""
     report = Report()
     try:
         for sentence in check(partial(load, file)):
@@ -52,9 +52,9 @@ def _said(error: BaseException) -> str:
 
 def _where(error: BaseException, file: Path) -> str:
     """
-    The reader's call on the way of an error: the last line of their file before other code takes over.
+    The reader's line on the path of an error: the last line of their file before other code takes over.
 
-    If that code calls the reader's file again, as an index function, the line there is named, too.
+    If that code calls back into the reader's file, such as an index function, that line is named, too.
     """
     if isinstance(error, SyntaxError):
         return f"line {error.lineno} is not valid Python."

@@ -1,4 +1,4 @@
-"""Which lines the running threads execute: so a chapter shows what happened, not what should have."""
+"""Notes the lines that threads execute, so that a chapter shows what happened, not what should have."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from handloop.picture.steps import Place
 
 class LineTrace:
     """
-    Notes each time that one of some lines is executed, by this thread or by one that starts meanwhile.
+    Notes each time that one of the given lines is executed by this thread or by one that starts meanwhile.
 
-    State: hits counts the executions by place; threads names the thread of the first; active, whether we
-    still note. Any traced thread writes, and each write is one operation of the interpreter.
+    State: hits counts the executions by place; threads names the thread of the first; _active says whether
+    we still take notes. Any traced thread writes these, and each write is one interpreter operation.
     """
 
     def __init__(self, places: Iterable[Place]) -> None:
@@ -36,7 +36,7 @@ class LineTrace:
         return self
 
     def __exit__(self, *_: object) -> None:
-        # threads that run on keep the function until their next call
+        # threads that keep running keep the trace function until their next call
         self._active = False
         threading.settrace(self._before)
         sys.settrace(self._before)

@@ -38,7 +38,7 @@ class _Server:
     """
     The server and the store that a reader's reflect() gets, for one kind.
 
-    State: _version, the last that was handed out; _put_as, the type of the last event. One thread.
+    State: _version, the last one handed out; _put_as, the type of the last event. One thread.
     """
 
     def __init__(self, client: Client, informer: Any, reflector: Reflector[Any]) -> None:
@@ -50,7 +50,7 @@ class _Server:
 
     def run(self, reflect: Callable[..., object]) -> None:
         stop, clock = self._reflector._stop, self._informer._clock
-        # a trial is short, whatever a reader would choose for a cluster
+        # a trial is short, so the wait that a reader would choose for a cluster is shortened
         reflect(self, self, stop.is_set, lambda seconds: clock.sleep(min(seconds, 1.0), stop))
         clock.sleep(0.2, stop)
 
@@ -96,7 +96,7 @@ class _Server:
 
 
 class _Store:
-    """The store that a reader's process() gets. State: told, what it was told. Threads: the informer's."""
+    """The store that a reader's process() gets. State: told, what it told. Threads: the informer's."""
 
     def __init__(self, informer: SharedIndexInformer[Any]) -> None:
         self._indexer = informer.indexer
@@ -125,7 +125,7 @@ class _Store:
 
 
 class OwnController(FooController):
-    """FooController, with a reader's index, worker, back-off and sync where they exist."""
+    """FooController, with a reader's index, worker, back-off and sync if they exist."""
 
     def __init__(self, pieces: Pieces, client: Client, *parts: Any, **options: Any) -> None:
         self._modules = pieces.modules
@@ -141,7 +141,7 @@ class OwnController(FooController):
             super()._run_worker(stop)
 
     def sync_handler(self, name: ObjectName) -> None:
-        """Call the reader's sync; the status, which no exercise writes, is ours."""
+        """Call the reader's sync, then write the status ourselves, because no exercise writes it."""
         module = self._modules.get("sync")
         if module is None:
             super().sync_handler(name)
@@ -153,7 +153,7 @@ class OwnController(FooController):
             self.update_foo_status(foo, deployment)
 
     def _child_of(self, foo: Foo) -> Deployment | None:
-        """The Foo's Deployment in the cache, by the reader's index where there is one."""
+        """The Foo's Deployment in the cache, found by the reader's index if there is one."""
         namespace, module = foo.metadata.namespace, self._modules.get("index")
         if module is None:
             return self._deployments_lister.get(foo.spec.deployment_name, namespace=namespace)
@@ -169,7 +169,7 @@ class OwnController(FooController):
 
 
 class _Cache:
-    """A lister under the name that the exercise has for it."""
+    """A lister with the method names that the exercise uses."""
 
     def __init__(self, lister: Any) -> None:
         self._lister = lister
@@ -183,7 +183,7 @@ class _Cache:
 
 
 class OwnRunnable(PlainFooRunnable):
-    """OwnController as a runnable; a reader's reflect() and process() are in its manager's informers."""
+    """OwnController as a runnable; a reader's reflect() and process() go into its manager's informers."""
 
     def __init__(self, manager: Manager, *, workers: int, pieces: Pieces) -> None:
         super().__init__(manager, workers=workers)
@@ -208,7 +208,7 @@ class OwnRunnable(PlainFooRunnable):
 
 
 def add_own_foo(manager: Manager, *, workers: int, pieces: Pieces) -> OwnRunnable:
-    """Add it to a manager, in place of the plain one."""
+    """Add the reader's controller to a manager, in place of the plain one."""
     runnable = OwnRunnable(manager, workers=workers, pieces=pieces)
     manager.add(runnable)
     return runnable
@@ -229,7 +229,7 @@ def _reflect_by(reflect: Callable[..., object], informer: SharedIndexInformer[An
 
 
 def _process_by(process: Callable[..., object], informer: SharedIndexInformer[Any]) -> None:
-    """Let a reader's function take the deltas of an informer."""
+    """Let a reader's function process an informer's deltas."""
 
     def process_batch(batch: list[tuple[Deltas[Any], bool]]) -> None:
         with informer._block_deltas:

@@ -1,4 +1,4 @@
-"""A reader's solutions of the exercises, by the part of a controller that each of them is."""
+"""A reader's solutions to the exercises, by the part of a controller that each of them is."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Part(NamedTuple):
     """
     A part that a reader may write: its file, the names in it, and the steps of ARCHITECTURE's picture in it.
 
-    steps = by number, a piece of the line that does the step.
+    steps has, for each step's number, a piece of the line that does the step.
     """
 
     file: str
@@ -46,7 +46,7 @@ class Pieces:
     """
 
     def __init__(self, files: Mapping[str, Path]) -> None:
-        """Load the files. Raises: whatever they raise; AttributeError without a name."""
+        """Load the files. Raises: whatever they raise; AttributeError if a name is missing."""
         self.files = dict(files)
         self.modules: dict[str, Any] = {}
         for name, file in files.items():
@@ -72,7 +72,7 @@ class Pieces:
         for name, file in self.files.items():
             lines = source_of(file).lines
             for number, piece in PARTS[name].steps.items():
-                # the last one: text about it may come before
+                # the last one, because text about it may come before
                 at = max((at for at, line in enumerate(lines, 1) if piece in line), default=0)
                 if at:
                     found[number] = Lit(number, words[number], file.name, at, 1, "\n".join(lines))
@@ -80,7 +80,7 @@ class Pieces:
 
 
 def own_pieces(names: Mapping[str, str], folder: Path) -> Pieces:
-    """The pieces of a reader, from the files by these names that there are. Raises: as Pieces."""
+    """A reader's pieces, from those of the named files that exist. Raises: as Pieces."""
     files = {part: (folder / name).resolve() for part, name in names.items()}
     return Pieces({part: file for part, file in files.items() if file.is_file()})
 
@@ -91,7 +91,7 @@ def source_of(file: Path) -> Snippet:
 
 
 def load(file: Path) -> ModuleType:
-    """Run a file as a module of its own. Raises: whatever it raises."""
+    """Run a file as a separate module. Raises: whatever it raises."""
     spec = spec_from_file_location(f"exercise_{next(_NUMBERS)}", file)
     assert spec is not None
     assert spec.loader is not None

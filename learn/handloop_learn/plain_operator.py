@@ -1,4 +1,4 @@
-"""The plain Foo controller alone, as a program on the built-in sandbox: `walkthrough live [FILE]`."""
+"""Only the plain Foo controller, as a program on the built-in sandbox: `walkthrough live [FILE]`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def run_live(flags: Sequence[str]) -> int:
     """
     Run it with the live page, until Ctrl-C.
 
-    Args: flags are those of `run`; the file of exercise 16 may come first: then its pieces run.
+    Args: flags: those of `run`. The file of exercise 16 may come first, so that its pieces run.
     Returns: the exit code.
     """
     operator = PLAIN
@@ -36,7 +36,7 @@ def run_live(flags: Sequence[str]) -> int:
 
 
 def _with_pieces(file: Path) -> Operator:
-    """The same with a reader's pieces, whose lines the page shows."""
+    """The same operator with a reader's pieces, whose lines the page shows."""
     from handloop_learn.own_controller import add_own_foo  # noqa: PLC0415 - not for the plain one
     from handloop_learn.own_pieces import load, own_pieces  # noqa: PLC0415 - the same
 

@@ -1,4 +1,4 @@
-"""How close a reader's prediction is. No answer is scolded; one about something else is ignored."""
+"""Says how close a reader's prediction is. No answer is scolded; one about something else is ignored."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NEAR: Final = 1.5
 
 
 class Words(NamedTuple):
-    """The words of a right answer, and those of a wrong one. Without either it is about something else."""
+    """The words of a right answer, and those of a wrong one. One with neither is about something else."""
 
     right: Collection[str]
     wrong: Collection[str]
@@ -51,7 +51,7 @@ def _of_words(said: str, truth: Words) -> str:
 
 
 def _vote(words: list[str], truth: Words) -> str:
-    """What a clause says, "" = neither, or both. A denial turns it: "bob waits", "not the store"."""
+    """What a clause says, "" = neither, or both. A denial reverses it: "bob waits", "not the store"."""
     is_right, is_wrong = (any(word in list_ for word in words) for list_ in truth)
     if is_right == is_wrong:
         return ""

@@ -49,7 +49,7 @@ def main(arguments: Sequence[str], out: TextIO | None = None, keys: TextIO | Non
     Args: out and keys None = the terminal. Returns: the exit code.
     """
     if arguments[:1] == ["live"]:
-        from handloop_learn.plain_operator import run_live  # noqa: PLC0415 - a program of its own
+        from handloop_learn.plain_operator import run_live  # noqa: PLC0415 - a separate program
 
         return run_live(arguments[1:])
     out = sys.stdout if out is None else out
@@ -69,10 +69,10 @@ def _parser() -> _Parser:
         epilog=f"""
   {COMMAND}              all chapters
   {COMMAND} 3            chapter 3
-  {COMMAND} list         what there is
+  {COMMAND} list         list the chapters
   {COMMAND} live [FILE]  the plain controller, or that of exercise 16, on the live page, until Ctrl-C
   {COMMAND} check 6      write the exercise of chapter 6
-  {COMMAND} check 6 FILE check what you made of it
+  {COMMAND} check 6 FILE check your solution
 """,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
@@ -87,7 +87,7 @@ def _parser() -> _Parser:
     )
     parser.add_argument("--no-pause", action="store_true", help="wait for no key and make no pauses")
     parser.add_argument(
-        "--plain", action="store_true", help="no colours; the default where there is no terminal"
+        "--plain", action="store_true", help="no colours; the default if there is no terminal"
     )
     return parser
 

@@ -1,4 +1,4 @@
-"""The dialogue of a chapter and its reader: text, live values, source, questions, answers."""
+"""The dialogue between a chapter and its reader: text, live values, source, questions, answers."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from handloop_learn.source import Snippet
 
 NARROWEST: Final = 40
 WIDEST: Final = 120
-USUAL_COLUMNS: Final = 100  # where there is no terminal
+USUAL_COLUMNS: Final = 100  # if there is no terminal
 _NAME_WIDTH: Final = 24  # of a shown value's name
 _NOTE: Final = re.compile(r" *# (noqa|type: ignore|pragma)\b.*")  # for linters, not for readers
-_ROOMY: Final = 70  # columns from which names and values stand side by side, and blocks are indented by four
+_ROOMY: Final = 70  # from this width on, names and values stand side by side, and blocks are indented by four
 
 
 class Colour(StrEnum):
@@ -34,12 +34,12 @@ class Colour(StrEnum):
 
 class Screen:
     """
-    Writes for one reader. No line is wider than the reader's terminal, from 40 columns on, and none leaves it
-    at the top before the reader has pressed a key.
+    Writes for one reader. No line is wider than the reader's terminal, if that has at least 40 columns, and
+    none scrolls off the top before the reader has pressed a key.
 
     State: _prediction, what the reader answered to the last question; _unread, lines since the last key.
     Threads: the chapter's own; others may call line, which does not block there.
-    Blocks: ask and the pauses; any other call when the terminal is full, until a key comes.
+    Blocks: ask and the pauses; when the terminal is full, any other call, until a key is pressed.
     """
 
     def __init__(
@@ -55,8 +55,8 @@ class Screen:
         """
         Write to out.
 
-        Args: keys None = no question waits. pace_seconds = pause after a paragraph. plain = no colour.
-        rows None = without end.
+        Args: keys: None = no question waits. pace_seconds: the pause after a paragraph. plain: no colour.
+        rows: None = no limit.
         """
         self._out = out
         self._keys = keys
@@ -83,7 +83,7 @@ class Screen:
         self._pause()
 
     def show(self, **values: object) -> None:
-        """Write live values, one a line, below the name where that is needed; `_` in a name is a space."""
+        """Write live values, one per line, below the name if necessary; `_` in a name is a space."""
         lines = [line for name, value in values.items() for line in self._shown(name, f"{value}")]
         self._write("\n".join(lines))
 
@@ -93,7 +93,7 @@ class Screen:
         self._write("\n".join(self._painted(part, colour) for part in parts))
 
     def table(self, head: Sequence[object], rows: Iterable[Sequence[object]]) -> None:
-        """Write aligned columns; if their longest words do not fit, each row as a sentence."""
+        """Write aligned columns; if their longest words do not fit, write each row as a sentence."""
         cells = [tuple(map(str, row)) for row in (head, *rows)]
         widths = self._column_widths(cells)
         lines: list[str] = []
@@ -108,7 +108,7 @@ class Screen:
         self._write("\n".join(lines))
 
     def code(self, snippet: Snippet, marks: Mapping[int, str] | None = None) -> None:
-        """Write source lines, without notes for linters. Args: marks by line number, for the margin."""
+        """Write source lines, without notes for linters. Args: marks: for the margin, by line number."""
         room = max([1, *map(len, (marks or {}).values())])
         place = self._wrapped(snippet.place, self._indent)
         lines = ["", *(self._painted(part, Colour.CYAN) for part in place)]
@@ -124,13 +124,13 @@ class Screen:
         """
         Ask for a prediction.
 
-        Blocks: until the reader pressed Enter; never without keys.
+        Blocks: until the reader has pressed Enter; never without keys.
         """
         self._write_painted(f"? {question}", Colour.YELLOW)
         self._prediction = self._read("  your prediction, then Enter: ")
 
     def reveal(self, answer: str, truth: Truth | None = None) -> None:
-        """Answer the last question. Args: truth None = the reader judges."""
+        """Answer the last question. Args: truth: None = the reader judges."""
         verdict = "" if truth is None else grade(self._prediction, truth)
         if verdict:
             self._write("\n".join(self._wrapped(verdict, "  ")))
@@ -142,13 +142,13 @@ class Screen:
         """
         Announce the part that is broken on purpose, and ask what follows.
 
-        Blocks: until the reader pressed Enter; never without keys.
+        Blocks: until the reader has pressed Enter; never without keys.
         """
         self._write_painted(f"! Break it: {what}", Colour.RED)
         self.ask(question)
 
     def recap(self, *sentences: str) -> None:
-        """End a chapter: what to keep of it."""
+        """End a chapter with what to remember of it."""
         lines = [line for sentence in sentences for line in self._wrapped(sentence, "  - ", "    ")]
         self._write("\n".join(["", self._painted("To keep", Colour.BOLD), *lines]))
 
@@ -156,14 +156,14 @@ class Screen:
         """
         Wait before the next chapter. Returns: whether the reader continues.
 
-        Blocks: until the reader pressed Enter; never without keys.
+        Blocks: until the reader has pressed Enter; never without keys.
         """
         self._unread = 0
         self._write_painted(f"Next: {title}", Colour.BOLD)
         return not self._read("  Enter goes on, q ends: ").lower().startswith("q")
 
     def _shown(self, name: str, value: str) -> list[str]:
-        """The lines of a live value: beside its name, or below it where a word is too long for that."""
+        """The lines of a live value: beside its name, or below it if a word is too long for that."""
         head = f"{self._indent}{name.replace('_', ' ')} ".ljust(_NAME_WIDTH + len(self._indent) + 1)
         if self._width >= _ROOMY and max(map(len, [*value.split(), ""])) <= self._width - len(head):
             return self._wrapped(value, head, " " * len(head))
@@ -222,7 +222,7 @@ class Screen:
 
 
 def without_note(line: str) -> str:
-    """A line of source without what it says to linters."""
+    """A source line without its notes for linters."""
     return _NOTE.sub("", line)
 
 

@@ -1,4 +1,4 @@
-"""Source lines of the running code, with the file and line where they stand."""
+"""Source lines of the running code, with their file and line number."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from handloop.picture.steps import Place
 
 
 class Snippet(NamedTuple):
-    """Some lines; `place` is where the first one stands."""
+    """Some lines; `place` is where the first one is."""
 
     file: str
     line: int
@@ -39,9 +39,9 @@ def whole(function: Callable[..., Any]) -> Snippet:
 
 def cut(function: Callable[..., Any], begin: str, end: str = "") -> Snippet:
     """
-    The lines of a function from the first with begin to the next with end, without their common indent.
+    The lines of a function from the first with `begin` to the next with `end`, without their common indent.
 
-    Args: end "" = one line. Raises: LookupError: the source has changed, and the chapter has to.
+    Args: end: "" = one line. Raises: LookupError if the source has changed, so the chapter has to, too.
     """
     source = whole(function)
     first = source.line_with(begin) - source.line

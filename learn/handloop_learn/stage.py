@@ -1,7 +1,7 @@
 """
-A cluster for one chapter: the sandbox on a loopback port, clients of it, and the controllers.
+A cluster for one chapter: the sandbox on a loopback port, its clients, and the controllers.
 
-Every request of a client goes over HTTP and is counted, so a chapter can show the requests.
+Every client request goes over HTTP and is counted, so that a chapter can show the requests.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _SPEED: Final = 20.0  # of pods and of the cluster's own controllers
 
 
 class CountedTransport(ForwardingTransport):
-    """A transport that counts requests by method; watches count as WATCH. Threads: any."""
+    """A transport that counts requests by method, with watches as WATCH. Threads: any."""
 
     def __init__(self, transport: Transport) -> None:
         super().__init__(transport)
@@ -62,14 +62,14 @@ class Stage:
     """
     A running sandbox with the CRDs of Foo and MyApp. Use it with `with`.
 
-    counts = requests of `client`, by method; watches count as WATCH. The reader's own requests are not in it.
+    counts = requests of `client` by method, with watches as WATCH. The reader's own requests are not counted.
     Threads: the chapter's.
     """
 
     def __init__(
         self, *, bookmark_seconds: float = 10.0, users: tuple[str, ...] = (), lifelike: bool = True
     ) -> None:
-        """Args: users get a token each, of their name. Without lifelike no Deployment gets pods."""
+        """Args: users: each gets its name as its token. lifelike: without it, no Deployment gets pods."""
         known = {name: User(name, ("system:masters", "system:authenticated")) for name in users}
         self.sandbox = Sandbox(
             token=_READER,
@@ -101,7 +101,7 @@ class Stage:
         return Client(self._transport(user), stop=stop)
 
     def send(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Act as the reader with kubectl: one request. Returns: the JSON of the answer, of any status."""
+        """Send one request, as the reader would with kubectl. Returns: the response's JSON, of any status."""
         content_type = "application/merge-patch+json" if method == "PATCH" else "application/json"
         answer = self._reader.request(
             method,
@@ -113,13 +113,13 @@ class Stage:
         return document
 
     def apply(self, name: str = "example-foo", *, deployment: str = "", replicas: int = 1) -> dict[str, Any]:
-        """Create a Foo. Args: deployment "" = its Deployment has its name."""
+        """Create a Foo. Args: deployment: "" = its Deployment has the Foo's name."""
         spec = {"deploymentName": deployment or name, "replicas": replicas}
         return self.send("POST", FOOS, {**SAMPLE, "metadata": {"name": name}, "spec": spec})
 
     @contextmanager
     def watch(self, path: str, version: str) -> Iterator[Iterator[dict[str, Any]]]:
-        """The lines of a watch from a version on, as they come over plain HTTP. Blocks: until they do."""
+        """The lines of a watch from a version on, as they arrive over plain HTTP. Blocks: until they do."""
         connection = HTTPConnection(self.sandbox.url.removeprefix("http://"), timeout=LONGEST_SECONDS)
         query = f"?watch=true&allowWatchBookmarks=true&resourceVersion={version}"
         connection.request("GET", path + query, headers={"Authorization": f"Bearer {_READER}"})
@@ -138,7 +138,7 @@ class Stage:
         seams: Seams = REAL_SEAMS,
         **options: Any,
     ) -> Iterator[Manager]:
-        """A manager with controllers, for the length of the context. Raises: as its run."""
+        """Run a manager with controllers for as long as the context lasts. Raises: as its run."""
         registry = CollectorRegistry()
         manager = Manager(client or self.client, registry=registry, seams=seams, **options)
         for add_controller in add:
@@ -158,7 +158,7 @@ class Stage:
 
 @contextmanager
 def started(factory: SharedInformerFactory) -> Iterator[None]:
-    """Run the informers of a factory, filled, for the length of the context. Blocks: until filled."""
+    """Run a factory's informers for as long as the context lasts. Blocks: until their caches are filled."""
     factory.start(threading.Event())
     try:
         until(lambda: all(informer.has_synced() for informer in factory.informers()), "the caches")
@@ -169,7 +169,7 @@ def started(factory: SharedInformerFactory) -> Iterator[None]:
 
 @contextmanager
 def running(manager: Manager, stop: threading.Event | None = None) -> Iterator[threading.Event]:
-    """Run a manager on a thread of its own. Returns: its stop. Raises, at the end: what run raised."""
+    """Run a manager on a separate thread. Returns: its stop. Raises, at the end: what run raised."""
     stop = stop or threading.Event()
     failures: list[BaseException] = []
 

@@ -1,4 +1,4 @@
-"""How the syncs of a running Foo controller ended, as its work queue heard of them."""
+"""Records how the syncs of a running Foo controller ended, as its work queue learned of them."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _LINGER_SECONDS: Final = 0.3
 
 class SyncLog:
     """
-    Listens for the length of a `with`; one at a time.
+    Listens for as long as its `with` lasts; only one may listen at a time.
 
-    State: succeeded counts syncs; errors has the error of each failed one. Workers write, each in one
-    operation of the interpreter.
+    State: succeeded counts syncs; errors has the error of each failed one. Workers write them, each in one
+    interpreter operation.
     """
 
     def __init__(self) -> None:

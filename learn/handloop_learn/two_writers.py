@@ -20,7 +20,7 @@ LABELS: Final = FrozenMap({"tier": "web"})
 
 
 class Change(NamedTuple):
-    """What another writer does: to an object of a kind with this spec, it sets a field to a value."""
+    """What another writer does: in an object of this kind with this spec, it sets a field to a value."""
 
     kind: type[Kind]
     spec: dict[str, Any]
@@ -36,7 +36,7 @@ def ways_to_write(stage: Stage, change: Change) -> list[tuple[str, str, str]]:
     """
     Label an object in three ways, each time after another writer has changed its spec.
 
-    Returns: the request, the answer, and what became of that change.
+    Returns: for each way, the request, the answer, and what became of the other writer's change.
     """
     kind, path = change.kind, change.kind.resource.path(namespace="default")
     resources, of = stage.client.resource(kind), kind.resource
@@ -78,7 +78,7 @@ def labelled(stage: Stage, read: Any) -> object:
 
 
 def answer_to(write: Callable[[], object]) -> str:
-    """What the server answers to a write: accepted, or its code and reason."""
+    """The server's answer to a write: `accepted`, or its code and reason."""
     try:
         write()
     except (Conflict, Invalid) as error:

@@ -11,14 +11,14 @@ _POLL_SECONDS: Final = 0.002
 
 
 class NothingHappenedError(Exception):
-    """What a chapter waited for has not come: a bug in the chapter, or a very slow machine."""
+    """What a chapter waited for did not happen: the chapter has a bug, or the machine is very slow."""
 
 
 def until(holds: Callable[[], object], what: str, *, seconds: float = LONGEST_SECONDS) -> None:
     """
     Wait until something holds.
 
-    Blocks: until then. Raises: NothingHappenedError after a few seconds.
+    Blocks: until then. Raises: NothingHappenedError after this many seconds.
     """
     give_up_at = time.monotonic() + seconds
     while not holds():

@@ -1,4 +1,4 @@
-"""Chapter 3: take the deltas of one key into the store, and tell the handlers."""
+"""Chapter 3: apply the deltas of one key to the store, and tell the handlers."""
 
 
 def process(key, deltas, store, tell):

@@ -1,4 +1,4 @@
-"""Chapter 14: from now on the scaler decides about the replicas."""
+"""Chapter 14: from now on, the scaler sets the replicas."""
 
 
 def hand_over(apply, foo):

@@ -1,10 +1,10 @@
 """
-Writes the chapters as pages, docs/chapters, from what they tell and show when they run.
+Writes the chapters as pages in docs/chapters, from what they tell and show when they run.
 
     python -m tools.chapter_pages       # those whose words or code have changed
     python -m tools.chapter_pages 6     # one, with new values
 
-A page has a question open and its answer folded, with all that would give it away.
+A page shows a question and folds its answer, with everything that would give it away.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ _VALUES: Final = re.compile(
     r"^\* [^\n]*: `[^\n]*`$|^\|[^\n]*$|^```text\n.*?\n```$|(?<!#L)\b\d[\d.,]*|(?<=`)[a-z0-9-]+(?=`)",
     re.MULTILINE | re.DOTALL,
 )
-"""What may differ each time: shown values, tables, lines as they are; numbers and names in sentences."""
+"""What may differ between runs: shown values, tables, lines as they are; numbers and names in sentences."""
 
 
 class Page:
     """
-    The face that Screen has for a site: the same calls make Markdown. State: blocks; _is_folded, whether an
-    answer is open.
+    Screen's counterpart for a site: the same calls make Markdown. State: blocks; _is_folded, whether a
+    question waits for its answer.
     """
 
     def __init__(self) -> None:
@@ -65,14 +65,14 @@ class Page:
         self.blocks.append(_plain(" ".join(text.split())))
 
     def show(self, **values: object) -> None:
-        """Write live values, one an item."""
+        """Write live values, one per item."""
         items = [f"* {name.replace('_', ' ')}: `{value}`" for name, value in values.items()]
         if self.blocks and self.blocks[-1].startswith("* "):
             items.insert(0, self.blocks.pop())
         self.blocks.append("\n".join(items))
 
     def line(self, text: str, _colour: Colour = Colour.DIM) -> None:
-        """Write one line as it is; consecutive ones are a block."""
+        """Write one line as it is; consecutive ones form a block."""
         if self.blocks and self.blocks[-1].startswith("```text"):
             self.blocks[-1] = f"{self.blocks[-1].removesuffix('```')}{text}\n```"
         elif text:
@@ -85,7 +85,7 @@ class Page:
         self.blocks.append("\n".join([lines[0], "|---" * len(head) + "|", *lines[1:]]))
 
     def code(self, snippet: Snippet, marks: Mapping[int, str] | None = None) -> None:
-        """Write source lines with a link to the first; with marks, they and the numbers are in the text."""
+        """Write source lines with a link to the first; given marks, the text has them and line numbers."""
         path = str(Place(snippet.file, snippet.line)).rpartition(":")[0]
         lines = [without_note(text) for text in snippet.lines]
         language = "python"
@@ -100,7 +100,7 @@ class Page:
         self.blocks.append("\n".join([link, f"```{language}", *lines, "```"]))
 
     def ask(self, question: str) -> None:
-        """Ask for a prediction; all up to the answer is folded."""
+        """Ask for a prediction; everything up to the answer is folded."""
         self._ask(f"**{_plain(question)}**")
 
     def break_it(self, what: str, question: str = "What do you expect?") -> None:
@@ -120,7 +120,7 @@ class Page:
 
 
 def page(chapter: Chapter, told: Page) -> str:
-    """The whole page of a chapter that was told."""
+    """The whole page of a chapter that has been told."""
     script = import_module(f"handloop_learn.{chapter.module}")
     shown, place = [run for run in RUNS if run.name == chapter.run], chapter.page.partition("#")[2]
     about = (script.__doc__ or "").partition(": ")[2].strip()
@@ -159,7 +159,7 @@ def _read_on(chapter: Chapter) -> str:
 
 
 def _plain(text: str) -> str:
-    """Text whose `code` is markup, and nothing else."""
+    """Text in which only `code` is markup."""
     parts = text.split("`")
     if len(parts) % 2 == 0:
         return _MARKUP.sub(r"\\\1", text).replace("`", r"\`")
@@ -177,7 +177,7 @@ def lasting(text: str) -> str:
 
 
 def contents() -> str:
-    """The page that leads to all of them."""
+    """The page that links to all of them."""
     rows = [
         f"| [{each.number}]({file_of(each).name}) | [{each.title}]({file_of(each).name}) | {each.minutes} "
         f"| {f'`check {each.number}`' if each.number in EXERCISES else ''} |"

@@ -4,8 +4,8 @@ The example Foo on its way through the twelve steps: what each step of a running
 A sandbox listens on loopback, and the Foo controller runs on it. `sightings` creates the Foo, then scales it
 while the server refuses the change three times.
 
-The run is the same each time: the clock of the cluster stands still, one worker works, and the first sync
-ends only when its own writes have come back (see `_PatientRecorder`).
+The run is the same each time, because the cluster's clock stands still, there is one worker, and the first
+sync ends only when its own writes have come back (see `_PatientRecorder`).
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _deltas(deltas: Iterable[Any]) -> str:
 
 
 def _line(block: bytes) -> str:
-    """A watch event as it is on the wire, its managed fields left out."""
+    """A watch event as it is on the wire, without its managed fields."""
     event = msgspec.json.decode(block)
     event["object"]["metadata"]["managedFields"] = "..."
     return f"{len(block)} bytes: {msgspec.json.encode(event).decode()}"
@@ -180,7 +180,7 @@ class _PatientRecorder:
         self.synced = 0
 
     def event(self, *_report: Any, **_options: Any) -> None:
-        """Wait; on the worker's thread."""
+        """Wait, the first time; on the worker's thread."""
         if not self.synced:
             _until(self._echoed)
         self.synced += 1
@@ -189,14 +189,14 @@ class _PatientRecorder:
 def _until(holds: Callable[[], bool]) -> None:
     pause, tries = threading.Event(), int(PATIENCE_SECONDS / 0.002)
     if not any(holds() or pause.wait(0.002) for _ in range(tries)):
-        raise TimeoutError(f"the run of the example stands still for {PATIENCE_SECONDS:g} s")
+        raise TimeoutError(f"the example's run has stood still for {PATIENCE_SECONDS:g} s")
 
 
 class Run:
     """
     A sandbox and the Foo controller on it, from `begin` to the end of `running`.
 
-    Threads: the caller's; those of informers and controller are traced.
+    Threads: the caller's; the threads of the informers and the controller are traced.
     """
 
     def __init__(self, url: str) -> None:
@@ -224,7 +224,7 @@ class Run:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Within, informers and one worker run, and their caches are filled."""
+        """Run the informers and one worker, with filled caches, for as long as the context lasts."""
         controller = threading.Thread(target=self.controller.run, args=(1, self._stop))
         try:
             self._factory.start(self._stop)
@@ -252,7 +252,7 @@ class Run:
         return next((deployment.spec.replicas for deployment in self._deployments.indexer.list()), None)
 
     def _echoed(self) -> bool:
-        """Whether the Deployment is in its cache, the status in its Foo's, and the Foo waits for done."""
+        """Whether the caches have the Deployment and the Foo's status, and the Foo waits for done()."""
         has_status = any(
             foo.status.available_replicas is not None for foo in self._foo_informer.indexer.list()
         )
@@ -264,7 +264,7 @@ class Run:
 
 def sightings() -> list[Sighting]:
     """
-    Run the example; what its steps saw, by step.
+    Run the example. Returns: what its steps saw, sorted by step.
 
     Blocks: for about a second. Raises: TimeoutError.
     """
@@ -282,7 +282,7 @@ def sightings() -> list[Sighting]:
 
 
 def mute() -> None:
-    """Keep the controller's log from the output of a tool."""
+    """Keep the controller's log out of a tool's output."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
 
 

@@ -1,8 +1,8 @@
 """
-Takes what the live page shows in fifteen situations, as sheets for docs/live: `python -m tools.situations`.
+Takes pictures of the live page in fifteen situations, as sheets for docs/live: `python -m tools.situations`.
 
-One sheet for each width of the window, light and dark: three scenes of the director, and twelve marks of the
-recordings. It opens the page of the repository, from its folder.
+There is one sheet for each window width, light and dark, with three of the director's scenes and twelve marks
+of the recordings. It opens the repository's page, from its folder.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _FEW_COLOURS: Final[dict[str, Any]] = {"method": Image.Quantize.FASTOCTREE, "dit
 
 
 def sheet(pictures: list[Image.Image], scale: float) -> Image.Image:
-    """Pictures of one size side by side, and below each other."""
+    """Pictures of one size, side by side and in rows."""
     width, height = (round(side * scale) for side in pictures[0].size)
     rows = -(-len(pictures) // COLUMNS)
     made = Image.new("RGB", (COLUMNS * width, rows * height))

@@ -1,16 +1,16 @@
 """
-Fills learn/docs/walkthrough.md: pieces of the source, and what a running controller saw.
+Fills learn/docs/walkthrough.md with pieces of the source, and with what a running controller saw.
 
     python -m tools.snippets
 
-A piece of the source follows a comment that names a file, an object in it and, where not all of the object is
+A piece of the source follows a comment that names a file, an object in it and, if not all of the object is
 wanted, the first and the last line:
 
     <!-- snippet: workqueue/queue.py Queue._take_locked | # (8) get key | return item -->
 
-The two lines are the first that contain these words, without the object's docstring. A value follows a
-comment that names a step, `<!-- seen: 8 -->`; see example_foo.py. The text below such a comment, a
-link and a block of code, belongs to this tool.
+The two lines are the first that contain these words outside the object's docstring. A value follows a
+comment that names a step, `<!-- seen: 8 -->`; see example_foo.py. This tool writes the text below such a
+comment, which is a link and a block of code.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _Definition = ast.FunctionDef | ast.ClassDef
 
 
 class SnippetError(Exception):
-    """A comment of the page names a part that is not in the source."""
+    """A comment on the page names a part that is not in the source."""
 
 
 class Snippet(NamedTuple):
@@ -58,7 +58,7 @@ def snippet(spec: str) -> Snippet:
     """
     Cut a piece out of the source.
 
-    Args: spec as `path object`, or `path object | first | last`.
+    Args: spec: `path object`, or `path object | first | last`.
     Raises: SnippetError.
     """
     where, *ends = (part.strip() for part in spec.split(" | "))
@@ -74,7 +74,7 @@ def snippet(spec: str) -> Snippet:
         numbers = _between(numbers, lines, ends, spec)
     cut = [lines[number - 1] for number in numbers]
     if textwrap.dedent("\n".join(cut)).startswith(" "):
-        raise SnippetError(f"{spec}: the first line stands deeper than a later one")
+        raise SnippetError(f"{spec}: the first line is indented deeper than a later one")
     return Snippet(path, numbers[0], cut)
 
 
@@ -105,7 +105,7 @@ def _numbers(node: _Definition) -> list[int]:
 
 
 def _between(numbers: list[int], lines: list[str], ends: Sequence[str], spec: str) -> list[int]:
-    """From the first line with the words of one end to the next with those of the other, or the same."""
+    """From the first line with the first end's words to the next with the last end's, maybe the same."""
     first = _position(numbers, lines, 0, ends[0], spec)
     last = _position(numbers, lines, first, ends[-1], spec)
     return numbers[first : last + 1]
@@ -126,7 +126,7 @@ def seen(step: int, seen_by_steps: Sequence[Sighting]) -> str:
     """
     found = [sighting for sighting in seen_by_steps if sighting.step == step]
     if not found:
-        raise SnippetError(f"seen: {step}: the run of the example has no such step")
+        raise SnippetError(f"seen: {step}: the example's run has no such step")
     thread, locks = found[0].thread, " > ".join(found[0].locks) or "none"
     rows = [("thread", thread), ("locks", locks)]
     for sighting in found:
@@ -147,7 +147,7 @@ def _row(label: str, value: str) -> str:
 
 def filled(page: str, seen_by_steps: Sequence[Sighting]) -> str:
     """
-    The page with every block as the source and the run have it.
+    The page with every block taken from the source and the run.
 
     Raises: SnippetError.
     """

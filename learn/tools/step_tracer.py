@@ -1,8 +1,8 @@
 """
-Looks at a running controller: which thread comes to a step, with which locks and values in its hands.
+Looks at a running controller: which thread reaches a step, and which locks and values it holds there.
 
-A *probe* names the values to note, a *sighting* has the noted ones. The threads that `Tracer.spawn` starts
-are traced line by line, so nothing in the controller has to know of it.
+A *probe* names the values to note; a *sighting* has the noted ones. The threads that `Tracer.spawn` starts
+are traced line by line, so nothing in the controller has to know about it.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ class Probe(NamedTuple):
     """
     What to note at a step.
 
-    function is the qualified name of a function. It is looked at where the step's comment stands, or at its
-    beginning if the comment stands elsewhere. arrives reads the local variables there. leaves reads the local
-    variables at the end, and the returned value. times = how often to look, counted over all
-    probes of the step.
+    function is the qualified name of a function. The probe looks at it where the step's comment is, or at its
+    beginning if the comment is elsewhere. arrives reads the local variables there. leaves reads the local
+    variables at the end, and the returned value. times = how often to look, counted over all the step's
+    probes.
     """
 
     step: int
@@ -119,7 +119,7 @@ class Tracer:
 
         def trace(frame: FrameType, event: str, arg: object) -> Callable[..., Any]:
             if event == "line":
-                # each once in a call, also where the line is in a loop
+                # each once in a call, even if the line is in a loop
                 here = [pair for pair in probes if pair[1] == frame.f_lineno and self._is_wanted(pair[0])]
                 for pair in here:
                     probes.remove(pair)
@@ -137,7 +137,7 @@ class Tracer:
         return self.armed and sum(seen.step == probe.step for seen in self.sightings) < probe.times
 
     def _line_of(self, probe: Probe, code: CodeType) -> int:
-        """The line of the step if it is in this code, else the first one."""
+        """The line of the step if it is in this code, otherwise the first line."""
         lines = sorted({line for _, _, line in code.co_lines() if line is not None} - {code.co_firstlineno})
         path, step_line = self._places[probe.step]
         inside = Path(code.co_filename).resolve() == path and lines[0] <= step_line <= lines[-1]
@@ -146,7 +146,7 @@ class Tracer:
 
 @contextmanager
 def noted_locks() -> Iterator[None]:
-    """Within, every lock that is made is one whose holder is known."""
+    """Make every new lock one whose holder is known, for as long as the context lasts."""
     before = set_lock_factory(_NotedLock)
     try:
         yield

@@ -1,8 +1,8 @@
 """
-What the live page asks of the API server: changes as from another client, and faults.
+The live page's requests to the API server: changes, as another client would make them, and faults.
 
-The requests do not pass the controllers' client, so they are no steps of theirs. The faults are the
-sandbox's own, asked for over HTTP.
+The requests bypass the controllers' client, so they do not show up as the controllers' steps. The faults are
+the sandbox's own, requested over HTTP.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MADE_BY: Final = "live.example.com/made-by"
 GHOST: Final = "live-ghost"
 MANY: Final = 1000
 OURS: Final = "handloop*"
-"""The user agent whose watches the faults hit; those of kubectl go on."""
+"""The user agent whose watches the faults hit; kubectl's watches continue."""
 
 _FOOS: Final = ("foos.samplecontroller.k8s.io",)
 _MERGE: Final = "application/merge-patch+json"
@@ -32,7 +32,7 @@ _MERGE: Final = "application/merge-patch+json"
 
 class ClusterActs:
     """
-    Acts on a server. Threads: any; each act blocks until it was answered.
+    Acts on a server. Threads: any; each act blocks until it has been answered.
 
     Every act raises ControlError when the server refuses it, or does not answer.
     """
@@ -41,7 +41,7 @@ class ClusterActs:
         self._transport = transport
 
     def make(self, key: str) -> None:
-        """Make a Foo with one replica. An existing one is refused."""
+        """Create a Foo with one replica. The server refuses one that exists."""
         namespace, _, name = key.partition("/")
         self._make_foo(name, namespace)
 
@@ -51,12 +51,12 @@ class ClusterActs:
         self._ask("DELETE", Foo.resource.path(namespace=namespace, name=name))
 
     def touch(self, key: str, times: int) -> None:
-        """Change an annotation of a Foo, so many times."""
+        """Change an annotation of a Foo this many times."""
         for number in range(times):
             self._patch_foo(key, {"metadata": {"annotations": {MADE_BY: f"touch {number}"}}})
 
     def scale(self, key: str, replicas: int) -> None:
-        """Have a Foo want so many replicas."""
+        """Set the number of replicas that a Foo wants."""
         self._patch_foo(key, {"spec": {"replicas": replicas}})
 
     def delete_deployment(self, namespace: str, name: str) -> None:
@@ -64,20 +64,20 @@ class ClusterActs:
         self._ask("DELETE", Deployment.resource.path(namespace=namespace, name=name))
 
     def kill_watch(self) -> None:
-        """Cut the controllers' watches of Foos off."""
+        """Cut off the controllers' watches of Foos."""
         self._inject(fault="drop-watch", how="cut", onlyOpen=True, resources=_FOOS, userAgent=OURS)
 
     def add_many(self) -> None:
-        """Make a thousand Foos, a replica each."""
+        """Create a thousand Foos with one replica each."""
         for number in range(MANY):
             self._make_foo(f"live-{number:04}", expected=HTTPStatus.CONFLICT)
 
     def make_ghost(self) -> None:
-        """Make the Foo whose deletion will be missed. Without a Deployment, it is quiet after that."""
+        """Create the Foo whose deletion will be missed. It has no Deployment, so it is quiet after that."""
         self._make_foo(GHOST, deployment="", expected=HTTPStatus.CONFLICT)
 
     def expire(self) -> None:
-        """Delete the ghost while the watch loses its events; then answer 410 to the watch."""
+        """Delete the ghost while the watch loses its events; then let the watch be answered with 410."""
         lost = self._inject(fault="distort-watch", how="lose", onlyOpen=True, resources=_FOOS, userAgent=OURS)
         self._ask("DELETE", Foo.resource.path(namespace="default", name=GHOST))
         self._inject(fault="expire", count=1, asStatus=True, resources=_FOOS, userAgent=OURS)
@@ -90,7 +90,7 @@ class ClusterActs:
         self._ask("PATCH", path, {"spec": {"holderIdentity": "somebody-else"}})
 
     def clean(self) -> int:
-        """Delete what the page made. Returns: how many Foos."""
+        """Delete what the page made. Returns: how many Foos that was."""
         path = Foo.resource.path(namespace="default")
         found = self._ask("GET", path, query={"labelSelector": MADE_BY})["items"]
         for foo in found:
@@ -129,7 +129,7 @@ class ClusterActs:
         query: Mapping[str, str] | None = None,
         expected: int = HTTPStatus.OK,
     ) -> Any:
-        """Send one request. Args: expected is a further status that is no failure."""
+        """Send one request. Args: expected: a further status that is not a failure."""
         headers = {"Content-Type": _MERGE if method == "PATCH" else "application/json"}
         data = None if body is None else json.dumps(body).encode()
         try:

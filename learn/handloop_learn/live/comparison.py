@@ -1,5 +1,5 @@
 """
-The caches against the server: which objects differ, and in which fields.
+Compares the caches with the server: which objects differ, and in which fields.
 
 Only names, resource versions and the paths of fields are shown, no values.
 """
@@ -26,9 +26,9 @@ def compare(parts: Parts, kept: Callable[[Any], Any]) -> list[dict[str, Any]]:
     """
     List every mirrored kind from the server, and compare each object with the cached one.
 
-    Args: kept makes what the caches keep of an object.
-    Returns: per informer the numbers of objects, and what is `missing` in the cache, there `only`, or
-    `changed`. A change that is on its way while the lists are read is a difference, too.
+    Args: kept: turns an object into what the caches keep of it.
+    Returns: for each informer, the numbers of objects, and those that are `missing` in the cache, exist
+    `only` there, or are `changed`. A change on its way while the lists are read is a difference, too.
     Blocks: for one list per informer.
     """
     return [_compared(parts, informer, kept) for informer in parts.informers()]

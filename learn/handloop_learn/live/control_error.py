@@ -1,7 +1,7 @@
-"""Why a control of the live page cannot act."""
+"""The error of a live page control that cannot act."""
 
 from __future__ import annotations
 
 
 class ControlError(Exception):
-    """A control cannot act; the text has the reason, for people."""
+    """A control cannot act; the text tells people why."""

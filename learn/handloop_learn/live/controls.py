@@ -23,9 +23,9 @@ _WAIT_SECONDS: Final = 5.0
 
 class Control(NamedTuple):
     """
-    One experiment, a script of three lines: what it does, what to look at, what follows.
+    One experiment, with a script of three lines: what it does, what to look at, and what follows from it.
 
-    in_sandbox = only there.
+    in_sandbox = possible only in the sandbox.
     """
 
     name: str
@@ -47,22 +47,22 @@ CONTROLS: Final = (
     Control(
         "scale",
         "Change the replicas",
-        "The Foo gets the number of replicas from above.",
+        "A request gives the Foo the number of replicas above.",
         "The worker patches the Deployment (10). The Deployment's new state comes back as a watch event (1).",
-        "A sync compares what is with what is wanted, and writes the difference.",
+        "A sync compares what exists with what is wanted, and writes the difference.",
     ),
     Control(
         "delete-deployment",
         "Delete the Deployment",
-        "A request deletes the Foo's Deployment, as by mistake.",
+        "A request deletes the Foo's Deployment, as if by mistake.",
         "The Deployment's handler enqueues its owner, the Foo (7), and the sync creates it again (10).",
-        "A controller keeps a promise. It does not follow orders once.",
+        "A controller keeps a promise. It does not just follow an order once.",
     ),
     Control(
         "touch",
         f"Change a Foo {TOUCHES} times",
         f"{TOUCHES} patches change an annotation.",
-        "An add merges with a key that waits (7). A key that a worker has stays in dirty until done() (12).",
+        "An add merges with a waiting key (7). A key that a worker has stays in dirty until done() (12).",
         "No change is lost, and no two workers ever work on the same Foo.",
     ),
     Control(
@@ -82,7 +82,7 @@ CONTROLS: Final = (
     Control(
         "kill-watch",
         "Kill the watch of Foos",
-        "The server cuts the watch of Foos off.",
+        "The server cuts off the watch of Foos.",
         "The watch breaks, waits, and opens again from the last version (1). No list follows.",
         "The version is a place in the server's history, so a broken watch misses nothing.",
         in_sandbox=True,
@@ -146,9 +146,9 @@ CONTROLS: Final = (
 
 class Controls:
     """
-    Carries the experiments out. Threads: any; an act may block for as long as the server takes.
+    Carries out the experiments. Threads: any; an act may block for as long as the server takes.
 
-    cluster None = no requests can be made, so only what concerns this process can be done.
+    cluster None = no requests can be sent, so only experiments inside this process are possible.
     """
 
     def __init__(self, parts: Parts, cluster: ClusterActs | None, *, in_sandbox: bool) -> None:
@@ -195,9 +195,9 @@ class Controls:
 
     def act(self, name: str, wanted: Mapping[str, Any]) -> str:
         """
-        Carry one out.
+        Carry out one experiment.
 
-        Args: wanted has `key`, the Foo it is about, and `replicas`, where the control needs them.
+        Args: wanted: has `key`, the Foo's key, and `replicas`, if the control needs them.
         Returns: the change, in words. Raises: ControlError.
         """
         control = next((each for each in CONTROLS if each.name == name), None)
@@ -215,7 +215,7 @@ class Controls:
         if control.in_sandbox and not self._in_sandbox:
             return "only on the sandbox"
         if _FOO not in self._parts.queues():
-            return "the Foo controller does not run"
+            return "the Foo controller is not running"
         if control.name == "steal-lease" and self._parts.manager.elector is None:
             return "there is no lease: start with --leader-elect"
         return ""
@@ -261,7 +261,7 @@ class Controls:
     def _scale(self, wanted: Mapping[str, Any]) -> str:
         foo, replicas = _foo(self._parts, wanted), int(wanted.get("replicas", 2))
         if foo.replicas == replicas:
-            raise ControlError(f"{foo.key} wants {replicas} already: choose another number")
+            raise ControlError(f"{foo.key} already wants {replicas}: choose another number")
         self._server.scale(foo.key, replicas)
         return f"{foo.key} wants {replicas} replicas"
 
@@ -273,7 +273,7 @@ class Controls:
     def _slow_handler(self, _wanted: Mapping[str, Any]) -> str:
         if self._faults.slowed:
             self._faults.hasten()
-            return "the handler is as fast as it is"
+            return "the handler runs at full speed again"
         self._faults.slow(_FOOS, SLOW_SECONDS)
         return f"each call of the handler takes {SLOW_SECONDS:g} s longer"
 
@@ -291,7 +291,7 @@ class Controls:
     def _lose_done(self, wanted: Mapping[str, Any]) -> str:
         if self._faults.lost:
             self._faults.catch_up_on_done()
-            return "the missing done() was said"
+            return "the missing done() was called"
         foo = _foo(self._parts, wanted)
         self._faults.lose_done(_FOO, foo.key)
         self._parts.queues()[_FOO].add(foo.name)
@@ -308,7 +308,7 @@ class Controls:
         ends_at = time.monotonic() + _WAIT_SECONDS
         while self._parts.manager.informer_for(Foo).get_by_key(key) is None:
             if time.monotonic() > ends_at:
-                raise ControlError(f"{key} did not come into the cache: is the watch alive?")
+                raise ControlError(f"{key} did not reach the cache: is the watch alive?")
             time.sleep(0.02)
 
 

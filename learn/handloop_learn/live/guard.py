@@ -1,9 +1,9 @@
 """
 Who may see the live page, and who may act on it.
 
-A web page in a browser of this machine can reach loopback, too: directly, or under a name of its own that
-points here (DNS rebinding). So the Host of each request is checked on loopback, and an act needs the token of
-this process, which only our own page can read, and our own Origin. A page of another site can read nothing,
+A web page in a browser on this machine can reach loopback, too, either directly or through a domain name that
+points here (DNS rebinding). So the Host of each request is checked on loopback, and an act needs our own
+Origin and the token of this process, which only our own page can read. Another site's page can read nothing,
 but its requests would cost work and viewers' places, so they are refused if the browser names the site.
 """
 
@@ -42,20 +42,20 @@ class Guard:
         """
         Make a guard.
 
-        Args: names are the hosts that requests may name, in lower case, None = any. controls = whether acts
-        are allowed.
+        Args: names: the hosts that requests may name, in lower case; None = any. controls: whether acts are
+        allowed.
         """
         self._names = names
         self._controls = controls
         self.token: Final = secrets.token_urlsafe(24)
 
     def refusal(self, method: str, headers: Mapping[str, str]) -> str:
-        """Why a request is refused, "" if it is not. Args: headers by case-insensitive names."""
+        """Return why a request is refused, "" if it is not. Args: headers: with case-insensitive names."""
         host = headers.get("Host", "").lower()
         if self._names is not None and _name(host) not in self._names:
             return "only loopback names are served here: ask for http://127.0.0.1"
         if headers.get("Sec-Fetch-Site", "").lower() == "cross-site":
-            return "another site may not ask here: type the address of the page"
+            return "another site may not send requests here: type the page's address"
         return "" if method in ("GET", "HEAD") else self._refusal_of_act(host, headers)
 
     def _refusal_of_act(self, host: str, headers: Mapping[str, str]) -> str:
@@ -75,7 +75,7 @@ def _name(host: str) -> str:
 
 
 def guarded(guard: Guard) -> Middleware:
-    """A middleware that refuses with 403, and gives every answer the safe headers."""
+    """A middleware that refuses with 403, and adds the security headers to every response."""
 
     @web.middleware
     async def check(request: web.Request, handler: Handler) -> web.StreamResponse:

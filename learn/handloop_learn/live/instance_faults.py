@@ -1,7 +1,7 @@
 """
-Failures on command in this process: by wrapping the running instances, never by a hook in them.
+Failures on demand in this process, made by wrapping the running instances, never by a hook in them.
 
-Each wrap is an attribute of one instance, and goes away again with restore().
+Each wrapper is an attribute of one instance, and restore() removes it.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from handloop.seams.locks import new_lock
 
 
 class AskedForError(ReconcileError):
-    """A failure that a viewer asked for on the live page."""
+    """A failure that a viewer requested on the live page."""
 
 
 class InstanceFaults:
     """
     The faults of one program.
 
-    State, under _lock (99): _failures = (controller, key) -> how many syncs are still to fail; _kept = the
+    State, under _lock (99): _failures = (controller, key) -> how many more syncs will fail; _kept = the
     items whose done() was left out, with their queue's real done; _lose_next = (controller, key) whose next
     done() is left out; _wrapped; _slowed = listener and its own handler.
     Threads: any.
@@ -41,12 +41,12 @@ class InstanceFaults:
         self._awake = threading.Event()
 
     def pause(self) -> None:
-        """No worker gets a key any more; syncs under way end."""
+        """Stop giving keys to workers; syncs under way finish."""
         for queue in self._parts.queues().values():
             hold(queue)
 
     def resume(self) -> None:
-        """Workers get keys again."""
+        """Give keys to workers again."""
         for queue in self._parts.queues().values():
             release(queue)
 
@@ -62,7 +62,7 @@ class InstanceFaults:
             self._failures[controller, key] = count
 
     def slow(self, plural: str, seconds: float) -> None:
-        """Make each call of the event handlers of a kind take this much longer."""
+        """Make each call of a kind's event handlers take this much longer."""
         self.hasten()
         self._awake = threading.Event()
         for listener in self._parts.listeners(plural):
@@ -93,7 +93,7 @@ class InstanceFaults:
             self._lose_next.add((controller, key))
 
     def catch_up_on_done(self) -> None:
-        """Say each done() that was left out."""
+        """Call each done() that was left out."""
         with self._lock:
             kept, self._kept = self._kept, []
             self._lose_next.clear()
@@ -102,7 +102,7 @@ class InstanceFaults:
 
     @property
     def lost(self) -> bool:
-        """Whether a done() is left out, or will be."""
+        """Whether a done() has been or will be left out."""
         with self._lock:
             return bool(self._kept or self._lose_next)
 
@@ -118,7 +118,7 @@ class InstanceFaults:
             vars(owner).pop(name, None)
 
     def _wrap(self, method: Method, around: Callable[..., Any]) -> None:
-        """Make calls of one instance's method go through around(original, *arguments); once."""
+        """Make calls of one instance's method go through around(original, *arguments), if they do not yet."""
         with self._lock:
             if method not in self._wrapped:
                 vars(method.owner)[method.name] = partial(around, getattr(*method))
@@ -130,7 +130,7 @@ class InstanceFaults:
             if left:
                 self._failures[controller, str(name)] = left - 1
         if left:
-            raise AskedForError("a failure was asked for on the live page")
+            raise AskedForError("a failure was requested on the live page")
         return sync(name, *rest)
 
     def _done(self, controller: str, done: Callable[[Any], None], item: Any) -> None:
@@ -143,7 +143,7 @@ class InstanceFaults:
 
 
 class SlowHandler:
-    """Calls another handler, later. Threads: the listener's; awake ends the sleep."""
+    """Calls another handler after a delay. Threads: the listener's; awake ends the delay."""
 
     def __init__(self, handler: Any, seconds: float, awake: threading.Event) -> None:
         self._handler = handler

@@ -26,7 +26,7 @@ class ServedPage:
 
     def __init__(self, options: Options, address: BindAddress, stack: ExitStack) -> None:
         """
-        Serve the page. Args: stack ends what was started.
+        Serve the page. Args: stack: ends what was started.
 
         Raises: ListenError.
         """
@@ -46,7 +46,7 @@ class ServedPage:
             )
 
     def show(self, running: Running, config: ClientConfig) -> None:
-        """Show what runs from here on. Args: config of the server, which the controls ask."""
+        """Show what runs from now on. Args: config: of the server to which the controls send requests."""
         parts = Parts(running.manager, running.controllers)
         controls = None
         if self._options.debug_controls:
@@ -63,7 +63,7 @@ class ServedPage:
 @contextmanager
 def served_page(options: Options, address: BindAddress) -> Iterator[ServedPage]:
     """
-    The live page at an address for as long as the context lasts.
+    Serve the live page at an address for as long as the context lasts.
 
     Raises: ListenError.
     """

@@ -22,11 +22,11 @@ class Scene(NamedTuple):
     """
     One scene: a step of a recording, what happens there, and why. Step 0 = none: the picture is explained.
 
-    kind, by and facts say which of the step's occurrences it is: the plural of the kind, how the thread's
-    name begins, and facts that it has, None = with any value. after is the scene behind which the page looks
-    for it, 0 = the one before. Braces in sentence hold the step's facts, or its `key`, `thread` and `name`,
-    or the Foo's replicas, `desired` and `available`.
-    line = a part of the line to show, below the step's comment; "" = the first one.
+    kind, by and facts select one of the step's occurrences: the kind's plural, the beginning of the thread's
+    name, and facts that it has (None = with any value). after is the scene after which the page looks for it,
+    0 = the previous one. Braces in sentence stand for the step's facts, for its `key`, `thread` and `name`,
+    or for the Foo's replicas, `desired` and `available`.
+    line is a part of the line to show below the step's comment; "" = the first line.
     """
 
     step: int
@@ -41,7 +41,7 @@ class Scene(NamedTuple):
 
     @property
     def code(self) -> str:
-        """The name of its piece of the source."""
+        """The name of its piece of source code."""
         return f"{self.step}: {self.line}" if self.line else str(self.step)
 
 
@@ -71,7 +71,7 @@ SCENES: Final = (
     Scene(
         2,
         "The reflector puts {name} into the DeltaFIFO, together with what happened to it: {type}.",
-        "One thread reads from the network, and another one works. While the second is busy, all changes of "
+        "One thread reads from the network, and another one works. While the second is busy, all changes to "
         "an object wait under its key.",
         Without(
             "a list of deltas per key, if only the newest were kept: a Foo that is deleted and created "
@@ -83,7 +83,7 @@ SCENES: Final = (
     Scene(
         3,
         "The informer's own thread pops {name}, with everything that happened to it: {types}.",
-        "One pop takes all deltas of a key, in order. So neither the cache nor a handler misses one.",
+        "One pop takes all deltas of a key, in order, so neither the cache nor a handler misses one.",
         Without(
             "the lock around a DeltaFIFO's process: a relist at the wrong moment finds the object neither "
             "in line nor in the cache, and makes no tombstone. Then the object is stored, and stays there "
@@ -95,7 +95,7 @@ SCENES: Final = (
     Scene(
         4,
         "{name} is added to the indexes of the cache: {indexes}.",
-        "An index finds all objects with a given value at once, without a look at every object.",
+        "An index finds all objects with a given value at once, without looking at every object.",
         Without(
             "removing the old values: a Foo is still found under a name that it no longer has. Once it is "
             "deleted, the look-up fails",
@@ -141,7 +141,7 @@ SCENES: Final = (
     ),
     Scene(
         8,
-        "{thread} gets the key. The key is in processing now.",
+        "{thread} gets the key. The key is now in processing.",
         "No other worker can get a key that is in processing, so two workers never work on the same Foo.",
         Without(
             "the set processing: a Foo changes while it is being synced, and a second worker takes it, too."
@@ -261,7 +261,7 @@ SCENES: Final = (
 
 
 def scenes(docs: Mapping[int, str] | None = None) -> Scenes:
-    """All, for the page. Args: docs = the docs' address for each step, None = they are not beside it."""
+    """All scenes, for the page. Args: docs: each step's address in the docs; None = no docs are beside it."""
     docs = docs or {}
     return Scenes(
         [
@@ -278,7 +278,7 @@ def scenes(docs: Mapping[int, str] | None = None) -> Scenes:
 
 
 def _lines_of(scene: Scene) -> Snippet:
-    """A reader's own lines of that step, in chapter 16; the status is written by ours there, too."""
+    """The lines of a scene's step: in chapter 16 the reader's own, except for the status, which is ours."""
     shown = snippets()[scene.step]
     is_own = "/" not in shown.path and scene.step != _WRITE
     return shown if is_own else snippet_with(scene.step, scene.line)

@@ -4,7 +4,7 @@ Serves the live page, its stream of steps, and the pages for people who debug a 
     GET  /debug/live/            the page
     GET  /debug/live/events      the stream: snapshot, then steps and states
     GET  /debug/live/data.js       the page's data: scenes, and the source of the steps
-    POST /debug/live/controls/X  act: a control by its name
+    POST /debug/live/controls/X  carry out a control by its name
     GET  /debug/state            the snapshot
     GET  /debug/compare          the caches against the server
     GET  /debug/stacks           the stacks of all threads
@@ -71,8 +71,8 @@ class LiveServer:
     """
     The server of the live page. The constructor binds the socket, so that a taken port is known at once.
 
-    State: _parts, _controls and _kept are set by show, once, from the program's thread, _why_it_ends by end
-    or stop; all else is the loop's. Threads: start, show, end and stop belong to the program.
+    State: _parts, _controls and _kept are set once, by show, on the program's thread; _why_it_ends is set by
+    end or stop; the rest is the loop's. Threads: start, show, end and stop are for the program's thread.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class LiveServer:
         """
         Bind, without serving yet.
 
-        Args: names are the hosts that requests may name, None = any, as on an address that is not loopback.
+        Args: names: the hosts that requests may name; None = any, as on an address that is not loopback.
         Raises: ListenError; ValueError for controls on an address that other machines can reach.
         """
         if controls and names is None:
@@ -125,7 +125,7 @@ class LiveServer:
 
     @property
     def url(self) -> str:
-        """Where the page is; an address of all interfaces is shown as loopback."""
+        """Where the page is; the address of all interfaces is shown as loopback."""
         host = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(self._host, self._host)  # noqa: S104 - compared
         host = f"[{host}]" if ":" in host and not host.startswith("[") else host
         return f"http://{host}:{self.port}/debug/live/"
@@ -134,9 +134,9 @@ class LiveServer:
         self, parts: Parts, controls: Controls | None = None, kept: Callable[[Any], Any] | None = None
     ) -> None:
         """
-        Show these parts from here on. Until then the page has no state.
+        Show these parts from now on. Until then, the page has no state.
 
-        Args: controls act on them, None = no controls. kept makes what the caches keep of an object.
+        Args: controls: act on the parts; None = no controls. kept: turns an object into what caches keep.
         """
         self._kept = kept or _unchanged
         self._controls = controls if self._with_controls else None
@@ -144,7 +144,7 @@ class LiveServer:
 
     def start(self) -> None:
         """
-        Serve from a thread of its own.
+        Serve on a separate thread.
 
         Blocks: until requests are accepted.
         """
@@ -195,7 +195,7 @@ class LiveServer:
             access_log=None,
             logger=_aiohttp_log,
             auto_decompress=False,
-            keepalive_timeout=HEAD_SECONDS,  # also the time for the head of a first request
+            keepalive_timeout=HEAD_SECONDS,  # also the time limit for the head of a first request
             shutdown_timeout=_STOP_SECONDS,
         )
         await runner.setup()
@@ -211,7 +211,7 @@ class LiveServer:
             await asyncio.sleep(0)
 
     def _admitted(self, server: web.Server) -> RequestHandler:
-        """A new connection; of too many without viewers the oldest is closed."""
+        """A new connection; if too many have no viewer, the oldest one of those is closed."""
         open_ones = [one.transport for one in server.connections if one.transport is not None]
         others = [one for one in open_ones if not one.is_closing() and one not in self._connections]
         if len(others) >= MOST_OTHERS:
@@ -219,7 +219,7 @@ class LiveServer:
         return server()
 
     def _abort_connections(self) -> None:
-        """End the connections of viewers that do not read: their unread bytes would keep them open."""
+        """End the connections of viewers that do not read, as their unread bytes would keep them open."""
         for connection in self._connections:
             if isinstance(connection, asyncio.WriteTransport):
                 connection.abort()
@@ -227,13 +227,13 @@ class LiveServer:
     # the stream
 
     async def _events(self, request: web.Request) -> web.StreamResponse:
-        """One viewer: a snapshot, or the steps since the last one it has; then all later messages."""
+        """Serve one viewer: a snapshot, or the steps since the last one it has; then all later messages."""
         if self._viewers >= MOST_VIEWERS:
-            raise web.HTTPServiceUnavailable(text=f"{MOST_VIEWERS} viewers look already\n")
+            raise web.HTTPServiceUnavailable(text=f"{MOST_VIEWERS} viewers are already connected\n")
         response = EventSourceResponse(
             headers=HEADERS, ping_interval=HEARTBEAT_SECONDS, send_timeout=SEND_SECONDS
         )
-        # the library sets its own in place of ours
+        # the library replaces our value with its own
         response.headers["Cache-Control"] = HEADERS["Cache-Control"]
         await response.prepare(request)
         assert request.transport is not None
@@ -246,7 +246,7 @@ class LiveServer:
 
     @asynccontextmanager
     async def _viewing(self) -> AsyncIterator[int]:
-        """Count a viewer; one that goes is counted a little longer, so that it can come back in time."""
+        """Count a viewer; one that leaves is counted a little longer, so that it can come back in time."""
         self._viewers += 1
         newest = self._recorder.join()
         try:
@@ -256,7 +256,7 @@ class LiveServer:
             asyncio.get_running_loop().call_later(LINGER_SECONDS, self._recorder.leave)
 
     def _resumed(self, request: web.Request) -> int | None:
-        """The cursor with which a viewer comes back; None for a new one, or one of another process."""
+        """The cursor of a viewer that comes back; None for a new viewer or one of another process."""
         run, _, seq = request.headers.get("Last-Event-ID", "").partition("-")
         return int(seq) if run == self._run and _NUMBER.fullmatch(seq) else None
 

@@ -8,7 +8,7 @@ import traceback
 
 
 def stacks() -> str:
-    """The stack of each thread of this process, the innermost call last, in the order of the names."""
+    """The stack of each thread of this process, the innermost call last, sorted by the threads' names."""
     names = {thread.ident: thread.name for thread in threading.enumerate()}
     found = [(names.get(ident, f"thread {ident}"), frame) for ident, frame in sys._current_frames().items()]
     found.sort(key=lambda pair: pair[0])

@@ -13,15 +13,15 @@ URL_FILE: Final = Path(".sandbox/live-url")
 
 @contextmanager
 def url_beside(kubeconfig: str, url: str) -> Iterator[None]:
-    """The URL in the file, for as long as the context lasts."""
+    """Keep the URL in the file for as long as the context lasts."""
     path = Path(kubeconfig).with_name(URL_FILE.name)
-    # without the file, `top` needs --address: no reason not to run
+    # without the file, `top` only needs --address, which is no reason not to run
     with suppress(OSError):
         path.write_text(f"{url}\n", encoding="utf-8")
     try:
         yield
     finally:
         with suppress(OSError):
-            # another sandbox may have written its own meanwhile
+            # another sandbox may have written its own URL meanwhile
             if path.read_text(encoding="utf-8") == f"{url}\n":
                 path.unlink()

@@ -1,1 +1,1 @@
-"""`top`: a running program in the terminal, by the stream of its live page."""
+"""`top` shows a running program in the terminal, from the stream of its live page."""

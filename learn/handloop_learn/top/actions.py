@@ -1,4 +1,4 @@
-"""Carries out an experiment of the live page, by the page's own endpoint and with its token."""
+"""Carries out an experiment of the live page, through the page's own endpoint and with its token."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _TOKEN: Final = re.compile(r'<meta name="token" content="([^"]*)">')
 
 def run_control(url: str, control: str, key: str) -> str:
     """
-    Carry out a control on the Foo of this key.
+    Carry out a control on the Foo with this key.
 
-    Returns: the program's sentence, also where it refuses. Blocks: until the program has answered.
+    Returns: the program's sentence, even if it refuses. Blocks: until the program has answered.
     """
     try:
         with opened(urllib.request.Request(url + _PAGE)) as page:  # noqa: S310 - http or https

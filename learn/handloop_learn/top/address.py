@@ -1,4 +1,4 @@
-"""What `top` shows: a page at an address or of this folder's sandbox, and one of its keys."""
+"""What `top` shows: the page at an address or of this folder's sandbox, and perhaps only one key."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def parse_address(text: str) -> str:
 
 def parse_key(text: str) -> str:
     """
-    The key of an object: `namespace/name`, or the name of one without a namespace.
+    The key of an object: `namespace/name`, or only the name if it has no namespace.
 
     Raises: ArgumentTypeError.
     """

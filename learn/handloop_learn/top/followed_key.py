@@ -1,4 +1,4 @@
-"""The steps of one key, to scroll in: its own, and what a worker does while it has the key."""
+"""The steps of one key, for scrolling: its own, and what a worker does while it has the key."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class FollowedKey:
 
     State: steps, the kept ones, oldest first; frozen, whether the window stays where it is; _back, how many
     steps are newer than the window's last; _page, how many the last window had; _threads, those that have the
-    key; _began, the time of the first step of the present program.
+    key; _began, the time of the present program's first step.
     """
 
     def __init__(self, key: str) -> None:
@@ -37,9 +37,9 @@ class FollowedKey:
 
     def take(self, message: Message) -> list[Mapping[str, Any]]:
         """
-        Take one message in.
+        Process one message.
 
-        Returns: the new steps of the key, with the seconds since its first as `t`. A gap between steps
+        Returns: the new steps of the key, with the seconds since its first step as `t`. A gap between steps
         is a step with the number 0.
         """
         new: list[Mapping[str, Any]] = []
@@ -59,7 +59,7 @@ class FollowedKey:
         self._clamp()
 
     def freeze(self) -> None:
-        """Hold the window where it is; or move it to the newest step, and follow that from then on."""
+        """Hold the window where it is, or let a held one move to the newest step and follow that again."""
         self.frozen = not self.frozen
         self._back = self._back if self.frozen else 0
 
@@ -68,12 +68,12 @@ class FollowedKey:
         return self._back
 
     def around(self, most: int) -> tuple[Sequence[Mapping[str, Any]], Sequence[Mapping[str, Any]]]:
-        """The steps up to the window's last, and those after it; at most this many of each."""
+        """The steps up to the window's last one, and those after it, up to this many of each."""
         steps, end = list(self.steps), len(self.steps) - self._back
         return steps[max(0, end - most) : end], steps[end : end + most]
 
     def shown(self, count: int) -> None:
-        """So many steps of the window fit on the screen."""
+        """Note how many steps of the window fit on the screen."""
         self._page = max(1, count)
 
     def _gap(self, missed: int | None) -> list[Mapping[str, Any]]:

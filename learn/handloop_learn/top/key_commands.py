@@ -1,4 +1,4 @@
-"""The commands of `top`, each a key: end it, hold the display, and carry out the page's experiments."""
+"""The commands of `top`, one key each: quit, hold the display, and carry out the page's experiments."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CONTROLS: Final[Mapping[str, str]] = {
     "m": "many",
     "r": "clean",
 }
-"""The page's control for each key. Its others need a number, or end the program."""
+"""The page's control for each key. The other controls need a number or end the program."""
 
 
 class KeyCommands:
@@ -41,7 +41,7 @@ class KeyCommands:
         run_control: Callable[..., str],
         followed: FollowedKey | None = None,
     ) -> None:
-        """Args: start reads messages in the background; run_control carries out (url, control, key)."""
+        """Args: start: reads messages in the background; run_control: carries out (url, control, key)."""
         self._screen = screen
         self._followed = followed
         self._start = start
@@ -94,7 +94,7 @@ class KeyCommands:
         yield Message("said", self._run_control(url, control, key))
 
     def _foo(self) -> str:
-        """The followed Foo, else that which the page has chosen before a user chooses; "" = there is none."""
+        """The followed Foo, or the one that the page has chosen before a user chooses; "" = there is none."""
         if self._followed is not None:
             return self._followed.key
         kinds = self._screen.state.get("objects", ())

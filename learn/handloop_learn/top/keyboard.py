@@ -20,11 +20,11 @@ _NAMES: Final = {
     **dict.fromkeys(("[H", "OH", "[1~", "[7~"), "home"),
     **dict.fromkeys(("[F", "OF", "[4~", "[8~"), "end"),
 }
-"""What follows the escape of a key without a letter."""
+"""What follows the escape character of a key that is no letter."""
 
 
 def has_keys(terminal: int) -> bool:
-    """Whether a file descriptor is a terminal, and this process in its foreground."""
+    """Whether a file descriptor is a terminal, and this process is in its foreground."""
     try:
         return os.isatty(terminal) and os.tcgetpgrp(terminal) == os.getpgrp()
     except OSError:
@@ -34,7 +34,7 @@ def has_keys(terminal: int) -> bool:
 
 @contextmanager
 def single_keys(terminal: int) -> Iterator[None]:
-    """Within, the terminal hands over each key at once; Ctrl-C stays a signal. Afterwards it is as before."""
+    """Make the terminal deliver each key at once while the context lasts. Ctrl-C stays a signal."""
     before = termios.tcgetattr(terminal)
     tty.setcbreak(terminal)
     try:
@@ -49,7 +49,7 @@ def typed(terminal: int) -> Iterator[str]:
     """
     Yield keys until the terminal is closed: letters, and names such as `page up`.
 
-    Others that begin with an escape are left out. Blocks: until the next key.
+    Other keys that begin with an escape are left out. Blocks: until the next key.
     """
     with suppress(OSError):
         while keys := os.read(terminal, _MOST_BYTES):

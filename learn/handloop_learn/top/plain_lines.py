@@ -1,4 +1,4 @@
-"""The changes of a screen as lines, for logs and screen readers: one a change, no colour, no cursor."""
+"""The changes of a screen as lines, for logs and screen readers: one per change, no colour, no cursor."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class PlainLines:
     """
     Says what changed. Threads: the caller's.
 
-    State: _said, by what it was about; _began, the time of the first step.
+    State: _said, the last words on each subject; _began, the time of the first step.
     """
 
     def __init__(self, followed: FollowedKey | None = None) -> None:
-        """Args: followed = only its steps, and the signs of health."""
+        """Args: followed: show only its steps and the signs of health."""
         self._followed = followed
         self._said: dict[str, str] = {}
         self._began: float | None = None

@@ -35,10 +35,10 @@ _KEYBOARD: Final = 0
 
 def main(arguments: Sequence[str], out: TextIO | None = None, source: Iterable[Message] | None = None) -> int:
     """
-    Show a running program until q or Ctrl-C, also when it ends and comes back. In the main thread only.
+    Show a running program until q or Ctrl-C, even if it ends and comes back. For the main thread only.
 
     Args: out None = the terminal; source None = the stream at the address. Returns: the exit code.
-    Raises: ModuleNotFoundError where rich is needed and not installed.
+    Raises: ModuleNotFoundError if rich is needed and not installed.
     """
     out = sys.stdout if out is None else out
     options = _parser().parse_args(arguments)
@@ -47,7 +47,7 @@ def main(arguments: Sequence[str], out: TextIO | None = None, source: Iterable[M
     followed = None if options.follow is None else FollowedKey(options.follow)
     show = _show_plain if options.plain or not out.isatty() else _draw
     if show is _draw:
-        import_module("rich")  # its lack is told before the lack of a program
+        import_module("rich")  # if it is missing, say so before a missing program
     with _ended_by_signals():
         try:
             # before drawing on the terminal: there may be nothing to show
@@ -85,14 +85,14 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--plain",
         action="store_true",
-        help="one line a change, no cursor control; the default when the output is not a terminal",
+        help="one line per change, no cursor control; the default when the output is not a terminal",
     )
     return parser
 
 
 @contextmanager
 def _ended_by_signals() -> Iterator[None]:
-    """SIGTERM ends it as Ctrl-C does, so that the terminal gets its cursor back."""
+    """Let SIGTERM end the program as Ctrl-C does, so that the terminal gets its cursor back."""
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield

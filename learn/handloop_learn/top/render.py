@@ -1,4 +1,4 @@
-"""A screen state as a picture for the terminal. It needs rich, of the extra `learn`."""
+"""A screen state as a picture for the terminal. It needs rich, from the extra `learn`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SENTENCE_LINES: Final = 8
 
 
 def render(screen: ScreenState, followed: FollowedKey | None = None) -> Group | Layout:
-    """The whole picture, the most important part first: the rest is cut off at the end of the terminal."""
+    """The whole picture, with the most important part first, because the terminal cuts off the rest."""
     if followed is not None:
         return _followed(screen, followed)
     parts: list[RenderableType] = [_health(screen), _steps(screen), _sentences(screen)]
@@ -73,7 +73,7 @@ _Lines: TypeAlias = list[list[Segment]]
 def _fitting(
     console: Console, options: ConsoleOptions, steps: Iterable[Mapping[str, Any]], height: int
 ) -> list[_Lines]:
-    """The lines of each of the first steps that fit into a height."""
+    """The lines of each of the first steps, as many as fit into a height."""
     blocks = []
     for step in steps:
         row = Table.grid(padding=(0, 1))
@@ -151,7 +151,7 @@ def _sentences(screen: ScreenState) -> RenderableType:
 
 
 class _Newest:
-    """The last ones of some sentences that fit into a few lines."""
+    """The last ones of some sentences, as many as fit into a few lines."""
 
     def __init__(self, sentences: Sequence[Text]) -> None:
         self._sentences = sentences
@@ -208,7 +208,7 @@ def _workers(state: Mapping[str, Any]) -> Table:
 
 
 def _without_key(one: Mapping[str, Any]) -> str:
-    return "▶ a key, since before top came" if one["unknown"] else "· idle"
+    return "▶ a key, since before top started" if one["unknown"] else "· idle"
 
 
 def _result(one: Mapping[str, Any]) -> tuple[str, str]:

@@ -11,14 +11,14 @@ from handloop_learn.top.stream import Message
 SENTENCES: Final = 5
 _MOST_CHARACTERS: Final = 120
 OLD_SECONDS: Final = 10.0
-"""A key that has been in need of work for so long is not a good sign."""
+"""A key that has needed work for this long is a bad sign."""
 
 
 _INVISIBLE: Final = dict.fromkeys((*range(32), *range(127, 160)), "\N{REPLACEMENT CHARACTER}")
 
 
 def visible(text: str) -> str:
-    """The text, with a sign in place of each control character: a terminal obeys those."""
+    """The text, with a symbol in place of each control character, because a terminal obeys those."""
     return text.translate(_INVISIBLE)
 
 
@@ -51,7 +51,7 @@ class ScreenState:
         self.missed: int | None = 0
 
     def take(self, message: Message) -> None:
-        """Take one message in."""
+        """Process one message."""
         match message.event:
             case "connected":
                 self.url, self.trouble = message.data, ""
@@ -68,7 +68,7 @@ class ScreenState:
                 self.steps.extend(message.data)
 
     def health(self) -> list[Health]:
-        """The signs, the connection first. A last state is shown on while it is not connected."""
+        """The signs, the connection first. While it is not connected, the last state stays visible."""
         signs = [Health(good=not self.trouble, words=self.trouble or f"connected to {self.url}")]
         state = self.state
         if not state:

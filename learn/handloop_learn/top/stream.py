@@ -1,4 +1,4 @@
-"""Follows a live page's stream of server-sent events, and comes back when it breaks."""
+"""Follows a live page's stream of server-sent events, and connects again when it breaks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 RETRY_SECONDS: Final = 1.0
 SILENCE_SECONDS: Final = 30.0
-"""Two heartbeats of the page: after this a stream counts as dead."""
+"""Two heartbeats of the page; a stream that is silent for longer is taken for dead."""
 
 _PATH: Final = "/debug/live/events"
 
@@ -37,11 +37,11 @@ class Stream:
     """
     The messages of one page. Threads: the caller's.
 
-    State: _last_id, with which the page continues where the stream broke; _found, whether there was a page.
+    State: _last_id, from which the page continues after a break; _found, whether there was a page.
     """
 
     def __init__(self, find: Callable[[], str], *, pause: Callable[[float], None] = time.sleep) -> None:
-        """Args: find returns the page's URL, or raises OSError; it is asked again for each connection."""
+        """Args: find: returns the page's URL, or raises OSError; it is called again for each connection."""
         self._find = find
         self._pause = pause
         self._last_id = ""
@@ -82,7 +82,7 @@ class Stream:
         request = urllib.request.Request(url + _PATH, headers=headers)  # noqa: S310 - http or https
         with opened(request) as answer:
             if answer.headers.get_content_type() != "text/event-stream":
-                raise ValueError(f"{url} serves something else than a live page")
+                raise ValueError(f"{url} serves something other than a live page")
             self._found = True
             yield Message("connected", url)
             for event, event_id, data in events(answer):
@@ -92,7 +92,7 @@ class Stream:
 
 def events(lines: Iterable[bytes]) -> Iterator[tuple[str, str, str]]:
     """
-    The events of a stream: name, id, data. Comments are skipped, and so is a tail that a break cut off.
+    The events of a stream: name, id, data. Comments are skipped, and so is an event that a break cut off.
 
     Follows: WHATWG HTML 9.2.6, as far as the page uses it: no lone carriage returns, no default event.
     """
@@ -110,7 +110,7 @@ def events(lines: Iterable[bytes]) -> Iterator[tuple[str, str, str]]:
 
 
 class RefusedError(ValueError):
-    """The program refused a request; said is its reason, of one line."""
+    """The program refused a request; said is its reason, in one line."""
 
     def __init__(self, host: str, status: int, said: str) -> None:
         super().__init__(f"{host} answered {status}: {said}")
@@ -118,8 +118,8 @@ class RefusedError(ValueError):
 
 
 def opened(request: urllib.request.Request) -> Any:
-    """The answer to a request, a context. Raises: RefusedError, OSError, HTTPException."""
-    # without the environment's proxies: the page is on loopback, or at the address
+    """The response to a request, as a context. Raises: RefusedError, OSError, HTTPException."""
+    # without the environment's proxies, because the page is on loopback or at the given address
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
         return opener.open(request, timeout=SILENCE_SECONDS)

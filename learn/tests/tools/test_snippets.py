@@ -104,5 +104,5 @@ def test_what_a_step_saw_is_a_block() -> None:
 
 def test_a_step_without_a_sighting_is_an_error() -> None:
     """The run of the example lost a step."""
-    with pytest.raises(SnippetError, match="seen: 9: the run of the example has no such step"):
+    with pytest.raises(SnippetError, match="seen: 9: the example's run has no such step"):
         seen(9, [])

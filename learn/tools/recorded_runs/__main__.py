@@ -1,9 +1,9 @@
 """
-Redoes the recordings of the live page: `python -m tools.recorded_runs [NAME ...]`, no name = all.
+Makes the live page's recordings anew: `python -m tools.recorded_runs [NAME ...]`, no name = all.
 
-It writes docs/live-page/runs, prints what is in each, and writes the page with all of them. With `--retell`
-it keeps the steps, and so what an address leads to, and only renews their sentences. `--page` writes only the
-page.
+It writes docs/live-page/runs, prints what is in each, and writes the page with all of them. With `--retell`,
+it keeps the steps, so that addresses still lead to them, and renews only their sentences. `--page` writes
+only the page.
 """
 
 from __future__ import annotations

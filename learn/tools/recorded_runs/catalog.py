@@ -10,14 +10,14 @@ from handloop.picture.recording import GAP
 WORKER: Final = "worker-0"
 """The only worker of each run."""
 PRESENT: Final = object()
-"""A fact of any value."""
+"""A fact with any value."""
 
 
 FOO: Final = "default/example-foo"
 
 
 class Mark(NamedTuple):
-    """A step that a run must show: the nth one of this number, these facts and parts of words."""
+    """A step that a run must show: the nth one with this number, these facts and these parts of its words."""
 
     name: str
     step: int
@@ -30,11 +30,11 @@ class Mark(NamedTuple):
 
 class Run(NamedTuple):
     """
-    One run: its name in addresses, its title, what it is about in one sentence.
+    One run: its name in addresses, its title, and what it is about in one sentence.
 
-    marks come in this order; an address leads to each: `#run=NAME&at=MARK`. opening says, before the first
-    step, what was arranged. key is the only one to show at first, "" = all; shows are the page's filters to
-    turn on. says: at some of the marks, the moments, the recording stops with a line of its own.
+    marks come in this order, and each has an address, `#run=NAME&at=MARK`. opening says, before the first
+    step, what was arranged. key is the only one shown at first, "" = all; shows names the page's filters to
+    turn on. says: the lines with which the recording stops at some of the marks, the moments.
     """
 
     name: str
@@ -73,8 +73,8 @@ RUNS: Final = (
             "queued": "The handler queues the key of the Foo, and nothing else.",
             "read": "A worker has the key, and reads the Foo from the cache. It sends no request.",
             "created": "There is no Deployment yet, so the worker creates one.",
-            "settled": "Nothing has changed in the meantime: the key is done, and all threads wait.",
-            "available": "The pod runs: the Deployment controller has written availableReplicas: 1.",
+            "settled": "Nothing has changed in the meantime, so the key is done, and all threads wait.",
+            "available": "The pod is running: the Deployment controller has written availableReplicas: 1.",
             "reported": "So the worker writes the Foo's status again: 1 of 1 is available.",
         },
     ),
@@ -82,7 +82,7 @@ RUNS: Final = (
         "merge",
         "Seven changes that merge",
         "A Foo changes seven times while the only worker is busy: seven adds, one sync. "
-        "Its own write wakes another.",
+        "That sync's write wakes another.",
         (
             Mark("busy", 8, key="default/slow-foo"),
             Mark("queued", 7, key=FOO, facts={"merged": False}),
@@ -97,9 +97,9 @@ RUNS: Final = (
         {
             "busy": "The only worker takes slow-foo, and then waits a second for the server.",
             "queued": "Meanwhile example-foo changes. Its handler queues the key.",
-            "merged": "It changes again. The key is in the queue already, so the two adds become one.",
+            "merged": "It changes again. The key is already in the queue, so the two adds become one.",
             "seventh": "Seven changes, and still one key.",
-            "got": "The worker is free, and gets the key: once for all seven.",
+            "got": "The worker is free, and gets the key once for all seven.",
             "scaled": "It reads the newest Foo from the cache, and scales the Deployment once.",
             "settled": "Its own writes come back and wake one more sync, which has nothing left to do.",
         },
@@ -108,7 +108,7 @@ RUNS: Final = (
     Run(
         "in-flight",
         "A change while a worker has the key",
-        "The Deployment changes in the middle of a sync: the queue keeps the key, and done() queues it.",
+        "The Deployment changes in the middle of a sync. The queue keeps the key, and done() queues it.",
         (
             Mark("got", 8, key=FOO),
             Mark("dirty", 7, key=FOO, facts={"in_flight": True, "merged": False}),
@@ -117,12 +117,12 @@ RUNS: Final = (
             Mark("reported", 10, "foos", FOO, {"code": "200"}),
             Mark("settled", 12, key=FOO, facts={"again": False}),
         ),
-        "A Foo gets a label, and the server will take a second to answer the write of its status. "
+        "A Foo gets a label, and the server will take a second to answer its status write. "
         "Meanwhile its Deployment becomes available.",
         {
-            "got": "A worker gets the key. Its write of the status will take a second.",
-            "dirty": "Meanwhile the Deployment changes. A worker has the key, so it stays in dirty.",
-            "again": "done() finds the key in dirty, and queues it: the change is not lost.",
+            "got": "A worker gets the key. Its status write will take a second.",
+            "dirty": "Meanwhile the Deployment changes. A worker has the key, so the key stays in dirty.",
+            "again": "done() finds the key in dirty, and queues it, so the change is not lost.",
             "second": "A worker gets the key again, and looks at how things are now.",
             "reported": "It writes what the first sync could not know: 1 replica is available.",
             "settled": "This time nothing has changed in the meantime: the key is done.",
@@ -131,7 +131,7 @@ RUNS: Final = (
     Run(
         "missing-done",
         "A missing done()",
-        "A worker forgets done(): it is free, and no worker gets that key, until done() is called after all.",
+        "A worker forgets done(). It is free, but no worker gets that key until done() is called after all.",
         (
             Mark("lost", 11, key=FOO, facts={"forgotten": PRESENT}),
             Mark("stuck", 7, key=FOO, facts={"in_flight": True}),
@@ -140,15 +140,15 @@ RUNS: Final = (
             Mark("got", 8, key=FOO),
             Mark("settled", 12, key=FOO, facts={"again": False}),
         ),
-        "A Foo is scaled. At the end of its sync, the worker will leave done() out. It is called after "
-        "another Foo was synced.",
+        "A Foo is scaled. At the end of its sync, the worker will leave out done(). It is called after "
+        "another Foo has been synced.",
         {
-            "lost": "The worker forgets done(): for the queue the key stays in processing.",
+            "lost": "The worker forgets done(), so for the queue, the key is still in processing.",
             "stuck": "The Foo changes. The queue believes that a worker has the key, and keeps it in dirty.",
             "free": "The worker is free: it takes other-foo at once. But it never gets example-foo.",
             "done": "done() is called after all. The key is dirty, so it goes back into the queue.",
-            "got": "Now a worker gets it, and sees the change that has waited all the time.",
-            "settled": "Without that call it would have waited for ever, and without any error.",
+            "got": "Now a worker gets it, and sees the change that has waited all this time.",
+            "settled": "Without that call, it would have waited forever, without any error.",
         },
         key="",
     ),
@@ -166,7 +166,7 @@ RUNS: Final = (
             Mark("told", 6, key="default/gone-foo", facts={"ignored": True}),
         ),
         "There are two Foos, and gone-foo gets a label. Then the watch of Foos breaks. The server refuses "
-        "the next ones for a moment, in which gone-foo is deleted.",
+        "new ones for a moment, and gone-foo is deleted meanwhile.",
         {
             "broke": "The watch of Foos breaks. The cache stays as it is.",
             "expired": "The server answers 410: it has forgotten the events since our version.",
@@ -174,14 +174,14 @@ RUNS: Final = (
             "listed": "The list has one Foo fewer. Nobody saw gone-foo go.",
             "tombstone": "A tombstone takes the place of the event that was missed.",
             "dropped": "So gone-foo leaves the cache, although nobody saw its deletion.",
-            "told": "This controller has no delete function for Foos: nothing is queued.",
+            "told": "This controller has no delete function for Foos, so nothing is queued.",
         },
         key="",
     ),
     Run(
         "failures",
         "Three failures and their back-off",
-        "The server refuses three creates: each wait is twice the one before. A success resets the count.",
+        "The server refuses three creates. Each wait is twice the one before. A success resets the count.",
         (
             Mark("first", 11, key=FOO, facts={"failures": 1}),
             Mark("second", 11, key=FOO, facts={"failures": 2}),
@@ -191,8 +191,8 @@ RUNS: Final = (
         ),
         "A Foo is created. The server will answer the first three creates of its Deployment with 500.",
         {
-            "first": "The server refuses the create. After the first failure the key waits 5 ms.",
-            "second": "It is refused again: now the key waits 10 ms.",
+            "first": "The server refuses the create. After the first failure, the key waits 5 ms.",
+            "second": "It is refused again, and now the key waits 10 ms.",
             "third": "And again: 20 ms. Each wait is twice as long as the one before.",
             "created": "The fourth create succeeds.",
             "forgotten": "So forget() resets the count. The next failure would wait 5 ms again.",
@@ -201,7 +201,7 @@ RUNS: Final = (
     Run(
         "conflict",
         "A stale cache and its 409",
-        "Another writer was faster, and the cache does not know yet: the server refuses the old version.",
+        "Another writer was faster, and the cache does not know yet, so the server refuses the old version.",
         (
             Mark("stale", 9, "foos", FOO, thread=WORKER),
             Mark("conflict", 10, "foos", FOO, {"code": "409"}),
@@ -217,13 +217,13 @@ RUNS: Final = (
             "retry": "So the sync has failed, and the key comes back after 5 ms.",
             "fresh": "At last the watch delivers the new version.",
             "written": "The next sync reads that one, and the server accepts the write.",
-            "settled": "Its own write has come back by the watch. Nothing is left to do.",
+            "settled": "Its own write has come back through the watch. Nothing is left to do.",
         },
     ),
     Run(
         "restart",
         "kill -9, and a new process",
-        "The process dies between create and status; the next one lists, compares, and writes the rest.",
+        "The process dies between create and status. The next one lists, compares, and writes the rest.",
         (
             Mark("created", 10, "deployments", facts={"code": "201"}),
             Mark("killed", GAP),
@@ -233,7 +233,7 @@ RUNS: Final = (
             Mark("status", 10, "foos", FOO, {"code": "200"}),
             Mark("settled", 12, key=FOO, facts={"again": False}),
         ),
-        "A controller starts, and a Foo is created. The server will never answer the write of its status.",
+        "A controller starts, and a Foo is created. The server will never answer its status write.",
         {
             "created": "The worker has created the Deployment. Next it would write the status.",
             "listed": "The new process asks what there is. It finds the Foo.",
@@ -246,7 +246,7 @@ RUNS: Final = (
     Run(
         "lease",
         "The lease changes hands",
-        "The leader loses the server and gives up; the standby takes the lease, and its workers begin.",
+        "The leader loses the server and gives up. The standby takes the lease, and its workers begin.",
         (
             Mark("leads", 10, "leases", facts={"verb": "create"}),
             Mark("refused", 10, "leases", facts={"code": "500"}),
@@ -258,7 +258,7 @@ RUNS: Final = (
             Mark("settled", 12, key=FOO, facts={"again": False}),
         ),
         "This is ada, one of two replicas. It takes the lease, and a Foo is created. Later the server "
-        "answers it with errors only.",
+        "answers it only with errors.",
         {
             "leads": "ada creates the lease, and leads.",
             "refused": "The server answers ada with errors, so it cannot renew its lease.",
@@ -273,7 +273,7 @@ RUNS: Final = (
     Run(
         "storm",
         "A storm of creates, and what stops it",
-        "A Foo is gone, but the cache still has it: the plain controller creates its Deployment again and "
+        "A Foo is gone, but the cache still has it, so the plain controller creates its Deployment again and "
         "again.",
         (
             Mark("deleted", 5, "Deployment", FOO, {"deleted": True}),
@@ -291,8 +291,8 @@ RUNS: Final = (
             "stale": "The worker looks into the cache, and the cache still has the dead Foo.",
             "created": "So it creates the Deployment again, for an owner that is gone.",
             "again": "The garbage collector deletes it, and that event queues the key at once.",
-            "unslowed": "Back-off does not slow the storm: each event queues the key at once.",
-            "over": "Only the late watch ends the storm: the Foo leaves the cache at last.",
+            "unslowed": "Back-off does not slow the storm, because each event queues the key at once.",
+            "over": "Only the late watch ends the storm, when the Foo leaves the cache at last.",
             "asked": "It asks: 404, the Foo is gone. So it creates nothing.",
         },
     ),

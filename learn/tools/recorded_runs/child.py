@@ -1,9 +1,9 @@
 """
-The Foo controller in a process of its own, which can be killed: it prints the entries of its tape.
+The Foo controller in a separate process, which can be killed. It prints the entries of its tape.
 
     python -m tools.recorded_runs.child URL TOKEN [IDENTITY]
 
-With an identity it works only while it holds the lease default/foo.
+With an identity, it works only while it holds the lease default/foo.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ RETRY_SECONDS: Final = 0.5
 
 class Child:
     """
-    Such a process. Use it with `with`: at its end it is killed, as by `kill -9`.
+    Such a process. Use it with `with`, at whose end it is killed, as by `kill -9`.
 
     entries = what it has printed, which a thread reads. ended_at = when it ended, by the clock of its steps.
     Threads: the script's.
@@ -72,7 +72,7 @@ class Child:
         return not self._reader.is_alive()
 
     def told(self, number: int, component: str = "", **facts: Any) -> list[Entry]:
-        """The steps so far of a number and a component that have these facts."""
+        """The steps so far with this number, component and facts."""
         return [
             step
             for step in list(self.entries)

@@ -13,9 +13,9 @@ from tools.recorded_runs.shelf import FOLDER as RECORDINGS
 from tools.recorded_runs.shelf import read
 
 FOLDER: Final = RECORDINGS.parent
-"""Where the page stands in the repository: a clone opens it without a build."""
+"""Where the page is in the repository, so that a clone opens it without a build."""
 
 
 def write_live_page(folder: Path = FOLDER, docs: Mapping[int, str] | None = None) -> None:
-    """Write it into a folder. Args: docs as handloop_learn.live.scenes.scenes."""
+    """Write it into a folder. Args: docs: as for handloop_learn.live.scenes.scenes."""
     write_page(folder, [read(run.name) for run in RUNS], scenes=scenes(docs))

@@ -26,21 +26,21 @@ _PATHS: Final[dict[object, str]] = {Foo: FOOS, Deployment: DEPLOYMENTS}
 
 
 def late_events(stage: Stage) -> None:
-    """Let watch events come 10 ms after a change, as over a network: so the answer to a write comes first."""
+    """Let watch events come 10 ms after a change, as over a network, so that a write's answer comes first."""
     stage.sandbox.faults.delay_watches(_LATE_SECONDS, resources=["foos", "deployments"])
 
 
 class Program:
     """
-    The plain Foo controller, or the hardened one, on a stage of its own, with one worker.
+    The plain Foo controller, or the hardened one, on its own stage, with one worker.
 
     Use it with `with`; it begins at rest.
 
-    entries = what its tape has written. parts, and faults in them, to act on. Threads: the script's.
+    entries = what its tape has written. A script acts on parts, and on faults in them. Threads: the script's.
     """
 
     def __init__(self, *, lifelike: bool = False, hardened: bool = False) -> None:
-        """Args: lifelike as Stage."""
+        """Args: lifelike: as for Stage."""
         self._add = add_foo if hardened else add_plain_foo
         self.entries: list[Entry] = []
         self.stage = Stage(lifelike=lifelike)
@@ -63,7 +63,7 @@ class Program:
         self._stack.close()
 
     def told(self, number: int, key: str, **facts: Any) -> list[Entry]:
-        """The steps so far of a number and a key that have these facts."""
+        """The steps so far with this number, key and facts."""
         return [
             step
             for step in list(self.entries)
@@ -71,12 +71,12 @@ class Program:
         ]
 
     def begin(self) -> None:
-        """Let the recording begin here, at rest: with the last state."""
+        """Wait for rest, and let the recording begin here, with the last state."""
         self.rest()
         self.entries[:] = [{"state": self.last_state()}]
 
     def outside(self, why: str, *, stale: Sequence[str] = ()) -> None:
-        """Put a sentence between the steps. Args: stale as gap."""
+        """Put a sentence between the steps. Args: stale: as for gap."""
         self.entries.append(gap(REAL_CLOCK.now(), why, goes_on=True, stale=stale))
 
     def last_state(self) -> dict[str, Any]:
@@ -85,7 +85,7 @@ class Program:
         return state
 
     def rest(self, *, but_retries: bool = False) -> None:
-        """Wait until the caches are as the server is, and nothing is left to do. Blocks: until then."""
+        """Wait until the caches match the server, and nothing is left to do. Blocks: until then."""
         keys = 3 if but_retries else 4
         until(
             lambda: self._is_idle(keys) and self._is_mirrored() and self._is_idle(keys),
@@ -93,18 +93,18 @@ class Program:
         )
 
     def status(self) -> dict[str, Any]:
-        """The status of the Foo, as the server has it."""
+        """The Foo's status on the server."""
         status: dict[str, Any] = self.stage.send("GET", f"{FOOS}/example-foo").get("status", {})
         return status
 
     def scale(self, replicas: int) -> None:
-        """Change the Foo, and wait until its handler was told. Blocks: until then."""
+        """Change the Foo, and wait until its handler has been told. Blocks: until then."""
         before = len(self.told(7, FOO))
         self.stage.send("PATCH", f"{FOOS}/example-foo", {"spec": {"replicas": replicas}})
         until(lambda: len(self.told(7, FOO)) > before, "the handler")
 
     def _is_idle(self, keys: int) -> bool:
-        """Args: keys = how many of a queue's four kinds of keys must be none."""
+        """Args: keys: how many of a queue's four key counts must be zero."""
         statistics = [informer.statistics() for informer in self.parts.informers()]
         pending = sum(one.queued + sum(listener.pending for listener in one.listeners) for one in statistics)
         queues = self.parts.queues().values()

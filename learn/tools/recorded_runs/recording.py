@@ -18,9 +18,9 @@ class MarkMissingError(Exception):
 
 def recording(run: Run, parts: Sequence[Iterable[Entry]]) -> dict[str, Any]:
     """
-    The document of a run: its steps counted from 1, in seconds from its first step, its states, and marks.
+    The document of a run: its steps, numbered from 1 and timed from the first one, its states, and its marks.
 
-    Args: parts = what each process told. Raises: MarkMissingError.
+    Args: parts: what each process told. Raises: MarkMissingError.
     """
     told = numbered(parts, run.opening)
     return {**_head(run, told["steps"]), **told}
@@ -40,13 +40,13 @@ def _head(run: Run, steps: Sequence[Entry]) -> dict[str, Any]:
 
 
 def sentence(step: Mapping[str, Any]) -> str:
-    """What the page would say of a step now."""
+    """What the page would say about a step now."""
     words = ("thread", "step", "component", "key", "facts")
     return explain(Step(step["seq"], step["t"], *(step[word] for word in words)))
 
 
 def _marked(run: Run, steps: Sequence[Entry]) -> dict[str, int]:
-    """The seq of each mark: the nth step that is like it, after the mark before."""
+    """The seq of each mark, that of the nth step that is like it after the previous mark."""
     marks: dict[str, int] = {}
     at = 0
     for mark in run.marks:

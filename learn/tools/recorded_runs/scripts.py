@@ -49,7 +49,7 @@ def merge() -> Parts:
 
 
 def in_flight() -> Parts:
-    """The Foo gets a label; while its status is on the way, its Deployment becomes available."""
+    """The Foo gets a label; while its status is being written, its Deployment becomes available."""
     with Program() as program:
         program.stage.apply()
         program.begin()
@@ -129,7 +129,7 @@ def conflict() -> Parts:
 
 
 def restart() -> Parts:
-    """The server never answers the first write of the status: so the process is killed before it."""
+    """The server never answers the first status write, so the process is killed before it."""
     with Stage(users=("first", "second"), lifelike=False) as stage:
         late_events(stage)
         faults = stage.sandbox.faults
@@ -143,7 +143,7 @@ def restart() -> Parts:
             "kill -9 ended the process: its caches, its queue and its half-done sync are gone. "
             "A new process starts, and knows nothing.",
         )
-        # Foos are listed first: else the handler of Deployments meets an owner that no cache knows yet
+        # Foos are listed first, or the Deployments' handler would meet an owner that no cache knows yet
         faults.latency(_FOOS_FIRST_SECONDS, verbs=["list", "watch"], resources=["deployments"], count=1)
         with Child(stage.sandbox.url, "second") as second:
             until(lambda: second.told(10, "foos", code="200"), "the status")
@@ -152,7 +152,7 @@ def restart() -> Parts:
 
 
 def lease() -> Parts:
-    """The server answers the leader with errors only, and the Foo changes when nobody leads."""
+    """The server answers the leader only with errors, and the Foo changes while nobody leads."""
     with Stage(users=("ada", "bob"), lifelike=False) as stage, Child(stage.sandbox.url, "ada", "ada") as ada:
         late_events(stage)
         until(lambda: ada.told(10, "leases"), "a leader")
@@ -210,7 +210,7 @@ def _deleted_foo(*, hardened: bool) -> Sequence[Entry]:
 
 
 def _rests(child: Child, stage: Stage) -> bool:
-    """Whether a child's last state has nothing to do, and the server's newest versions."""
+    """Whether a child's last state shows nothing left to do, and the server's newest versions."""
     state = child.entries[-1].get("state") if child.entries else None
     if not state or any(any(queue["counts"].values()) for queue in state["queues"]):
         return False
@@ -220,18 +220,18 @@ def _rests(child: Child, stage: Stage) -> bool:
 
 
 def _become_available(stage: Stage) -> None:
-    """Write what a cluster's own controllers write once the pod runs; here they do not."""
+    """Write what a cluster's own controllers, which do not run here, write once the pod runs."""
     one = {"replicas": 1, "readyReplicas": 1, "availableReplicas": 1}
     stage.send("PATCH", f"{DEPLOYMENTS}/{_NAME}/status", {"status": one})
 
 
 def _slow(program: Program, verb: str, resource: str) -> None:
-    """Let the next such request take long."""
+    """Make the next such request take long."""
     program.stage.sandbox.faults.latency(_SLOW_SECONDS, verbs=[verb], resources=[resource], count=1)
 
 
 def _label(stage: Stage, name: str = _NAME) -> None:
-    """Change a Foo, and nothing that the controller cares for."""
+    """Change a Foo in a way that does not matter to the controller."""
     stage.send("PATCH", f"{FOOS}/{name}", {"metadata": {"labels": {"team": "blue"}}})
 
 

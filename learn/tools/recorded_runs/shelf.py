@@ -1,4 +1,4 @@
-"""The recordings in the repository, a file each: a step, or the changes of a state, per line."""
+"""The recordings in the repository, one file each, with one step or the changes of one state per line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FOLDER: Final = ROOT / "learn/docs/live-page/runs"
 
 
 def write(document: Mapping[str, Any], folder: Path = FOLDER) -> int:
-    """Keep a document in the repository. Returns: its bytes."""
+    """Keep a document in the repository. Returns: its size in bytes."""
     lines = {key: document[key] for key in ("steps", "states")}
     head = json.dumps({key: value for key, value in document.items() if key not in lines}, ensure_ascii=False)
     body = [

@@ -1,12 +1,12 @@
 """
 Records a running program: its steps, and its state after each of them.
 
-The state is taken by the thread that took the step, as soon as it holds no lock any more; and again, every
-0.1 s, while no step follows. So a state never stands between two things that happen under one lock, as nobody
-can see that.
+The thread that took the step also takes the state, as soon as it no longer holds a lock. While no step
+follows, the state is taken again every 0.1 s. So a state never falls between two things that happen under one
+lock, which nobody could see.
 
-The program is slower than it is without a tape, by about a millisecond a step; and the worker waits 30 ms
-after each of its steps, so that what follows from one is mostly over before the next.
+A tape slows the program by about a millisecond per step, and the worker waits 30 ms after each of its steps,
+so that what follows from one is mostly over before the next.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ _QUIET_SECONDS: Final = 0.1
 
 
 class _Held(threading.local):
-    """What a thread holds: how many locks; and whether it takes a state itself."""
+    """How many locks a thread holds, and whether it is taking a state."""
 
     locks = 0
     taking = False
 
 
 class _WatchedLock:
-    """Implements handloop.seams.locks.Lock, and tells when a thread holds none any more."""
+    """Implements handloop.seams.locks.Lock, and tells when a thread no longer holds any."""
 
     def __init__(self, held: _Held, released: Callable[[], None]) -> None:
         self._lock = threading.Lock()
@@ -70,13 +70,13 @@ class Tape:
     The steps and states of one program, which is made and runs within `recording`.
 
     State: under _taking, which is taken by threads that hold no lock of the program: _cursor, the last step
-    that was written. _waited_after, the step after which the worker waited last; its own. parts, None = no
-    state yet; the program's thread sets it.
+    written. _waited_after, the step after which the worker last waited; only the worker uses it. parts,
+    None = no state yet; the program's thread sets it.
     Threads: any.
     """
 
     def __init__(self, write: Callable[[Entry], None], clock: Clock = REAL_CLOCK) -> None:
-        """Args: write takes the entries, one at a time, in order."""
+        """Args: write: takes the entries, one at a time, in order."""
         self.parts: Parts | None = None
         self._write = write
         self._clock = clock
@@ -87,7 +87,7 @@ class Tape:
 
     @contextmanager
     def recording(self) -> Iterator[None]:
-        """Within, steps are recorded, and locks that are made tell when they are free."""
+        """Record steps for as long as the context lasts; locks made meanwhile tell when they are free."""
         before = set_lock_factory(self._new_lock)
         recorder = Recorder()
         self._cursor = recorder.join()
@@ -105,7 +105,7 @@ class Tape:
             set_lock_factory(before)
 
     def take(self) -> None:
-        """Write what was told since the last time, then the state. Blocks: the worker, for a pause."""
+        """Write the steps since the last time, then the state. Blocks: the worker, for a pause."""
         recorder = self._recorder
         if recorder is None:
             return
@@ -130,12 +130,12 @@ class Tape:
         return snapshot(self.parts, recorder.steps, clock=self._clock)
 
     def _write_state(self, recorder: Recorder, state: dict[str, Any]) -> None:
-        # a state that more steps have overtaken is none of theirs: theirs comes next
+        # a state that more steps have overtaken is not their state, which comes next
         if not recorder.after(self._cursor, 1).steps:
             self._write({"state": state})
 
     def _settle(self, recorder: Recorder, ended: threading.Event) -> None:
-        """Take the state again while no step comes: what followed from the last one goes on."""
+        """Take the state again while no step comes, because what the last one started goes on."""
         self._held.taking = True
         seen = self._cursor
         while not ended.wait(_QUIET_SECONDS):

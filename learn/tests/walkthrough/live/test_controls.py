@@ -104,7 +104,7 @@ def test_a_missing_done_keeps_the_key_from_every_worker(program: Any) -> None:
     eventually(lambda: queue.statistics().in_flight == 1, "a key that stays")
     program.controls.act("touch", KEY)
     eventually(lambda: queue.statistics().readded == 1, "a change in dirty")
-    assert program.controls.act("lose-done", {}) == "the missing done() was said"
+    assert program.controls.act("lose-done", {}) == "the missing done() was called"
     eventually(lambda: queue.statistics() == (0, 0, 0, 0), "nothing to do")
 
 

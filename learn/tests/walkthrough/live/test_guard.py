@@ -33,7 +33,7 @@ def test_loopback_answers_to_its_own_names(host: str, refused: bool) -> None:
 def test_another_site_is_refused(site: str, refused: bool) -> None:
     """Its requests could cost lists and places of viewers; our own page and a typed address pass."""
     said = Guard(LOOPBACK_NAMES, controls=True).refusal("GET", headers() | {"Sec-Fetch-Site": site})
-    assert said == ("another site may not ask here: type the address of the page" if refused else "")
+    assert said == ("another site may not send requests here: type the page's address" if refused else "")
 
 
 def test_an_act_needs_the_switch_the_origin_and_the_token() -> None:

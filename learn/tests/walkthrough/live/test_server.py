@@ -164,7 +164,7 @@ def test_too_many_viewers_are_refused(live: LiveServer) -> None:
         viewers = [stack.enter_context(Viewer(live.port)) for _ in range(MOST_VIEWERS)]
         viewers[-1].read()
         status, text, _ = fetch(live, "/debug/live/events")
-        assert (status, text) == (503, "64 viewers look already\n")
+        assert (status, text) == (503, "64 viewers are already connected\n")
 
 
 def half_a_head(live: LiveServer) -> socket.socket:

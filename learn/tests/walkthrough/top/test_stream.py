@@ -55,7 +55,7 @@ def test_a_server_that_is_not_there_is_an_error_of_one_sentence() -> None:
 @pytest.mark.parametrize(
     ("answer", "says"),
     [
-        (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", "serves something else than a live page"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", "serves something other than a live page"),
         (b"HTTP/1.1 503 Busy\r\nContent-Length: 3\r\n\r\n64\n", " answered 503: 64"),
         (b"nonsense\r\n\r\n", "the connection broke"),
     ],
