@@ -66,7 +66,7 @@ def test_what_a_controller_watches_and_records_is_declared(cluster: ManagedSandb
     ("predicate", "message"),
     [
         (GenerationChanged, r"not a class: call GenerationChanged\(\.\.\.\)"),
-        (lambda _event: True, r"has not: PredicateFuncs\(update=function\)"),
+        (lambda _event: True, r"does not: PredicateFuncs\(update=function\)"),
     ],
 )
 def test_what_is_no_predicate_is_refused(cluster: ManagedSandbox, predicate: Any, message: str) -> None:

@@ -284,7 +284,7 @@ def test_a_call_that_blocks_makes_unready_and_then_dead(cluster: ManagedSandbox)
         assert (caches.fresh_check(), caches.alive_check()) == (None, None)
         clock.advance(61)
         with captured_logs() as logs:
-            assert "blocked is foos.samplecontroller.k8s.io: " in str(caches.fresh_check())
+            assert "blocked: foos.samplecontroller.k8s.io: " in str(caches.fresh_check())
         assert [line["event"].partition(":")[0] for line in logs] == ["A handler blocks"]
         assert caches.alive_check() is None
         clock.advance(240)

@@ -203,7 +203,7 @@ def test_only_objects_are_applied(tools: Tools, obj: Any, told: str) -> None:
 def test_string_data_is_refused(tools: Tools) -> None:
     """The server never returns it, so each reconcile would find a difference; secret_data is the way."""
     plain = Secret.named("s", namespace="default", string_data={"password": "p"})
-    with pytest.raises(TypeError, match=r"say data=secret_data\(\{\.\.\.\}\)"):
+    with pytest.raises(TypeError, match=r"use data=secret_data\(\{\.\.\.\}\)"):
         tools.context.apply(plain, owner=tools.owner)
     assert tools.told == []
     secret = Secret.named("s", namespace="default", data=secret_data({"password": "p"}))
