@@ -1,4 +1,4 @@
-"""Chapter 0: one Foo goes through the numbered steps, and then its Deployment is deleted."""
+"""Chapter 0: one Foo goes through the twelve steps of a controller, and then its Deployment is deleted."""
 
 from __future__ import annotations
 
@@ -15,14 +15,17 @@ from handloop_learn.sync_log import SyncLog
 from handloop_learn.waiting import until
 
 RECAP: Final = (
-    "A controller is a client: it watches objects, compares, and writes what is missing.",
-    "The way is a circle: its own writes come back to it as watch events.",
-    "A failed sync is not a disaster: the name goes back into the queue, and the next sync looks again.",
+    (
+        "A controller is a client. It watches objects, compares what exists with what is wanted, and writes "
+        "the difference."
+    ),
+    "The path is a loop: a controller's own writes come back to it as watch events.",
+    "A failed sync is no disaster, because the name goes back into the queue and the next sync looks again.",
 )
 
 
 class End(NamedTuple):
-    """Who created the Deployment; its two UIDs; steps before and after the deletion; the errors then."""
+    """The Deployment's creator and its two UIDs; steps before and after its deletion; errors after it."""
 
     creator: str
     first_uid: str
@@ -35,12 +38,12 @@ class End(NamedTuple):
 def chapter(screen: Screen) -> End:
     """Tell the chapter."""
     screen.tell(
-        "This process runs a small API server, the sandbox, and a controller of Foos: the plain one, "
-        "which is sample-controller in Python. A Foo asks for one Deployment, by name and replicas. You "
-        "apply a Foo with this spec:"
+        "This process runs a small API server, called the sandbox, and a controller for Foos. It is the "
+        "plain controller, which is sample-controller in Python. A Foo is an object that asks for one "
+        "Deployment, with a given name and number of replicas. You apply a Foo with this spec:"
     )
     screen.show(**SAMPLE["spec"])
-    screen.ask("Who creates the Deployment? The server, kubectl, a controller, ...")
+    screen.ask("Who creates the Deployment: the server, kubectl, a controller, or something else?")
     watched, add = LineTrace(step.place for step in steps()), partial(add_plain_foo, workers=2)
     with SyncLog() as log, watched as trace, Stage() as stage, stage.running(add):
         screen.show(applied_Foo=stage.apply()["metadata"]["name"])
@@ -48,15 +51,18 @@ def chapter(screen: Screen) -> End:
         owners = [entry for entry in first["metadata"]["managedFields"] if "f:spec" in entry["fieldsV1"]]
         creator = owners[0]["manager"]
         screen.reveal(
-            f"{creator}: our controller, a client like any other. The server only stores objects.",
+            f"{creator}. It is our controller, a client like any other. The server only stores objects.",
             Words(("controller", creator), ("server", "kubectl", "api", "scheduler", "kubelet", "i", "you")),
         )
-        screen.tell("A controller takes twelve steps; this is the line of each. * = the line has run.")
+        screen.tell(
+            "A controller takes twelve steps. The table shows the line of each step; * means that the line "
+            "has run."
+        )
         log.settle()
         before = _strip(screen, trace)
         log.take_errors()
         screen.break_it(
-            "delete the Deployment. The server refuses the first create of a new one with 500.",
+            "we delete the Deployment. The server answers the first attempt to create a new one with a 500.",
             "Does the Deployment come back?",
         )
         stage.sandbox.faults.error(500, verbs=["create"], resources=["deployments"], count=1)
@@ -67,17 +73,16 @@ def chapter(screen: Screen) -> End:
     screen.show(steps_that_ran_again=", ".join(map(str, sorted(after))))
     screen.show(uid_before=first["metadata"]["uid"], uid_after=last["metadata"]["uid"])
     screen.show(**{f"failed sync {number}": error for number, error in enumerate(errors, 1)})
-    screen.reveal("Yes, as a new object. (11) put the name back after the sync that failed.", YES)
+    screen.reveal("Yes, as a new object. Step (11) put the name back into the queue after the failure.", YES)
     screen.tell(
-        "Besides the 500 there may be a Conflict: a worker was quicker than the watch, and based its "
-        "write on the Foo from before its own last write. The next sync has the newer one. The first uid is "
-        "the same in every run, because the sandbox draws its random numbers from a seed."
+        "Besides the 500, there may be a Conflict, if a worker was faster than the watch and based its write "
+        "on a Foo that did not yet include the controller's previous write. The next sync has the newer Foo."
     )
     return End(creator, first["metadata"]["uid"], last["metadata"]["uid"], before, after, errors)
 
 
 def _available(stage: Stage, screen: Screen, old_uid: str) -> dict[str, Any]:
-    """Wait for a Deployment with another UID, and for the Foo to report its replicas; returns the former."""
+    """Wait for a Deployment with another UID, and for the Foo to report its replicas. Returns: the former."""
     path = f"{DEPLOYMENTS}/example-foo"
     until(lambda: stage.send("GET", path)["metadata"].get("uid", old_uid) != old_uid, "the Deployment")
     seen = -1

@@ -1,4 +1,4 @@
-"""Chapter 1: a list is a state at a version, a watch is the log from a version on. Plain HTTP, no client."""
+"""Chapter 1: a list is the state at a version, and a watch is the log after it. Plain HTTP, no client."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from handloop_learn.stage import FOOS, Stage
 from handloop_sandbox.storage.store import FIRST_RESOURCE_VERSION
 
 RECAP: Final = (
-    "A list is the state at one version; a watch is the log from a version on.",
-    "List, then watch from the list's version: no change is lost between the two.",
-    "The log has a beginning. Before it you get a 410, and have to list again.",
+    "A list is the state at one version. A watch is the log of all changes after a version.",
+    "List, and then watch from the list's version, so that no change in between is lost.",
+    "The log has a beginning. A watch from an earlier version gets a 410, and you have to list again.",
 )
 
 
 class End(NamedTuple):
-    """Event types of the three watches, the versions of the first, and the code of the refusal."""
+    """The event types of the three watches, the versions in the first, and the status code of the refusal."""
 
     from_the_list: list[str]
     versions: list[int]
@@ -35,10 +35,10 @@ def chapter(screen: Screen) -> End:
         rv = listed["metadata"]["resourceVersion"]
         # apiserver: pkg/server/options/etcd.go, --etcd-servers-overrides
         screen.tell(
-            "A list returns objects and a version, the resourceVersion. Here every write increments it, "
-            "whatever the kind. The real API guarantees an order only within a kind: each may have its own "
-            f"etcd. The sandbox counts from {FIRST_RESOURCE_VERSION}, and has made "
-            f"{int(rv) - FIRST_RESOURCE_VERSION} writes so far: for namespaces, roles, CRDs, and so on."
+            "A list returns objects and a version, the resourceVersion. In the sandbox, a write to any kind "
+            "increments it. The real API guarantees an order only within a kind, because each kind may have "
+            f"its own etcd. The sandbox counts from {FIRST_RESOURCE_VERSION}, and there have been "
+            f"{int(rv) - FIRST_RESOURCE_VERSION} writes so far, for namespaces, roles, CRDs, and so on."
         )
         screen.show(request=f"GET {FOOS}", items=len(listed["items"]), resourceVersion=rv)
         stage.apply("kept")
@@ -47,22 +47,24 @@ def chapter(screen: Screen) -> End:
         stage.send("DELETE", f"{FOOS}/short-lived")
         stage.send("POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "no-foo"}})
         screen.tell(
-            "Since that list, two Foos have been created, `kept` has been changed, `short-lived` has been "
-            "deleted, and a ConfigMap has been created. No watch was open. Now we open a watch of Foos from "
-            "the list's version."
+            "After that list, we created the Foos `kept` and `short-lived`, changed the first, deleted the "
+            "second, and created a ConfigMap. No watch was open. Now we watch Foos from the list's version."
         )
         screen.ask("Does the watch show `short-lived`, which no longer exists?")
         with stage.watch(FOOS, rv) as events:
             history = _show(screen, events, 5)
         types = [event["type"] for event in history]
-        screen.reveal(f"Yes: {', '.join(types)}. A watch reads the log of changes from a version on.", YES)
-        screen.tell("The BOOKMARK carries only a version, the ConfigMap's: you know all Foos up to it.")
-        screen.ask("What does a watch without a version show first: the past, or the present objects?")
+        screen.reveal(f"Yes: {', '.join(types)}. A watch reads the log of all changes after a version.", YES)
+        screen.tell(
+            "The BOOKMARK carries only a version (the ConfigMap's), which means that you have seen every "
+            "change to a Foo up to that version."
+        )
+        screen.ask("What does a watch without a version send first: past changes, or the present objects?")
         with stage.watch(FOOS, "") as events:
             present = _show(screen, events, 1)
         screen.reveal(
-            f"{present[0]['object']['metadata']['name']!r} as {present[0]['type']}: such a watch begins "
-            "with the present objects. The changes before are not in it.",
+            f"{present[0]['object']['metadata']['name']!r} as {present[0]['type']}, because such a watch "
+            "begins with the objects that exist now. It leaves out all earlier changes.",
             Words(("present", "objects", "kept", "now"), ("past", "everything", "all", "history")),
         )
         refused = _compacted(screen, stage, rv)
@@ -71,17 +73,17 @@ def chapter(screen: Screen) -> End:
 
 
 def _compacted(screen: Screen, stage: Stage, rv: str) -> dict[str, Any]:
-    """Watch from before the log begins. Returns: the only event."""
+    """Watch from a version before the log begins. Returns: the only event."""
     screen.break_it(
-        f"the server drops its old log (a compaction). We watch from {rv} again.",
-        "What does it send?",
+        f"the server drops its old log, which is called a compaction. We watch from {rv} again.",
+        "What does the server send?",
     )
     stage.sandbox.faults.compact()
     with stage.watch(FOOS, rv) as events:
         (refused,) = _show(screen, events, 1)
     code = refused["object"]["code"]
     screen.reveal(
-        f"{code} Gone: the server no longer knows what happened since {rv}. List again.",
+        f"{code} Gone. The server no longer knows what happened after version {rv}, so we must list again.",
         Words((f"{code}", "error", "gone", "expired", "refuses"), ("events", "nothing", "all", "bookmark")),
     )
     return refused

@@ -1,4 +1,4 @@
-"""Chapter 2: the reflector keeps a copy of one kind, whatever happens to its connection and to the server."""
+"""Chapter 2: the reflector keeps a copy of one kind up to date, even if a connection or the server fails."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from handloop_learn.stage import Stage
 from handloop_learn.waiting import until
 
 RECAP: Final = (
-    "List once, then watch: from then on the copy costs only what changes.",
-    "A broken connection costs another watch. A 410 costs a list, and so do some rarer errors.",
-    "The waits between retries grow, and are partly random, so that a server can recover.",
+    "List once, and then watch. From then on, only changes are sent.",
+    "A broken connection costs a new watch. A 410 costs a new list, and so do some rarer errors.",
+    "The waits between retries grow and are partly random, so that the server can recover.",
 )
 
 
 class End(NamedTuple):
-    """Statistics after the list, a cut, and a 410; the waits of refused lists; the names that arrived."""
+    """Statistics after the list, a broken connection and a 410; the last waits; the names that arrived."""
 
     listed: ReflectorStatistics
     resumed: ReflectorStatistics
@@ -45,29 +45,35 @@ def chapter(screen: Screen) -> End:
     """Tell the chapter."""
     with Stage(lifelike=False) as stage:
         stage.apply("one")
-        screen.tell("A reflector copies one kind into a store, forever. It is always in one of four states:")
+        screen.tell(
+            "A reflector copies all objects of one kind into a store, and then follows their changes. It is "
+            "always in one of four states:"
+        )
         screen.code(cut(Reflector._step, "match state", "self._read_watch"))
         with ShownReflector(stage, screen) as shown:
             screen.tell(
-                "We start a reflector on a cluster with one Foo, on a clock that runs "
-                f"{shown.clock.times:g} times as fast."
+                "We start a reflector on a cluster with one Foo. The reflector's clock runs "
+                f"{shown.clock.times:g} times as fast as a real one."
             )
             listed = shown.once_it_has("one")
             _show(screen, listed)
-            screen.ask("The connection breaks, and `two` is created meanwhile. Is everything listed again?")
+            screen.ask(
+                "The connection breaks, and the Foo `two` is created meanwhile. Does the reflector list "
+                "everything again?"
+            )
             stage.sandbox.faults.drop_watches("reset", only_open=True)
             stage.apply("two")
             resumed = shown.once_it_has("two")
             _show(screen, resumed)
             screen.reveal(
-                "No. After a short wait, the back-off, a second watch continued from version "
-                f"{listed.last_sync_resource_version}, and brought only what was missed. A list of 10,000 "
-                "objects for each broken connection would be expensive.",
+                "No. After a short wait (the back-off), a second watch continued from version "
+                f"{listed.last_sync_resource_version} and brought only what the first one had missed. "
+                "Listing 10,000 objects after every broken connection would be expensive.",
                 NO,
             )
             screen.break_it(
-                "the server forgets its log, as an API server does after some minutes or many changes. Watch "
-                f"{resumed.watches}, the open one, gets a 410, and the Foo `three` is created.",
+                "the server forgets its log, as an API server does after a few minutes or many changes. The "
+                f"open watch, number {resumed.watches}, gets a 410, and the Foo `three` is created.",
                 "What does the reflector do now: watch again, or list again?",
             )
             stage.sandbox.faults.expire(only_open=True)
@@ -75,8 +81,8 @@ def chapter(screen: Screen) -> End:
             relisted = shown.once_it_has("three")
             _show(screen, relisted)
             screen.reveal(
-                "It lists, because the log no longer reaches back to our version. Only now is everything "
-                f"sent again, and watch {relisted.watches} continues from the version of that list.",
+                "It lists again, because the log no longer reaches back to our version. Only now does the "
+                f"server send everything again. Watch {relisted.watches} continues from this list's version.",
                 Words(("list", "lists", "relist"), ("watch", "watches", "nothing")),
             )
             waited = _refused(screen, stage, shown)
@@ -84,12 +90,12 @@ def chapter(screen: Screen) -> End:
 
 
 def _refused(screen: Screen, stage: Stage, shown: ShownReflector) -> list[float]:
-    """Refuse lists, too. Returns: the seconds of each wait."""
+    """Refuse lists as well. Returns: each wait in seconds."""
     # client-go @32ce75a7d: tools/cache/reflector.go, watch and handleWatch; ours: relist_policy.py
     screen.tell(
-        "Rarer errors cost a list, too. In client-go: a watch that ends within a second without an "
-        "event, and a watch that is refused with anything but 429. Ours lists after five watches in "
-        "a row that brought nothing but an error."
+        "Some rarer errors cost a list, too. client-go lists again after a watch that ends within a second "
+        "without an event, and after a watch that is refused with anything but 429. Our reflector lists "
+        "again after five watches in a row that brought nothing but an error."
     )
     screen.break_it(
         "the open watch gets another 410, and the server refuses the next three lists with 503. The "
@@ -103,8 +109,8 @@ def _refused(screen: Screen, stage: Stage, shown: ShownReflector) -> list[float]
     shown.once_it_has("four")
     waited = shown.pause.waited[waited_before:]
     screen.reveal(
-        f"{len(waited)}: one after the 410, and one after each refused list, each longer than "
-        "the one before. They are partly random, so that many clients do not come back at once.",
+        f"{len(waited)}: once after the 410, and once after each refused list. Each wait is longer than "
+        "the one before, and partly random, so that many clients do not all come back at once.",
         len(waited),
     )
     return waited
@@ -121,7 +127,7 @@ def _show(screen: Screen, seen: ReflectorStatistics) -> None:
 
 
 class ShownStore:
-    """Takes the place of the DeltaFIFO. State: names, in order of arrival. Threads: the reflector's."""
+    """Stands in for the DeltaFIFO. State: names, in order of arrival. Threads: the reflector's."""
 
     def __init__(self, screen: Screen) -> None:
         self.names: list[str] = []
@@ -141,7 +147,7 @@ class ShownStore:
 
 
 class ShownPause(RetryPause):
-    """State: waited, the seconds of each wait. The reflector's thread."""
+    """State: waited, each wait in seconds. Threads: the reflector's."""
 
     def __init__(self, screen: Screen, seams: Seams) -> None:
         super().__init__(seams=seams)
@@ -149,7 +155,7 @@ class ShownPause(RetryPause):
         self._screen = screen
 
     def wait(self, seconds: float, *, gone: bool, returns_seen: int | None = None) -> None:
-        """Show how long, then wait. After a stop there is nothing to wait for."""
+        """Show how long the wait is, then wait. After a stop there is nothing to wait for."""
         if not self.stopped.is_set():
             self._screen.line(f"back off for {seconds:.1f} s", Colour.YELLOW)
             self.waited.append(seconds)
@@ -157,7 +163,7 @@ class ShownPause(RetryPause):
 
 
 class ShownReflector:
-    """A reflector of Foos on its thread, for the length of a `with`. Its clock runs fast."""
+    """A reflector of Foos that runs on its own thread for the length of a `with`. Its clock runs fast."""
 
     def __init__(self, stage: Stage, screen: Screen) -> None:
         self.clock = FastClock()

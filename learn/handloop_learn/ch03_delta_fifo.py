@@ -1,4 +1,4 @@
-"""Chapter 3: between reflector and informer, changes wait by key."""
+"""Chapter 3: between the reflector and the informer, changes wait under the keys of their objects."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from handloop_learn.source import cut, whole
 
 EVENTS: Final = "Added a 1, Added b 1, Updated a 2, Updated a 3, Updated b 2"
 RECAP: Final = (
-    "Five events, two keys: the events of a key are handled together.",
-    "A list says what exists. What was deleted is found by comparing, and becomes a tombstone.",
+    "Five events become two keys in line, and the events of a key are handled together.",
+    "A list says what exists. Deletions are found by comparing it with the store, and become tombstones.",
     (
-        "Today's client-go keeps single events in their order. A sync looks only at the present, so it "
-        "cannot tell the difference."
+        "Today's client-go keeps single events in their order. A sync cannot tell the difference, because it "
+        "looks only at the present state."
     ),
 )
 
 
 class End(NamedTuple):
-    """The order in which handlers hear; deltas after events, lists and a resync; the stored keys."""
+    """The events that handlers hear of; the deltas after events, lists and a resync; the stored keys."""
 
     orders: tuple[list[str], list[str]]
     deltas: list[dict[str, list[str]]]
@@ -33,10 +33,10 @@ class End(NamedTuple):
 
 
 class RealFIFO(deque[Delta[Foo]]):
-    """The part of client-go's that matters: single events, in the order in which they came."""
+    """The part of client-go's RealFIFO that matters here: single events, in the order in which they came."""
 
     def pop_into(self, store: Indexer[Foo]) -> list[str]:
-        """Store all there is. Returns: each event as a handler hears of it."""
+        """Store all events. Returns: each event as a handler hears of it."""
         return [_stored(self.popleft(), store) for _ in range(len(self))]
 
 
@@ -45,8 +45,8 @@ def chapter(screen: Screen) -> End:
     store: Indexer[Foo] = Indexer()
     fifo: DeltaFIFO[Foo] = DeltaFIFO(store)
     real = RealFIFO()
-    screen.tell("The reflector puts watch events into the DeltaFIFO as deltas: a type, and the object.")
-    screen.ask("Foo `a` has three events, `b` has two. How many keys are in line then?")
+    screen.tell("The reflector puts watch events into the DeltaFIFO as deltas, each a type and an object.")
+    screen.ask("Three events come for the Foo `a`, and two for `b`. How many keys are in line then?")
     for word, name, replicas in map(str.split, EVENTS.split(", ")):
         delta = Delta(DeltaType(word), _foo(name, int(replicas)))
         fifo.enqueue_batch([delta])
@@ -56,61 +56,61 @@ def chapter(screen: Screen) -> End:
     deltas, joined = [_types(fifo)], _pop(fifo, store)
     screen.reveal(f"{len(deltas[0])}, each with all its deltas. A key keeps its place:", len(deltas[0]))
     screen.code(cut(DeltaFIFO._append_locked, "if deltas is not None", "queue.append"))
-    screen.tell("The `elif` drops the deletion of an object that neither queue nor store knows.")
+    screen.tell("The `elif` drops the deletion of an object that neither the queue nor the store knows.")
     orders = joined, real.pop_into(Indexer())
     _compare(screen, *orders)
     deltas += _lists(screen, fifo, store)
-    screen.tell("Last, a resync is due:")
+    screen.tell("Finally, a resync is due:")
     fifo.resync()
     deltas.append(_types(fifo))
     screen.show(stored=store.list_keys(), after_a_resync=deltas[-1])
     screen.tell(
-        "Replaced: a list had the object. Sync: a resync shows handlers once more what is stored. "
-        "Neither says that it has changed, and a resync asks no server, so it finds no event that was "
-        "missed."
+        "Replaced means that a list had the object. Sync means that a resync shows the stored object to the "
+        "handlers once more. Neither means that the object has changed. A resync does not ask the server, so "
+        "it cannot find missed events."
     )
     return End(orders, deltas, store.list_keys())
 
 
 def _compare(screen: Screen, joined: list[str], single: list[str]) -> None:
-    """The order of today's client-go beside ours."""
+    """Show the order of events in today's client-go beside ours."""
     # client-go @32ce75a7d: features/known_features.go (InOrderInformers: on in 1.33, locked in 1.36;
     # UnlockWhileProcessingFIFO, AtomicFIFO: on in 1.36; InOrderInformersBatchProcess: on in 1.35),
     # tools/cache/controller.go (newQueueFIFO), tools/cache/the_real_fifo.go (whileProcessing_locked,
     # addReplaceToItemsLocked, PopBatch)
     screen.tell(
-        "This is the queue that client-go had for ten years. Since 1.33 its shared informers have used a "
-        "RealFIFO by default, and since 1.36 no switch brings the old one back. A RealFIFO joins nothing:"
+        "client-go used this queue for ten years. Since 1.33 its shared informers have used a RealFIFO by "
+        "default, and since 1.36 no switch brings the old queue back. A RealFIFO does not join events:"
     )
     screen.code(whole(RealFIFO.pop_into))
-    screen.tell("The same five events, as the handlers hear of them:")
+    screen.tell("This is how the handlers hear of the same five events:")
     screen.show(DeltaFIFO=", ".join(joined), RealFIFO=", ".join(single))
     screen.tell(
-        "A RealFIFO also releases its lock, by default, while events are processed, and a whole list is a "
-        "single event, which is compared with the store at that time. It can take up to 1,000 events of "
-        "different keys at once. Ours is the DeltaFIFO because it is the one that people read about, and it "
-        "shows everything that waits for a key in one place. A sync needs no order across keys."
+        "By default, a RealFIFO also releases its lock while events are processed. A whole list is a single "
+        "event, which is compared with the store when it is processed. One pop can take up to 1,000 events "
+        "of different keys. We use the DeltaFIFO because it is the one that people read about, and because "
+        "it shows in one place everything that waits for a key. A sync needs no order across keys."
     )
 
 
 def _lists(screen: Screen, fifo: DeltaFIFO[Foo], store: Indexer[Foo]) -> list[dict[str, list[str]]]:
-    """A deletion that no watch saw, and one that a watch and a list both tell of."""
+    """Show a deletion that no watch saw, and one that both a watch and a list report."""
     screen.break_it(
-        "`b` is deleted while the watch is down; the FIFO is empty. The next list has only `a`.",
+        "`b` is deleted while the watch is down and the FIFO is empty. The next list has only `a`.",
         "Who still knows `b`: the list, the FIFO, or the store?",
     )
     _relist(fifo, "a")
     unseen = _types(fifo)
     screen.show(stored=store.list_keys(), items=unseen)
     screen.reveal(
-        "Only the store. The FIFO compared it with the list, and queued a tombstone: a Deleted with the "
-        "last state that the store had.",
+        "Only the store. The FIFO compared the store with the list, and queued a tombstone, which is a "
+        "Deleted with the last state that the store had.",
         Words(("store", "indexer", "cache"), ("list", "fifo", "queue", "nobody", "server")),
     )
     _pop(fifo, store)
     screen.tell(
-        "Now `c` is added and popped, so the store has it. Then it is deleted: the watch says so and breaks, "
-        "and a list follows before the next pop."
+        "Now `c` is added and popped, so the store has it. Then `c` is deleted. The watch reports the "
+        "deletion and breaks, and a list follows before the next pop."
     )
     fifo.enqueue_batch([(DeltaType.ADDED, _foo("c", 1))])
     _pop(fifo, store)
@@ -118,7 +118,7 @@ def _lists(screen: Screen, fifo: DeltaFIFO[Foo], store: Indexer[Foo]) -> list[di
     _relist(fifo, "a")
     both = _types(fifo)
     screen.show(items=both)
-    screen.tell("One Deleted, with the final state: it came first, and a tombstone adds nothing new.")
+    screen.tell("Only one Deleted is left. It came first, with the final state, so a tombstone adds nothing.")
     screen.code(cut(extend, "if delta.type", "deltas[-1] = delta"))
     _pop(fifo, store)
     return [unseen, both]
@@ -143,7 +143,7 @@ def _word(delta: Delta[Foo]) -> str:
 
 
 def _stored(delta: Delta[Foo], store: Indexer[Foo]) -> str:
-    """Store one delta. Returns: the name and the replicas that a handler is told."""
+    """Store one delta. Returns: the name and the replicas that a handler hears of."""
     store.apply([delta])
     foo = delta.object
     return f"{foo.metadata.name} {foo.spec.replicas}" if isinstance(foo, Foo) else f"{foo.key} gone"

@@ -1,4 +1,4 @@
-"""Chapter 4: the indexer answers from memory, by any index, and all readers share one object."""
+"""Chapter 4: the indexer answers from memory, by any index, and gives all readers the same object."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from handloop_learn.source import whole
 from handloop_learn.stage import Stage, started
 
 RECAP: Final = (
-    "The cache costs one watch; reads of it cost no request.",
-    "An index leads from a value to objects, without a scan of all of them.",
-    "What a lister returns is shared. Copy it before you change it.",
+    "The cache costs one watch, and reading it costs no request.",
+    "An index finds the objects that have a given value, without scanning all objects.",
+    "All readers share the objects that a lister returns. Copy one before you change it.",
 )
 
 
 class End(NamedTuple):
-    """Requests to fill the cache and by the lister; results of index and scan; errors that writers got."""
+    """Requests to fill the cache, and the lister's; results of index and scan; errors that writers got."""
 
     requests: tuple[int, int]
     same_object: bool
@@ -48,21 +48,21 @@ def chapter(screen: Screen) -> End:
             filled = stage.counts.total()
             screen.tell(f"An informer has filled its store, the indexer, with {len(informer.indexer)} Foos.")
             screen.show(requests_so_far=dict(stage.counts), indexes=list(informer.indexer.indexers()))
-            screen.tell("One WATCH did both: with sendInitialEvents it began by sending every Foo.")
-            screen.tell("A bookmark ends that list. Older servers get a GET per 500 objects, then a WATCH.")
+            screen.tell("One WATCH both lists and watches: with sendInitialEvents, it sends every Foo first.")
+            screen.tell("A bookmark ends this list. Older servers get a GET per 500 objects, then a WATCH.")
             screen.ask("A lister, the store's reader, gets each Foo by name. How many more requests is that?")
             names = [foo.metadata.name for foo in lister.list(namespace="default")]
             got = [foo for name in names if (foo := lister.get(name, namespace="default"))]
             asked = stage.counts.total() - filled
-    screen.reveal(f"{asked}, for {len(got)} objects. A lister only looks into the indexer.", asked)
+    screen.reveal(f"{asked} for {len(got)} objects, because a lister only reads the indexer.", asked)
     again = next(foo for foo in lister if foo.metadata.name == names[0])
     screen.show(the_same_object_twice=again is got[0])
     screen.tell(
-        "The Deployment `web-3` disappears: which Foos need a sync? An index answers that. It is a "
-        "second dictionary, from values to keys. The values of index `deployment`:"
+        "The Deployment `web-3` disappears. Which Foos need a sync? An index answers that. It is a second "
+        "dictionary, which maps values to keys. This function returns a Foo's values for `deployment`:"
     )
     screen.code(whole(by_deployment))
-    screen.tell("The Foos that name `web-3`, by the index and by a scan of all of them:")
+    screen.tell("These Foos name `web-3`, found through the index and by a scan of all Foos:")
     foos = informer.indexer
     find: list[Callable[[], list[Foo]]] = [lambda: foos.by_index("deployment", "web-3")]
     find += [lambda: [foo for foo in foos.list() if by_deployment(foo) == ["web-3"]]]
@@ -80,13 +80,13 @@ def _written(screen: Screen, again: Foo) -> list[str]:
     refusals = [_refusal(lambda: setattr(again.spec, "replicas", 9))]
     refusals += [_refusal(lambda: again.metadata.labels.update(team="mine"))]
     screen.show(replicas=refusals[0], labels=refusals[1], replicas_still=again.spec.replicas)
-    screen.reveal("No: objects of this cache refuse to be changed.", NO)
+    screen.reveal("No. The objects in this cache cannot be changed.", NO)
     screen.tell(
-        "In Go they can be changed, and nothing reports the mistake. All listers and handlers share "
-        "the one object: they see a state that the server never had. A sync that compares with it finds "
-        "no difference, and writes nothing, until the next event of the object puts the server's state "
-        "back. And it is a data race: another goroutine may be reading. So in Go, make a DeepCopy "
-        "first, and change that."
+        "In Go they can be changed, and nothing reports the mistake. All listers and handlers share the "
+        "object, so they see a state that the server never had. A sync that compares with it finds no "
+        "difference and writes nothing, until the object's next event brings the server's state back. It is "
+        "also a data race, because another goroutine may be reading. So in Go, make a DeepCopy first, and "
+        "change the copy."
     )
     return refusals
 

@@ -25,13 +25,13 @@ OPTIONS: Final = InformerOptions(resync_seconds=RESYNC_SECONDS)
 Listeners: TypeAlias = tuple[ListenerStatistics, ...]
 RECAP: Final = (
     "One watch and one cache serve all handlers of a kind.",
-    "Each handler has a buffer and a thread of its own: a slow one delays no other.",
-    "A resync repeats what is stored. It asks no server.",
+    "Each handler has its own buffer and thread, so a slow handler does not delay the others.",
+    "A resync repeats what is stored, and does not ask the server.",
 )
 
 
 class End(NamedTuple):
-    """Requests; listeners (fast, slow) while one blocks, and at last; versions and identity in a resync."""
+    """Requests; listeners (fast, slow) while one blocks, and afterwards; what a resync showed."""
 
     requests: int
     blocked: Listeners
@@ -61,19 +61,22 @@ def chapter(screen: Screen) -> End:
             for name in ("one", "two", "three"):
                 stage.apply(name)
             blocked = once(screen, informer, (3, 0), (0, 3))
-            screen.reveal(f"{blocked[0].handled}. Only the slow one's buffer grows.", blocked[0].handled)
+            screen.reveal(f"{blocked[0].handled}. Only the slow handler's buffer grows.", blocked[0].handled)
             screen.show(requests_for_both=dict(stage.counts))
-            screen.tell("One watch serves both. Each has a listener: a thread that empties its buffer.")
+            screen.tell("One watch serves both. Each has a listener, whose thread empties its buffer.")
             screen.code(cut(ProcessorListener._take, "while not", "taken, self"))
             slow.open()
-            screen.tell(f"The second continues. {RESYNC_SECONDS} s pass, the first handler's resync period:")
+            screen.tell(
+                f"The second handler continues. Then {RESYNC_SECONDS} s pass, which is the first handler's "
+                "resync period:"
+            )
             clock.advance(RESYNC_SECONDS)
             until(lambda: len(resyncs) == 3, "a resync")
             screen.table(("old version", "new version", "same object"), resyncs)
             screen.tell(
-                "A resync shows each stored object again. Nothing changed, and no request was sent, so "
-                "it repairs no missed event. It is for a controller that depends on more than its "
-                "objects, such as a cloud or the time: it makes the controller look again."
+                "A resync shows each stored object again. Nothing changed and no request was sent, so it "
+                "cannot make up for a missed event. It is for a controller that depends on more than its "
+                "objects, such as a cloud or the time, and so has to look again."
             )
             last = _poisoned(screen, stage, informer)
         return End(stage.counts.total(), blocked, resyncs, last)
@@ -81,23 +84,26 @@ def chapter(screen: Screen) -> End:
 
 def _poisoned(screen: Screen, stage: Stage, informer: SharedIndexInformer[Foo]) -> Listeners:
     """Let the first handler raise. Returns: the listeners afterwards."""
-    screen.break_it("of two more Foos, one makes the first handler raise.", "Does the second hear of both?")
+    screen.break_it(
+        "two more Foos are created, and one of them makes the first handler raise an error.",
+        "Does the second handler hear of both?",
+    )
     stage.apply("poison")
     stage.apply("five")
     last = once(screen, informer, (8, 0), (5, 0))
     # client-go @32ce75a7d: tools/cache/shared_informer.go, processorListener.run: HandleCrash, which
     # panics again unless ReallyCrash is false (apimachinery pkg/util/runtime/runtime.go)
     screen.reveal(
-        "Yes, and so does the first one: the error is logged, and its next call follows. "
-        "(Resyncs count as handled.) In client-go a handler that panics ends the whole process: "
-        "the panic is logged, and raised again.",
+        "Yes, and so does the first one, because the error is only logged and the next call follows. "
+        "(The handled calls include resyncs.) In client-go, a handler that panics ends the whole process, "
+        "because the panic is logged and then raised again.",
         YES,
     )
     return last
 
 
 def once(screen: Screen, informer: SharedIndexInformer[Foo], *counts: tuple[int, int]) -> Listeners:
-    """Show the listeners as soon as each has handled this many notifications, and this many are pending."""
+    """Wait until the listeners' handled and pending notifications equal counts, then show the listeners."""
 
     def listeners() -> Listeners:
         return informer.statistics().listeners
@@ -112,7 +118,7 @@ class WaitingHandler:
     """
     Implements handloop.informers.handlers.ResourceEventHandler: each call waits until open().
 
-    The end of a `with` opens it, too, so that an informer can end. Threads: the listener's waits, any opens.
+    Leaving a `with` opens it, too, so that an informer can end. Threads: the listener's waits, any may open.
     """
 
     def __init__(self) -> None:

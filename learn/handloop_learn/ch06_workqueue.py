@@ -1,4 +1,4 @@
-"""Chapter 6: the workqueue decides when a key is worked on, and that no two workers have the same key."""
+"""Chapter 6: the workqueue decides when a key is worked on, and gives no key to two workers at once."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from handloop_learn.source import cut
 from handloop_learn.waiting import until
 
 RECAP: Final = (
-    "A key waits once, however often it is added: the next sync looks at the newest state anyway.",
-    "processing is the lock on a key: no two workers have the same one.",
-    "Each get() needs its done(), and each success its forget().",
+    "A key waits only once, however often it is added. The next sync looks at the newest state anyway.",
+    "The set processing is the lock on a key, so no two workers have the same key.",
+    "Each get() needs a done(), and each success needs a forget().",
 )
 
 
 class End(NamedTuple):
-    """Statistics while a worker was paused, its syncs, a key without done, and delays without forget."""
+    """Statistics with a paused worker; its syncs; statistics without done(); delays without forget()."""
 
     while_paused: QueueStatistics
     syncs: list[str]
@@ -36,11 +36,10 @@ def chapter(screen: Screen) -> End:
     queue = _queue(HandClock())
     with PausedWorker(queue) as worker:
         screen.tell(
-            "A Foo travels on two roads: the object goes into the cache, and its key, such as default/a, "
-            "goes into the workqueue. They meet again when a worker has the key and asks the cache for "
-            "the object."
+            "A Foo takes two routes. The object goes into the cache, and its key, such as default/a, goes "
+            "into the workqueue. They meet when a worker that has the key asks the cache for the object."
         )
-        screen.tell("A worker is busy with `a`. dirty = needs work, processing = with a worker:")
+        screen.tell("A worker is busy with `a`. Keys in dirty need work. Those in processing have a worker.")
         queue.add("a")
         worker.begins(1)
         _show(screen, queue)
@@ -52,10 +51,11 @@ def chapter(screen: Screen) -> End:
         worker.resume(3)
         counts = ", ".join(f"{key}: {worker.syncs.count(key)}" for key in "ab")
         screen.reveal(
-            f"{counts}. An add during a sync causes one more sync: the worker may have looked before it.",
+            f"{counts}. An add during a sync causes one more sync, because the worker may have looked before "
+            "the add.",
             worker.syncs.count("a"),
         )
-        screen.tell("add() leaves a key that a worker has out of the queue; done() puts it there:")
+        screen.tell("add() does not queue a key that a worker has. done() queues it later:")
         screen.code(cut(Queue._accept_locked, "if item in self._dirty", "return True"))
         screen.code(cut(Queue._take_back_locked, "self._processing.remove", "self._processing.remove"))
         screen.code(cut(Queue._take_back_locked, "in self._dirty", "self._container.append"))
@@ -64,22 +64,22 @@ def chapter(screen: Screen) -> End:
 
 
 def _without_done(screen: Screen) -> QueueStatistics:
-    """Keep a key. Returns: the statistics then."""
-    screen.break_it("a worker forgets done(), and the key is added again.", "Does a free worker get it?")
+    """Get a key, and never call done(). Returns: the statistics afterwards."""
+    screen.break_it("a worker never calls done(), and the key is added again.", "Does an idle worker get it?")
     with _queue(HandClock()) as queue:
         queue.add("stuck")
         queue.get()
         queue.add("stuck")
         _show(screen, queue)
         without_done = queue.statistics()
-        screen.reveal("No, nobody ever does: it stays in processing, and no error says so.", NO)
+        screen.reveal("No, and no worker ever will. The key stays in processing, and no error says so.", NO)
     return without_done
 
 
 def _without_forget(screen: Screen) -> list[float]:
     """Count failures forever. Returns: the delays."""
     screen.break_it(
-        "a worker omits forget(). Each sync fails once, and its retry succeeds.",
+        "a worker never calls forget(). Each sync fails once, and its retry succeeds.",
         "The first retry waits 5 ms. How many seconds does the fifth wait?",
     )
     clock, delays = HandClock(), list[float]()
@@ -108,7 +108,7 @@ def _show(screen: Screen, queue: RateLimitingQueue[str]) -> None:
 
 class PausedWorker:
     """
-    A thread that gets a key, waits for resume(), and gives the key back; for the length of a `with`.
+    A thread that gets a key, waits for resume(), and returns the key. It runs for the length of a `with`.
 
     State: syncs, the keys in the order in which work on them began. Only the worker's thread writes it.
     """
@@ -129,11 +129,11 @@ class PausedWorker:
         self._thread.join()
 
     def begins(self, syncs: int) -> None:
-        """Wait until this many keys were begun. Blocks: until then."""
+        """Wait until work on this many keys has begun. Blocks: until then."""
         until(lambda: len(self.syncs) >= syncs, f"sync {syncs} of the worker")
 
     def resume(self, syncs: int) -> None:
-        """Never wait again. Blocks: until this many keys were begun, and all are done."""
+        """Never wait again. Blocks: until work on this many keys has begun, and all are done."""
         self._gate.set()
         self.begins(syncs)
         until(lambda: self._queue.statistics().in_flight == 0, "the end of the work")

@@ -1,4 +1,4 @@
-"""Chapter 7: a failed key comes back later and later, and many failed keys share one bucket."""
+"""Chapter 7: a key that keeps failing is retried later and later, and all failed keys share one bucket."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ FAILURES: Final = 20
 CROWD: Final = 400
 EXAMPLE: Final = ObjectName("default", "example-foo")
 RECAP: Final = (
-    "A key that fails waits 5 ms, then twice as long each time, 1000 s at most.",
-    "Call forget() after a success. Otherwise the next failure waits as if the old ones had just happened.",
-    "Many keys that fail at once share a bucket. New keys never wait for it.",
+    "A key that fails waits 5 ms. Each further failure doubles the wait, up to 1000 s.",
+    "Call forget() after a success. Otherwise the next failure counts as one more in a row.",
+    "Keys that fail at the same time share a bucket. A key that a handler adds never waits for it.",
 )
 
 
 class End(NamedTuple):
-    """Seconds to the retry: after each failure of one key, after its success, of many keys at once."""
+    """Seconds until a retry: after each failure of one key, after its success, and for many keys at once."""
 
     delays: list[float]
     after_success: float
@@ -36,21 +36,21 @@ class End(NamedTuple):
 
 def chapter(screen: Screen) -> End:
     """Tell the chapter."""
-    screen.tell("The worker of the plain Foo controller asks a rate limiter when to retry a failed key:")
+    screen.tell("The plain Foo controller's worker asks a rate limiter when to retry a failed key:")
     screen.code(cut(FooController._process_next_work_item, "self.sync_handler", "self._workqueue.forget"))
     screen.code(cut(default_rate_limiter, "for_each", "return"))
     screen.tell(
-        "for_each uses its defaults, 5 ms and 1000 s: the first and the longest wait of a key. Each failure "
-        "doubles the wait. All keys share the bucket: 50 retries a second, after a burst of 300."
+        "for_each uses its defaults. A key's first wait is 5 ms, each further failure doubles it, and the "
+        "longest wait is 1000 s. All keys share the bucket: 50 retries a second, after a burst of 300."
     )
     # client-go @32ce75a7d: util/workqueue/default_rate_limiters.go
     # sample-controller @7e64d481: controller.go:110
     screen.tell(
-        "The waits are client-go's default, and sample-controller's. The bucket is sample-controller's; "
-        "client-go's default has 10 a second, 100 at once. Both are for retries: a key that a handler adds "
-        "never waits."
+        "client-go's default and sample-controller have the same waits. The bucket is sample-controller's; "
+        "client-go's default allows 10 a second, after a burst of 100. Both limits are only for retries: a "
+        "key that a handler adds never waits."
     )
-    screen.ask("A sync fails again and again. How long after the 10th failure is the retry?")
+    screen.ask("A sync fails again and again. How long after the 10th failure does the retry come?")
     clock = HandClock()
     with RateLimitingQueue[ObjectName](
         default_rate_limiter(clock), QueueOptions(seams=Seams(clock=clock))
@@ -59,11 +59,11 @@ def chapter(screen: Screen) -> End:
         rows = [(failures, f"{delay:.3f}", _bar(delay)) for failures, delay in enumerate(delays, 1)]
         screen.table(("failures", "seconds to the retry", "each # doubles it"), rows)
         screen.reveal(
-            f"{delays[9]:g} s: {delays[0]:g} s, doubled 9 times. It stops growing at {delays[-1]:g} s.",
+            f"{delays[9]:g} s: {delays[0]:g} s, doubled 9 times. The wait stops growing at {delays[-1]:g} s.",
             delays[9],
         )
         screen.break_it(
-            f"sync {FAILURES + 1} succeeds, but the worker omits forget(). The next sync fails.",
+            f"sync {FAILURES + 1} succeeds, but the worker does not call forget(). The next sync fails.",
             "How many seconds until its retry?",
         )
         screen.show(seconds_to_the_retry=(unforgotten := _fail(queue, clock)))
@@ -71,8 +71,8 @@ def chapter(screen: Screen) -> End:
         after_success = _fail(queue, clock)
         screen.show(after_a_forget=after_success)
     screen.reveal(
-        f"{unforgotten:g}. forget() ends the count of its key. Without it, one later failure costs the "
-        "longest wait.",
+        f"{unforgotten:g}. forget() resets the failure count of its key. Without it, a single later failure "
+        "costs the longest wait.",
         unforgotten,
     )
     crowd = _crowd(screen, clock)
@@ -80,7 +80,7 @@ def chapter(screen: Screen) -> End:
 
 
 def _crowd(screen: Screen, clock: HandClock) -> list[float]:
-    """Let many keys fail at once. Returns: the wait of each."""
+    """Let many keys fail at once. Returns: the wait of each key."""
     screen.ask(
         f"{CROWD} different Foos fail at the same moment, each for the first time. After how many seconds is "
         "the last one retried?"
@@ -88,7 +88,7 @@ def _crowd(screen: Screen, clock: HandClock) -> list[float]:
     limiter = default_rate_limiter(clock)
     crowd = [round(limiter.when(ObjectName("default", f"foo-{number}")), 6) for number in range(CROWD)]
     screen.table(("foo", "seconds"), [(number, crowd[number - 1]) for number in (1, 300, 301, 302, CROWD)])
-    screen.reveal(f"After {crowd[-1]:g} s. The bucket paces them. The longer wait counts:", crowd[-1])
+    screen.reveal(f"After {crowd[-1]:g} s. The bucket paces them. The longer wait is used:", crowd[-1])
     screen.code(cut(MaxOfRateLimiter.when, "return"))
     return crowd
 

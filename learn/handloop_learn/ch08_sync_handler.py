@@ -28,9 +28,9 @@ CHILD: Final = f"{DEPLOYMENTS}/foo"
 BODY: Final = cut(FooController.sync_handler, "foo = self._foos_lister.get", "SUCCESS_SYNCED")
 """The lines of a sync."""
 RECAP: Final = (
-    "A sync gets a name, never an event: it looks at the present state, and writes the difference.",
-    "So it does not matter which events came, how many, or whether the process lived to see them.",
-    "A Deployment of another owner is left alone.",
+    "A sync gets a name, never an event. It looks at the present state, and writes the difference.",
+    "So it does not matter which events came, how many, or whether the process was alive to see them.",
+    "A sync leaves another owner's Deployment alone.",
 )
 
 
@@ -46,15 +46,15 @@ class End(NamedTuple):
 def chapter(screen: Screen) -> End:
     """Tell the chapter."""
     screen.tell(
-        "A worker calls one function, with a name: the plain Foo controller's sync_handler, or reconcile of "
-        "MyApp, the second controller of this repository. We call the first in five cases. POST and PATCH "
-        "write the Deployment, PUT the status."
+        "A worker calls one function with a name. In the plain Foo controller this is sync_handler; in the "
+        "MyApp controller, the second one of this repository, it is reconcile. We call sync_handler in five "
+        "cases. POST and PATCH write the Deployment, and PUT writes the status."
     )
     with Stage(lifelike=False) as stage, ByHand(stage, FooController) as hand:
         syncs, change = _five_cases(screen, stage, hand), stage.send
         screen.ask(
             "Before the next sync, the Foo is scaled to 2, 3 and 4, and its Deployment is deleted. "
-            "How many POSTs and PATCHes does that one sync send?"
+            "How many POSTs and PATCHes does that sync send?"
         )
         for replicas in (2, 3, 4):
             change("PATCH", f"{FOOS}/foo", {"spec": {"replicas": replicas}})
@@ -64,14 +64,14 @@ def chapter(screen: Screen) -> End:
     screen.show(requests=after_many.asked, replicas_of_the_new_deployment=replicas)
     writes = sum(after_many.requests.get(method, 0) for method in ("POST", "PATCH"))
     screen.reveal(
-        f"{writes}: one POST, of {replicas} replicas. A sync acts on the present state (the level), not on "
+        f"{writes}: one POST, with {replicas} replicas. A sync acts on the present state (the level), not on "
         "each change (the edges).",
         writes,
     )
     screen.tell(
-        "The status is written in every sync, even if it has not changed; chapter 9 shows why this comes to "
-        "rest. The production controller compares first, and asks the server whether the Foo still exists "
-        "before it creates a second Deployment: chapter 11."
+        "Every sync writes the status, even if it has not changed. Chapter 9 shows why this ends all the "
+        "same. The production controller compares first. Before it creates a Deployment again, it asks the "
+        "server whether the Foo still exists (chapter 11)."
     )
     uids = killed_in_mid_sync(screen)
     return End(syncs, after_many, replicas, uids)
@@ -92,7 +92,7 @@ def _five_cases(screen: Screen, stage: Stage, hand: ByHand) -> list[Sync]:
         happens()
         syncs.append(sync_of(hand, name))
         screen.line(f"{number} = {what}: {syncs[-1].error or syncs[-1].asked}")
-    screen.tell("The whole sync. In the margin: the cases whose sync executed the line.")
+    screen.tell("This is the whole sync. The margin shows the cases whose sync executed the line.")
     marks = {
         line: "".join(str(number) for number, sync in enumerate(syncs, 1) if line in sync.lines)
         for line in range(BODY.line, BODY.line + len(BODY.lines))
@@ -102,16 +102,16 @@ def _five_cases(screen: Screen, stage: Stage, hand: ByHand) -> list[Sync]:
 
 
 def killed_in_mid_sync(screen: Screen) -> tuple[str, str]:
-    """Tell of a kill -9 in the middle of a sync. Returns: the UIDs of the Deployment before and after."""
+    """Show a kill -9 in the middle of a sync. Returns: the Deployment's UIDs before and after."""
     screen.break_it(
         "the program, `python -m controller`, creates a Deployment. kill -9 ends it before it writes the "
-        "status. Another one starts.",
+        "status, and another process starts.",
         "Does the second process create a second Deployment?",
     )
     uids = _two_processes(screen)
     screen.reveal(
-        "No. It knew nothing of the first process. It looked, found the Deployment, and wrote what was "
-        "missing.",
+        "No. It knew nothing about the first process. It looked, found the Deployment, and wrote only what "
+        "was missing.",
         NO,
     )
     return uids
@@ -119,10 +119,10 @@ def killed_in_mid_sync(screen: Screen) -> tuple[str, str]:
 
 class Sync(NamedTuple):
     """
-    What one call of sync_handler did.
+    The effects of one call of sync_handler.
 
-    lines = those of BODY that it executed; requests = what it asked of the server, by method; events = the
-    Events that it recorded; error = what it raised, "" for nothing.
+    lines = the lines of BODY that it executed; requests = how many requests it sent, by method; events = the
+    Events that it recorded; error = what it raised, "" = nothing.
     """
 
     lines: set[int]
@@ -138,7 +138,7 @@ class Sync(NamedTuple):
 
 
 def sync_of(hand: ByHand, name: str) -> Sync:
-    """Wait until the caches have what the server has, then call sync_handler once."""
+    """Wait until the caches have caught up with the server, then call sync_handler once."""
     hand.see()
     before, error = Counter(hand.stage.counts), ""
     with LineTrace(Place(BODY.file, BODY.line + at) for at in range(len(BODY.lines))) as trace:
@@ -152,7 +152,7 @@ def sync_of(hand: ByHand, name: str) -> Sync:
 
 @contextmanager
 def child_program(sandbox: Sandbox) -> Iterator[subprocess.Popen[bytes]]:
-    """The Foo controller on a sandbox, for the length of the context; then it is killed."""
+    """Run the Foo controller on a sandbox for the length of the context, then kill it."""
     arguments = ["--controllers=foo", "--metrics-bind-address=0", "--health-probe-bind-address=0"]
     with tempfile.TemporaryDirectory() as folder:
         kubeconfig = sandbox.write_kubeconfig(Path(folder) / "kubeconfig")
@@ -171,9 +171,9 @@ def child_program(sandbox: Sandbox) -> Iterator[subprocess.Popen[bytes]]:
 
 def _two_processes(screen: Screen) -> tuple[str, str]:
     """
-    Kill the program after it made a Deployment and before it wrote the status, then let another one run.
+    Kill the program after it has created a Deployment but before it writes the status; then run another one.
 
-    Returns: the UIDs of the Deployment before and after. Blocks: until the status is written.
+    Returns: the Deployment's UIDs before and after. Blocks: until the status is written.
     """
     uids = []
     with Stage() as stage:

@@ -1,4 +1,4 @@
-"""Chapter 9: two writers and one object; and a controller whose own writes wake it."""
+"""Chapter 9: two writers change one object, and a controller's own writes wake it."""
 
 from __future__ import annotations
 
@@ -34,14 +34,17 @@ MYAPP: Final[dict[str, Any]] = {
     "spec": {"image": "nginx:1.27"},
 }
 RECAP: Final = (
-    "Say which version you read: then nobody's write is lost, and a 409 tells you to read again.",
-    "Or apply: only your own fields are sent, and the server knows whose they are.",
-    "A controller wakes itself by its writes. It comes to rest because an equal write causes no event.",
+    "Send the version that you read. Then nobody's write is lost, and a 409 tells you to read again.",
+    "Or apply: you send only your own fields, and the server knows who owns which field.",
+    (
+        "A controller's own writes wake it. It comes to rest because a write that changes nothing causes no "
+        "event."
+    ),
 )
 
 
 class End(NamedTuple):
-    """Versions of a MyApp; ways to write; retries after a 409; a touch; a loop; a refused status; Events."""
+    """A MyApp's versions; ways to write; retries after a 409; a touch; a loop; an error; an Event's count."""
 
     versions: list[tuple[int, int, int]]
     ways: list[tuple[str, str, str, str]]
@@ -60,7 +63,7 @@ class Syncs(NamedTuple):
 
 
 class Loop(NamedTuple):
-    """Status writes, and in how many seconds."""
+    """The number of status writes, and how many seconds they took."""
 
     writes: int
     seconds: float
@@ -69,7 +72,7 @@ class Loop(NamedTuple):
 def chapter(screen: Screen) -> End:
     """Tell the chapter."""
     with Stage() as stage:
-        screen.tell("A MyApp is created, then scaled; its controller writes the status. A watch shows:")
+        screen.tell("A MyApp is created and then scaled. Its controller writes the status. A watch shows:")
         with stage.running(add_myapp):
             rows = versions(stage)
         screen.table(("resourceVersion", "generation", "status.observedGeneration"), rows)
@@ -77,9 +80,9 @@ def chapter(screen: Screen) -> End:
         # pkg/registry/apps/deployment/strategy.go, PrepareForUpdate
         screen.tell(
             "Each write raises the version. The generation of a custom resource counts the changes outside "
-            "of metadata and status; for a Deployment it also counts changed annotations. The status says "
-            "which generation its writer had seen: if the numbers differ, it describes an older spec; -1 "
-            "means none."
+            "metadata and status; a Deployment's also counts changes to annotations. The status says which "
+            "generation its writer had seen. If the numbers differ, the status describes an older spec. -1 "
+            "means that no generation has been seen yet."
         )
         ways = _two_writers(screen, stage)
         retries = _after_a_conflict(screen, stage)
@@ -96,23 +99,23 @@ def chapter(screen: Screen) -> End:
 
 def _two_writers(screen: Screen, stage: Stage) -> list[tuple[str, str, str, str]]:
     screen.ask(
-        "You read a Service, and another writer changes it. What must your update carry, so that the "
-        "other's change is not lost?"
+        "You read a Service, and then another writer changes it. What must your update contain so that the "
+        "other writer's change is not lost?"
     )
     ways = [("Service", *way) for way in ways_to_write(stage, OF_SERVICE)]
     ways += [("Foo", *way) for way in ways_to_write(stage, OF_FOO)]
-    screen.table(("kind", "we add a label by", "answer", "the other's change"), ways)
+    screen.table(("kind", "we add a label by", "response", "the other's change"), ways)
     screen.reveal(
-        "The version that was read: with it the update is refused. Without one it overwrites the other's "
-        "change, if the server accepts it at all; for a custom resource such as a Foo it does not. An apply "
-        "sends only our fields: that is how a MyApp's children are written.",
+        "The version that you read. With it, the update is refused. Without it, the update overwrites the "
+        "other writer's change, unless the server rejects it, as it does for a custom resource such as a "
+        "Foo. An apply sends only our fields; a MyApp's children are written this way.",
         Words(("version", "resourceversion", "versions"), ("generation", "uid", "name", "nothing")),
     )
     return ways
 
 
 def _after_a_conflict(screen: Screen, stage: Stage) -> list[tuple[str, str]]:
-    screen.break_it("after a 409 for a Foo, the same update is sent again.", "Is it accepted this time?")
+    screen.break_it("after a 409 for a Foo, we send the same update again.", "Is it accepted this time?")
     foos = stage.client.resource(Foo)
     stage.apply(NAME)
     factory = SharedInformerFactory(stage.client)
@@ -129,13 +132,13 @@ def _after_a_conflict(screen: Screen, stage: Stage) -> list[tuple[str, str]]:
         until(lambda: cached().metadata.resource_version == version, "the change in the cache")
         rows.append(("the cached Foo, once it has caught up", answer_to(lambda: labelled(stage, cached()))))
         fresh = foos.get(NAME, namespace="default")
-        rows.append(("a Foo read from the server for this", answer_to(lambda: labelled(stage, fresh))))
+        rows.append(("a Foo read from the server for the retry", answer_to(lambda: labelled(stage, fresh))))
     foos.delete(NAME, namespace="default")
-    screen.table(("the retry is based on", "answer"), rows)
+    screen.table(("the retry is based on", "response"), rows)
     screen.reveal(
-        "No, and it never will be: its version stays old. A controller's retry starts from the cache "
-        "again. That costs no request, and the back-off gives the cache time to catch up. A read from the "
-        "server is up to date at once, but costs a request.",
+        "No, and it never will be, because its version stays old. A controller's retry starts again from "
+        "the cache. That costs no request, and the back-off gives the cache time to catch up. A read from "
+        "the server is up to date at once, but costs a request.",
         NO,
     )
     return rows
@@ -152,8 +155,8 @@ def _touched(screen: Screen, stage: Stage, log: SyncLog) -> Syncs:
     touched = Syncs(log.succeeded - before, stage.counts["PUT"] - writes)
     screen.show(syncs_after_the_change=touched.syncs, status_writes=touched.writes)
     screen.reveal(
-        "Yes. The server compares: a write that changes nothing keeps the version, and no event follows. The "
-        "production controller compares first, and saves the request:",
+        "Yes, because a write that changes nothing keeps the version, and causes no event. The production "
+        "controller compares first, and saves the request:",
         YES,
     )
     screen.code(cut(ProductionFooController._sync_status, "status == foo.status", "return False"))
@@ -161,7 +164,7 @@ def _touched(screen: Screen, stage: Stage, log: SyncLog) -> Syncs:
 
 
 def _looping(screen: Screen, stage: Stage, runnable: PlainFooRunnable) -> Loop:
-    screen.break_it("each sync writes another status, such as a counter, or the time.", "Does it end now?")
+    screen.break_it("each sync writes a new status, such as a counter or the time.", "Do the syncs end now?")
     controller, status = runnable.controller, CountingStatus(stage.client)
     assert controller is not None
     own = controller.update_foo_status
@@ -174,12 +177,12 @@ def _looping(screen: Screen, stage: Stage, runnable: PlainFooRunnable) -> Loop:
     finally:
         controller.update_foo_status = own  # type: ignore[method-assign]
     screen.show(status_writes=loop.writes, per_second=round(loop.writes / loop.seconds))
-    screen.reveal("No: each write wakes the next sync. One Foo keeps a worker and the server busy.", NO)
+    screen.reveal("No. Each write causes another sync. One Foo keeps a worker and the server busy.", NO)
     return loop
 
 
 def _refused(screen: Screen, stage: Stage, log: SyncLog) -> tuple[str, int]:
-    screen.tell("The bug is fixed. The Foo is scaled to 2, then to 3, and a status write gets a 409.")
+    screen.tell("Now the bug is fixed. The Foo is scaled to 2, then to 3, and a status write gets a 409.")
     log.settle()
     log.take_errors()
     stage.sandbox.faults.conflict(verbs=["update"], resources=["foos/status"], count=1)
@@ -191,18 +194,19 @@ def _refused(screen: Screen, stage: Stage, log: SyncLog) -> tuple[str, int]:
     screen.show(a_failed_sync=error, failed_syncs=len(log.errors), available=available(stage))
     screen.show(Events=f"1, count {count}")
     screen.tell(
-        "The failed sync got a retry, whose write was based on the new Foo. A 409 comes without "
-        "any fault, too, when a sync is quicker than the watch: the cache has the Foo from before the last "
-        "write. Equal Events are one object with a count. At most 25 are sent at once about one Foo."
+        "The failed sync was retried, and the retry's write was based on the new Foo. A 409 also comes "
+        "without any fault if a sync is faster than the watch, because the cache still has the Foo from "
+        "before the last write. Equal Events become one object with a count. A burst of Events about one Foo "
+        "is limited to 25."
     )
     return error, count
 
 
 class CountingStatus:
     """
-    Takes the place of update_foo_status: each write has another number.
+    Stands in for update_foo_status, and writes a new number each time.
 
-    State: writes so far. Threads: the only worker's; the chapter reads.
+    State: writes so far. Threads: the only worker's; the chapter's reads.
     """
 
     def __init__(self, client: Client) -> None:
@@ -228,7 +232,7 @@ def touch(stage: Stage) -> None:
 
 
 def event_count(stage: Stage, *, at_least: int) -> int:
-    """The count of the Foo's Event `Synced`. Blocks: until it has reached a number."""
+    """The count of the Foo's Event `Synced`. Blocks: until it has reached at_least."""
 
     def counts() -> list[int]:
         return [event["count"] for event in stage.send("GET", EVENTS)["items"] if event["reason"] == "Synced"]
@@ -242,7 +246,7 @@ def versions(stage: Stage) -> list[tuple[int, int, int]]:
     """
     Create a MyApp, and scale it when its controller has seen it.
 
-    Returns: resource version, generation and observed generation (0 = none) of each state, from a watch.
+    Returns: resource version, generation and observed generation (-1 = none) of each state, from a watch.
     Blocks: until the controller has seen the second generation.
     """
     rows: list[tuple[int, int, int]] = []

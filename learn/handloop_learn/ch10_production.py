@@ -1,4 +1,4 @@
-"""Chapter 10: two replicas and one lease, rights, a leader that is cut off, metrics, and an orderly end."""
+"""Chapter 10: two replicas and one lease, rights, a leader that is cut off, metrics, and an orderly stop."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ ADDS: Final = "workqueue_adds_total"
 LEASE: Final = "/apis/coordination.k8s.io/v1/namespaces/default/leases/foo"
 WORKERS: Final = 2
 RECAP: Final = (
-    "One replica works, all keep their caches full: the next one can begin at once.",
-    "The old leader gives up before the new one may begin, because its deadline is the shorter one.",
+    "One replica works. All of them keep their caches full, so the next one can begin at once.",
+    "The old leader gives up before a new one may begin, because its deadline is shorter.",
     "An orderly stop releases the lease, so nobody waits for it to expire.",
 )
 
 
 class End(NamedTuple):
-    """(holder, ada's workers, bob's) first and last; the takeover; a refusal; adds; bob's last threads."""
+    """(holder, ada's workers, bob's) first and last; the takeover; a refusal; adds; how bob's threads end."""
 
     first: tuple[str, int, int]
     last: tuple[str, int, int]
@@ -59,38 +59,38 @@ def chapter(screen: Screen) -> End:
         with Replica(stage, "bob", clock) as bob:
             until(lambda: bob.synced and "ada" in bob.readiness(), "bob as a standby")
             screen.tell(
-                "Two replicas of the production controller, ada and bob, run on a clock "
-                f"{clock.times:g} times as fast."
+                "Two replicas of the production controller, ada and bob, run on a clock that is "
+                f"{clock.times:g} times as fast as a real one."
             )
-            screen.ask("Which of them works, and what does the other one do meanwhile?")
+            screen.ask("Which of them works, and what does the other one do in the meantime?")
             first = _show(screen, stage, ada, bob)
             screen.reveal(
-                f"{first[0]} works: its name stands in the lease. The other keeps its caches full, and "
-                "waits.",
+                f"{first[0]} works, because its name is in the lease. The other one keeps its caches full, "
+                "and waits.",
                 Words(("ada",), ("bob", "both")),
             )
-            screen.break_it("a controller without a role lists Foos.", "What is the code of the answer?")
+            screen.break_it("a controller without a role lists Foos.", "Which status code does it get?")
             screen.line(refusal := refusal_without_roles(stage), Colour.RED)
-            screen.reveal("403. `python -m handloop manifests rbac` prints the roles that it needs.", 403)
+            screen.reveal("403. `python -m handloop manifests rbac` prints the roles that are needed.", 403)
             seconds, last = _cut_off(screen, stage, ada, bob)
             stage.apply()
             until(lambda: bob.metric(ADDS), "a name in bob's queue")
             adds = bob.metric(ADDS)
-            screen.line(f"A Foo is applied. bob's {ADDS}, named as in client-go: {adds:g}")
+            screen.line(f"A Foo is applied. bob's {ADDS}, the same name as in client-go: {adds:g}")
             screen.tell("Now bob is told to stop. Its threads end in this order:")
             order = bob.stopped()
             screen.line(" > ".join(order))
             screen.show(readyz=bob.readiness(), holder_of_the_lease=holder(stage) or "nobody")
-            screen.tell("Workers end before the caches that they read. The lease is free at once.")
+            screen.tell("The workers end before the caches that they read. The lease is free at once.")
         return End(first, last, seconds, ada.lost, refusal, adds, holder(stage), order)
 
 
 def _cut_off(
     screen: Screen, stage: Stage, ada: Replica, bob: Replica
 ) -> tuple[tuple[float, float], tuple[str, int, int]]:
-    """Make ada lose the lease. Returns: seconds to the takeover and between the two; what is shown then."""
+    """Make ada lose the lease. Returns: seconds to the takeover, and between the two; the last state."""
     screen.break_it(
-        "the server answers ada with errors only, so ada cannot renew the lease.",
+        "the server answers ada only with errors, so ada cannot renew the lease.",
         "Do ada's workers end before bob's begin?",
     )
     clock = ada.clock
@@ -102,14 +102,14 @@ def _cut_off(
     screen.show(seconds_until_bob_works=f"{seconds[0]:.1f}", **ada.durations())
     screen.reveal(
         f"Yes: ada's workers ended {seconds[1]:.1f} s before bob's began. ada gives up after the "
-        "renew deadline, bob waits for the lease duration. Both count from ada's last renewal. "
-        "The seconds above count from the first error, up to one retry period later, so they may be "
+        "renew deadline, and bob waits for the lease duration. Both periods start at ada's last renewal. "
+        "The seconds above start at the first error, up to one retry period later, so they may be "
         "fewer than the lease duration.",
         Words((*YES.right, "ada"), (*YES.wrong, "bob")),
     )
     screen.tell(
-        "ada's process has ended. A cluster restarts it, as a standby, with nothing left from "
-        "the time when it led."
+        "ada's process has ended. A cluster restarts it as a standby, with nothing left from its time as "
+        "leader."
     )
     return seconds, last
 
@@ -123,10 +123,10 @@ def _show(screen: Screen, stage: Stage, *replicas: Replica) -> tuple[str, int, i
 
 class Replica:
     """
-    The Foo controller under a name of its own, with the usual durations of a lease. Use it with `with`.
+    The Foo controller under its own name, with the usual lease durations. Use it with `with`.
 
     lost = whether it gave up because it could not renew the lease. began, ended = when each thread did,
-    as the clock counts, in that order; each thread writes its own.
+    by the clock, in that order; each thread writes its own time.
     """
 
     def __init__(self, stage: Stage, name: str, clock: Clock) -> None:
@@ -156,7 +156,7 @@ class Replica:
 
     @property
     def workers(self) -> int:
-        """How many workers live: none before it leads."""
+        """How many workers are alive: none before it leads."""
         return sum(name.startswith("worker-") and name not in self.ended for name in list(self.began))
 
     @property
@@ -173,7 +173,7 @@ class Replica:
         return [name for name in self.ended if name not in before]
 
     def durations(self) -> dict[str, str]:
-        """For how long a lease is held without a renewal, and for how long its holder tries to renew it."""
+        """The durations of the election, in words."""
         election = self._election
         return {
             "lease_duration": f"{election.lease_duration_seconds:g} s",
@@ -186,7 +186,7 @@ class Replica:
         return self.registry.get_sample_value(name, {"name": "foo", "controller": "foo"}) or 0.0
 
     def readiness(self) -> str:
-        """The answer of `/readyz`: 200, or 503 and why; and its text on the lease."""
+        """The response of `/readyz`: 200, or 503 and why; and what it says about the lease."""
         found = {name: check() for name, check in self.manager.readiness_checks().items()}
         bad = [reason for reason in found.values() if isinstance(reason, str)]
         said = [reason.detail for reason in found.values() if isinstance(reason, Well)]
@@ -208,13 +208,13 @@ class Replica:
 
 
 def holder(stage: Stage) -> str:
-    """The holder of the lease, as the server has it; "" for none."""
+    """The lease's holder on the server; "" = nobody."""
     identity: str = stage.send("GET", LEASE).get("spec", {}).get("holderIdentity", "")
     return identity
 
 
 def refusal_without_roles(stage: Stage) -> str:
-    """The server's answer to a list of Foos by a user without any role; "" if it allows it."""
+    """The server's refusal when a user without any role lists Foos; "" if it allows that."""
     try:
         stage.client_of("nobody").resource(Foo).list("default")
     except Forbidden as error:

@@ -24,9 +24,9 @@ ROUNDS: Final = 5
 FAILURES: Final = 12
 CLASSES: Final = (FooController, ProductionFooController)
 RECAP: Final = (
-    "The plain controller is right while caches are fresh, nobody else writes, and users make no mistakes.",
-    "A cache may lag by a minute. So ask the server before you act on what disappeared.",
-    "Retry what may succeed later. Report once what cannot. Wait for what only takes time.",
+    "The plain controller works while caches are fresh, nobody else writes, and users make no mistakes.",
+    "A cache may lag by a minute, so check a disappearance with the server before you act on it.",
+    "Retry what may succeed later. Report what cannot succeed, but only once. Wait for what just needs time.",
 )
 
 
@@ -34,7 +34,7 @@ class Piece(NamedTuple):
     """
     One piece of production.py: its number there, what happens, and what is counted.
 
-    count takes a controller on a stage of its own, and returns the number. Less is better.
+    count gets a controller on its own stage, and returns the number. A lower number is better.
     """
 
     number: int
@@ -44,7 +44,7 @@ class Piece(NamedTuple):
 
 
 def storm(hand: ByHand) -> int:
-    """The watch of Foos is behind; the Foo is deleted, and the garbage collector takes its Deployments."""
+    """The watch of Foos lags; the Foo is deleted, and the garbage collector deletes its Deployments."""
     hand.settled()
     hand.stage.send("DELETE", FOO)
     made, last = 0, hand.deployments.indexer.get_by_key(str(NAME))
@@ -65,7 +65,7 @@ def resyncs(hand: ByHand) -> int:
 
 
 def stranger(hand: ByHand) -> int:
-    """A Deployment changes that belongs to the Foo of that name in another API group."""
+    """A Deployment changes whose owner is a Foo of the same name in another API group."""
     hand.settled()
     owner = OwnerReference(api_version="other.example/v1", kind="Foo", name="foo", uid="x", controller=True)
     deployment = hand.stage.client.resource(Deployment).get("foo", namespace="default")
@@ -76,7 +76,7 @@ def stranger(hand: ByHand) -> int:
 
 
 def foreground(hand: ByHand) -> int:
-    """The Foo is deleted in the foreground: it stays until its Deployment, deleted first, is gone."""
+    """The Foo is deleted in the foreground, so it stays until its Deployment is gone."""
     hand.settled()
     posts = hand.stage.counts["POST"]
     for _ in range(ROUNDS):
@@ -88,7 +88,7 @@ def foreground(hand: ByHand) -> int:
 
 
 def freed_name(hand: ByHand) -> int:
-    """The name of the Deployment was taken; after twelve failures it becomes free."""
+    """The Deployment's name is taken, and becomes free after twelve failures."""
     hand.stage.apply("foo")
     hand.see()
     wanted = new_deployment(hand.foos.indexer.list()[0])
@@ -104,7 +104,7 @@ def freed_name(hand: ByHand) -> int:
 
 
 def impossible(hand: ByHand) -> int:
-    """A Foo wants a Deployment whose name no server takes."""
+    """A Foo wants a Deployment whose name no server accepts."""
     hand.stage.apply("foo", deployment="No_Name")
     hand.see()
     syncs = 1
@@ -129,7 +129,7 @@ def rival(hand: ByHand) -> int:
 
 
 def repair(hand: ByHand) -> float:
-    """After the rival: let the production controller repair the status. Returns: how many seconds later."""
+    """After the rival: let the production controller repair the status. Returns: how many seconds it took."""
     rival(hand)
     seconds = max(hand.delays())
     hand.clock.advance(seconds)
@@ -162,16 +162,16 @@ def lag(hand: ByHand) -> int:
     return sum(hand.work() for _ in range(ROUNDS))
 
 
-STORM: Final = Piece(6, "the Foo is gone, and the cache still has it", "Deployments made", storm)
-RIVAL: Final = Piece(7, f"another writer undoes the status {ROUNDS} times", "writes at once", rival)
+STORM: Final = Piece(6, "the Foo is gone, but the cache still has it", "Deployments created", storm)
+RIVAL: Final = Piece(7, f"another writer undoes the status {ROUNDS} times", "immediate writes", rival)
 PIECES: Final = (
-    Piece(1, f"{ROUNDS} resyncs, nothing to do", "status writes", resyncs),
-    Piece(2, f"another group's Foo has {ROUNDS} changes", "syncs of ours", stranger),
-    Piece(3, "the Foo is being deleted", "Deployments made", foreground),
-    Piece(4, f"the name is free again, after {FAILURES} failures", "seconds to wait", freed_name),
+    Piece(1, f"{ROUNDS} resyncs with nothing to do", "status writes", resyncs),
+    Piece(2, f"a Deployment of another group's Foo changes {ROUNDS} times", "syncs of our Foo", stranger),
+    Piece(3, "the Foo is being deleted", "Deployments created", foreground),
+    Piece(4, f"the name becomes free after {FAILURES} failures", "seconds to wait", freed_name),
     Piece(5, "no server accepts the Deployment's name", f"syncs, at most {FAILURES}", impossible),
     RIVAL,
-    Piece(8, "the CRD has no status", f"failures of {ROUNDS} syncs", no_status),
+    Piece(8, "the CRD has no status subresource", f"failures in {ROUNDS} syncs", no_status),
     Piece(9, f"{ROUNDS} syncs before the caches have our writes", "refused creates", lag),
 )
 _OF: Final = ProductionFooController
@@ -191,8 +191,8 @@ LINES: Final = {
 
 class End(NamedTuple):
     """
-    By the number of a piece: what was counted of the plain controller, and of the production controller; the
-    seconds to the repair of a status.
+    By a piece's number, the counts of the plain controller and of the production controller; the seconds
+    until a status was repaired.
     """
 
     counted: dict[int, tuple[int, int]]
@@ -202,48 +202,49 @@ class End(NamedTuple):
 def chapter(screen: Screen) -> End:
     """Tell the chapter."""
     screen.tell(
-        "The chapters ran the plain controller, sample-controller's. `python -m controller` runs the "
-        "production controller, which adds ten pieces: controller/foo/production.py. Nine of them exist "
-        "because something broke; the tenth lets you pause a Foo."
+        "Most chapters ran the plain controller, which is sample-controller in Python. "
+        "`python -m controller` runs the production controller, which adds ten pieces in "
+        "controller/foo/production.py. Nine of them exist because something broke, and the tenth lets you "
+        "pause a Foo."
     )
     screen.break_it(
-        "the watch of Foos is silent, and a Foo is deleted. The garbage collector deletes its Deployment, "
+        "the watch of Foos is silent while a Foo is deleted. The garbage collector deletes its Deployment, "
         "because the owner is gone. The controller hears of that deletion, but its cache still has the Foo.",
-        f"The garbage collector runs {ROUNDS} times. How many Deployments does the plain controller make?",
+        f"The garbage collector runs {ROUNDS} times. How many Deployments does the plain controller create?",
     )
     plain, hardened = _both(STORM)
     screen.show(Deployments_made_by_the_plain_one=plain, by_the_production_controller=hardened)
-    screen.reveal(f"{plain}, and more for as long as the watch is silent. Each has pods that start.", plain)
+    screen.reveal(f"{plain}, and more for as long as the watch is silent. Each of them starts pods.", plain)
     screen.tell(
         "Piece 6 remembers whose Deployment disappeared, and asks the server for that Foo before it does "
-        "anything: one GET, and only after a deletion that it did not expect."
+        "anything. This costs one GET, and only after an unexpected deletion."
     )
     screen.code(LINES[STORM.number])
-    screen.ask(f"{ROUNDS} resyncs find a Foo in order. How many status writes does the plain one send?")
+    screen.ask(f"{ROUNDS} resyncs find nothing to do. How many status writes does the plain controller send?")
     counted = {piece.number: _both(piece) for piece in PIECES}
-    screen.reveal(f"{counted[1][0]}: the same one each time. Its Events are requests, too.", counted[1][0])
+    screen.reveal(f"{counted[1][0]}, the same one each time. Its Events cost requests, too.", counted[1][0])
     seconds = _later()
     _eight(screen, counted, seconds)
     return End({STORM.number: (plain, hardened), **counted}, seconds)
 
 
 def _eight(screen: Screen, counted: dict[int, tuple[int, int]], repair_seconds: float) -> None:
-    """Tell of all pieces but that of the storm."""
-    screen.tell("The other eight, broken in the plain one first:")
+    """Show all pieces except the one against the storm."""
+    screen.tell("The other eight pieces, and what the plain controller does without them:")
     with_it = {number: str(counts[1]) for number, counts in counted.items()}
     with_it[RIVAL.number] += f", repaired after {repair_seconds:g} s"
     screen.table(
-        ("piece", "what happens", "counted", "plain", "with it"),
+        ("piece", "what happens", "counted", "plain", "with the piece"),
         [
             (one.number, one.happens, one.counts, counted[one.number][0], with_it[one.number])
             for one in PIECES
         ],
     )
-    screen.tell("The lines of each:")
+    screen.tell("These are the lines of each piece:")
     for piece in PIECES:
-        screen.tell(f"Piece {piece.number}, {piece.happens}:")
+        screen.tell(f"Piece {piece.number} ({piece.happens}):")
         screen.code(LINES[piece.number])
-    screen.tell("None of these is sample-controller's fault: they are what a cluster demands.")
+    screen.tell("sample-controller is not to blame for any of this. A real cluster simply demands more.")
 
 
 def _later() -> float:
@@ -252,7 +253,7 @@ def _later() -> float:
 
 
 def _both(piece: Piece) -> tuple[int, int]:
-    """What a piece's case counts, of both controllers; each has a server of its own."""
+    """The counts of both controllers in the case of a piece. Each controller has its own server."""
     counts = []
     for controller in CLASSES:
         with Stage(lifelike=piece is STORM) as stage, ByHand(stage, controller) as hand:

@@ -17,13 +17,13 @@ from handloop_learn.waiting import until
 WAYS: Final = ("Background", "Foreground", "Orphan")
 RECAP: Final = (
     "A child names its parent by uid. The garbage collector does the rest, even while no controller runs.",
-    "Background: the parent goes first. Foreground: the parent waits for its children. Orphan: they stay.",
-    "An owner is gone when no object has its uid, even if one has its name.",
+    "Background: the parent goes first. Foreground: it waits for its children. Orphan: the children stay.",
+    "An owner is gone if no object has its uid, even if an object has its name.",
 )
 
 
 class End(NamedTuple):
-    """What happened after each deletion, in order; the Deployments that were left."""
+    """The changes after each deletion, in order; the Deployments that were left."""
 
     histories: dict[str, list[str]]
     left: list[str]
@@ -36,13 +36,13 @@ def chapter(screen: Screen) -> End:
             for way in WAYS:
                 stage.apply(way.lower())
                 until(lambda way=way: _owners(stage, way.lower()), "a Deployment with its owner")  # type: ignore[misc]
-        screen.tell("The plain controller has created Deployments for three Foos, with an owner reference:")
+        screen.tell("The plain controller has made Deployments for three Foos. Each has an owner reference:")
         screen.show(**_owners(stage, "background")[0])
         screen.code(cut(new_controller_ref, "return OwnerReference", "block_owner_deletion"))
         screen.tell(
-            "The uid counts: a later Foo of the same name is another one. `controller` marks the one "
-            "owner that may change the child; the server refuses a second. Now our controller has ended. "
-            "Only the server runs, and its garbage collector."
+            "The uid decides: a later Foo with the same name is a different owner. `controller` marks the "
+            "one owner that may change the child, and the server refuses a second one. Now our controller "
+            "has ended. Only the server and its garbage collector are still running."
         )
         screen.ask("The Foo `background` is deleted. What happens to its Deployment?")
         backup = _owners(stage, "orphan")
@@ -56,16 +56,16 @@ def chapter(screen: Screen) -> End:
 def _tell(screen: Screen, histories: dict[str, list[str]]) -> None:
     _list(screen, histories["Background"])
     screen.reveal(
-        "It is deleted, too. The garbage collector looks for children whose owner is gone. With `kubectl "
-        "delete` the parent goes first, and the children in the background.",
+        "It is deleted, too. The garbage collector looks for children whose owner is gone. With a plain "
+        "`kubectl delete` the parent goes first, and the children follow in the background.",
         Words(("deleted", "deletes", "gone", "removed", "garbage"), ("stays", "stay", "remains", "nothing")),
     )
-    screen.ask("And with --cascade=foreground: which goes first, the Foo or its Deployment?")
+    screen.ask("With --cascade=foreground, which goes first: the Foo or its Deployment?")
     _list(screen, histories["Foreground"])
     screen.reveal(
-        "The Deployment. A finalizer, foregroundDeletion, holds the Foo until the children that block it "
-        "(blockOwnerDeletion) are gone. A controller must not treat this Foo as a living one: the deletion "
-        "would have to wait for whatever it creates now.",
+        "The Deployment. The finalizer foregroundDeletion keeps the Foo until the children that block it "
+        "(blockOwnerDeletion) are gone. A controller must not treat such a Foo as a live one, because the "
+        "deletion would have to wait for every child that the controller creates now.",
         Words(("deployment", "child", "children"), ("foo", "parent")),
     )
     screen.tell("With --cascade=orphan the reference is removed, and the Deployment stays:")
@@ -78,9 +78,9 @@ def _list(screen: Screen, history: list[str]) -> None:
 
 
 def _with_another_uid(screen: Screen, stage: Stage, backup: list[dict[str, Any]]) -> None:
-    """Give the orphan its old owner back; that name now has another uid."""
+    """Give the orphan its old owner reference back, although that name now has another uid."""
     screen.break_it(
-        "somebody creates the Foo `orphan` again, and restores the reference of its Deployment from a "
+        "somebody creates the Foo `orphan` again, and restores its Deployment's owner reference from a "
         "backup.",
         "Does the Deployment stay?",
     )
@@ -95,7 +95,7 @@ def _with_another_uid(screen: Screen, stage: Stage, backup: list[dict[str, Any]]
         gone_after=f"{seconds * 1000:.0f} ms",
     )
     screen.reveal(
-        "No. The Foo is a new one, with a new uid. The owner that the backup names is gone, so its child "
+        "No. The Foo is a new object with a new uid. The owner that the backup names is gone, so its child "
         "is garbage.",
         NO,
     )
@@ -112,8 +112,8 @@ def _delete(stage: Stage, way: str) -> list[str]:
     """
     Delete a Foo in one way.
 
-    Returns: a sentence for each change of the Foo and its Deployment since, from the log that a watch reads.
-    Blocks: until nothing more is to come.
+    Returns: a sentence for each change of the Foo and its Deployment since then, as watches report them.
+    Blocks: until the last change has come.
     """
     name = way.lower()
     before = stage.send("GET", FOOS)["metadata"]["resourceVersion"]

@@ -17,9 +17,12 @@ from handloop_learn.stage import FOOS, Stage
 FINALIZER: Final = "example.org/bucket"
 PATH: Final = f"{FOOS}/example-foo"
 RECAP: Final = (
-    "Add the finalizer before you create what is outside. Delete that before you remove the finalizer.",
-    "Any step may be the last one before a crash, so each must also succeed the second time.",
-    "When its controller is gone, an object with a finalizer is never deleted.",
+    (
+        "Add the finalizer before you create something outside the cluster. Delete that before you remove "
+        "the finalizer."
+    ),
+    "The process may crash after any step, so each step must also succeed the second time.",
+    "An object with a finalizer is never deleted if its controller is gone.",
 )
 
 
@@ -31,7 +34,7 @@ class Cloud:
     """
     Something outside the cluster.
 
-    State: buckets, by uid; asked counts its calls; crash_after, the call that the process ends after.
+    State: buckets, by uid; asked counts its calls; crash_after, the call after which the process ends.
     """
 
     def __init__(self) -> None:
@@ -67,7 +70,7 @@ def sync(foo: Foo, foos: ResourceClient[Foo], cloud: Cloud) -> None:
 
 
 class State(NamedTuple):
-    """Whether the Foo exists, and is being deleted; its finalizers; how many buckets there are."""
+    """Whether the Foo exists; whether it is being deleted; its finalizers; the number of buckets."""
 
     exists: bool
     deleted: bool
@@ -76,7 +79,7 @@ class State(NamedTuple):
 
 
 class End(NamedTuple):
-    """The state after each step; calls of the cloud; a refusal; the state without a controller."""
+    """The state after each step; the calls to the cloud; a refusal; the state without a controller."""
 
     states: list[State]
     asked: dict[str, int]
@@ -100,8 +103,8 @@ def chapter(screen: Screen) -> End:
         stage.send("DELETE", PATH)
         states.append(world.show("after the DELETE"))
         screen.reveal(
-            "No. The server has only set its deletionTimestamp, and sends that as a change. The object stays "
-            "until its last finalizer is removed. It accepts no new one:",
+            "No. The server has only set its deletionTimestamp, and reports that as a change. The object "
+            "stays until its last finalizer is removed. It accepts no new finalizers:",
             NO,
         )
         screen.line(refusal := world.late_finalizer())
@@ -121,7 +124,7 @@ class _World:
         self._foos = stage.client.resource(Foo)
 
     def sync(self, what: str) -> State:
-        """Sync once with the Foo as it is on the server, and show what exists then."""
+        """Sync once with the Foo that the server has, and show what exists afterwards."""
         try:
             sync(self._foos.get("example-foo", namespace="default"), self._foos, self.cloud)
         except CrashError as crash:
@@ -140,7 +143,7 @@ class _World:
         return state
 
     def late_finalizer(self) -> str:
-        """Add one while the Foo is being deleted. Returns: the refusal."""
+        """Add a finalizer while the Foo is being deleted. Returns: the refusal."""
         body = {"metadata": {"finalizers": [FINALIZER, "example.org/late"]}}
         try:
             self._foos.patch("example-foo", body, namespace="default")
@@ -153,14 +156,15 @@ def _crash(screen: Screen, world: _World) -> list[State]:
     screen.break_it(
         "the controller deletes the bucket, and crashes before it removes the finalizer. A new process "
         "starts.",
-        "How many times is cloud.delete() called, in all?",
+        "How many times is cloud.delete() called in total?",
     )
     world.cloud.crash_after = "delete"
     states = [world.sync("a sync"), world.sync("the sync of the next process")]
     deletions = world.cloud.asked["delete"]
     screen.reveal(
-        f"{deletions}: the second process cannot know what the first one did. So deleting what is gone must "
-        "succeed. In the other order, a crash would leave a bucket that nobody remembers.",
+        f"{deletions}, because the second process cannot know what the first one did. So the deletion of a "
+        "bucket that is gone must succeed. In the opposite order, a crash would leave a bucket that nobody "
+        "remembers.",
         deletions,
     )
     return states
@@ -177,9 +181,9 @@ def _alone(screen: Screen, stage: Stage, world: _World) -> State:
         stage.send("DELETE", PATH)
     alone = world.show("now")
     screen.reveal(
-        "No, nor can its namespace be deleted. Delete the objects first, then the controller. "
-        "Otherwise only a `kubectl patch` that removes the finalizers helps, and the bucket stays in the "
-        "cloud.",
+        "No, and its namespace cannot be deleted, either. Delete the objects first, and then the "
+        "controller. Otherwise you have to remove the finalizers with `kubectl patch`, and the bucket stays "
+        "in the cloud.",
         NO,
     )
     return alone

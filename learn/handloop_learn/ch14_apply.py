@@ -1,4 +1,4 @@
-"""Chapter 14: server-side apply: the server knows whose field is whose, and asks before it changes hands."""
+"""Chapter 14: server-side apply: the server knows who owns each field, and rejects changes by others."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from handloop_learn.stage import Stage
 
 SCALE: Final[dict[str, Any]] = {"spec": {"replicas": 5}}
 RECAP: Final = (
-    "An apply states what you want in the fields that you care about. It leaves the rest alone.",
-    "A field of another manager is a conflict: leave it out, agree on its value, or take it by force.",
-    "What you no longer apply, and nobody else owns, is removed.",
+    "An apply says what you want in the fields that you care about. It leaves the rest alone.",
+    "Changing another manager's field is a conflict. Leave it out, use the same value, or take it by force.",
+    "A field that you no longer apply, and that nobody else owns, is removed.",
 )
 
 
@@ -41,20 +41,20 @@ def chapter(screen: Screen) -> End:
     with Stage(lifelike=False) as stage:
         foos = stage.client.resource(Foo)
         screen.tell(
-            "Two programs write one Foo: `gitops` applies what a repository says, `scaler` sets the "
-            "replicas. Each uses server-side apply under its own name, and sends only the fields it "
+            "Two programs write one Foo. `gitops` applies what a repository says, and `scaler` sets the "
+            "replicas. Each uses server-side apply under its own name, and sends only the fields that it "
             "cares about:"
         )
         screen.show(gitops=json.dumps(REPOSITORY), scaler=json.dumps(SCALE))
         apply(foos, "gitops", **REPOSITORY)
-        fields = [_show(screen, stage, "gitops has applied that")]
+        fields = [_show(screen, stage, "gitops has applied its fields")]
         screen.ask("scaler applies replicas=5. How many replicas does the Foo have then?")
         conflict = _refused(foos)
         screen.line(f"scaler: {conflict}")
         fields.append(_show(screen, stage, "Nothing has changed"))
         screen.reveal(
-            "2. It is a 409, but not that of chapter 9: no version is old, but the field has another "
-            "owner. An equal value would have been accepted, and the field would have two owners.",
+            "2. This 409 is not the one of chapter 9: no version is old, but the field has another owner. An "
+            "equal value would have been accepted, and the field would now have two owners.",
             2,
         )
         fields += _by_force(screen, stage, foos)
@@ -72,7 +72,7 @@ def _refused(foos: ResourceClient[Foo]) -> str:
 
 def _by_force(screen: Screen, stage: Stage, foos: ResourceClient[Foo]) -> list[Fields]:
     screen.break_it(
-        "scaler applies replicas=5 again, by force. Then gitops applies what its repository says, once more.",
+        "scaler applies replicas=5 again, this time by force. Then gitops applies its repository again.",
         "Who wins in the end, gitops or scaler?",
     )
     apply(foos, "scaler", **SCALE, force=True)
@@ -82,8 +82,9 @@ def _by_force(screen: Screen, stage: Stage, foos: ResourceClient[Foo]) -> list[F
     except Conflict as error:
         screen.line(f"gitops: {error.status.message}")
     screen.reveal(
-        "scaler: now it is gitops that gets the conflict. If both used force, each would undo the other "
-        "forever. A controller may force what only it can know; for the rest it leaves fields to others.",
+        "scaler, because now it is gitops that gets the conflict. If both used force, they would undo each "
+        "other's writes forever. A controller may force the fields that only it can know. It should leave "
+        "the other fields to their owners.",
         Words(("scaler",), ("gitops", "both", "nobody")),
     )
     return [taken]
@@ -94,13 +95,13 @@ def _left_out(screen: Screen, stage: Stage, foos: ResourceClient[Foo]) -> list[F
     apply(foos, "gitops", spec={"deploymentName": "example-foo"})
     shared = _show(screen, stage, "gitops has applied only the name")
     screen.reveal(
-        "No: gitops alone owned it, and no longer wants it. So an apply also deletes. replicas stay: they "
-        "are scaler's.",
+        "No. Only gitops owned it, and gitops no longer wants it. So an apply can also delete. replicas "
+        "stays, because scaler owns it.",
         NO,
     )
     apply(foos, "scaler")
     nobody = _show(screen, stage, "scaler applies an empty configuration, which gives up replicas")
-    screen.tell("Nobody wants replicas now, so the field is gone.")
+    screen.tell("Nobody owns replicas now, so the field is gone.")
     return [shared, nobody]
 
 

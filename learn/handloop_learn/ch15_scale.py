@@ -1,4 +1,4 @@
-"""Chapter 15: what grows with the cluster: keys and workers, caches in memory, and how to divide them."""
+"""Chapter 15: what grows with the cluster (work and memory), and how to divide it among processes."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ SHARDS: Final = 3
 CONFIG_MAPS: Final = "/api/v1/namespaces/default/configmaps"
 _NOT_THE_SERVER: Final = tracemalloc.Filter(inclusive=False, filename_pattern="*/handloop_sandbox/*")
 RECAP: Final = (
-    "More workers help while there are more keys than workers: a key has one worker at a time.",
-    "A cache holds all objects that are watched. Watch fewer (a selector), or less of each (a view).",
-    "Shards divide the keys by a label. While an object changes shards, two processes may have it.",
+    "More workers help if there are more keys than workers, because a key has one worker at a time.",
+    "A cache holds all watched objects. Watch fewer (with a selector), or less of each (with a view).",
+    "Shards divide the keys by a label. While an object changes shards, two processes may work on it.",
 )
 
 
@@ -36,7 +36,7 @@ class ConfigMapNames(Kind, group="", version="v1", kind="ConfigMap", plural="con
 
 
 class Work(NamedTuple):
-    """What some workers did: seconds, syncs, and how many at most worked on one key at a time."""
+    """The work of some workers: its seconds and syncs, and the most workers on one key at a time."""
 
     seconds: float
     syncs: int
@@ -44,7 +44,7 @@ class Work(NamedTuple):
 
 
 class End(NamedTuple):
-    """The work by the number of workers; one hot key; kB by cache; objects by shard; events of a move."""
+    """Work by number of workers; work on a hot key; kB by cache; objects by shard; the events of a move."""
 
     work: dict[int, Work]
     hot: Work
@@ -56,21 +56,21 @@ class End(NamedTuple):
 def chapter(screen: Screen) -> End:
     """Tell the chapter."""
     screen.tell(
-        f"{KEYS} keys wait, and a sync waits {SYNC_SECONDS * 1000:g} ms for the server. Python threads "
-        "are enough for that: waiting costs them nothing."
+        f"{KEYS} keys wait, and each sync waits {SYNC_SECONDS * 1000:g} ms for the server. Python threads "
+        "are good enough for that, because waiting costs them nothing."
     )
     work = {workers: _work(workers, [f"foo-{number}" for number in range(KEYS)]) for workers in CROWDS}
     rows = [
         (workers, f"{done.seconds:.2f}", round(done.syncs / done.seconds)) for workers, done in work.items()
     ]
     screen.table(("workers", "seconds", "syncs a second"), rows)
-    screen.ask(f"With {CROWDS[-1]} workers, one Foo changes {KEYS} times. How many work on it at once?")
+    screen.ask(f"With {CROWDS[-1]} workers and {KEYS} changes to one Foo, how many work on it at once?")
     hot = _work(CROWDS[-1], ["hot"] * KEYS, pause_seconds=SYNC_SECONDS / 4)
     screen.show(syncs=hot.syncs, workers_on_it_at_once=hot.most_on_one_key)
     screen.reveal(
-        f"{hot.most_on_one_key}. Its changes merge into {hot.syncs} syncs, and the other workers stay "
-        "free for other keys. If all syncs are slow because of one server, more workers only make its "
-        "queue longer.",
+        f"{hot.most_on_one_key}. The Foo's changes merge into {hot.syncs} syncs, and the other workers stay "
+        "free for other keys. If all syncs are slow because one server is, more workers only make that "
+        "server's queue longer.",
         hot.most_on_one_key,
     )
     with Stage(lifelike=False) as stage:
@@ -122,23 +122,23 @@ def _config_map(number: int) -> dict[str, Any]:
 def _caches(screen: Screen, stage: Stage) -> dict[str, float]:
     """Fill three caches of the same ConfigMaps. Returns: how many kB each takes."""
     screen.tell(
-        f"Now memory. {OBJECTS} ConfigMaps, 2 kB each, in three caches, by Python's allocator, without "
-        "what the sandbox keeps in this process:"
+        f"Next, memory. There are {OBJECTS} ConfigMaps of 2 kB each, and three caches of them. Python's "
+        "allocator reports the caches' sizes, without what the sandbox keeps in this process:"
     )
-    # the first informer also makes what all of them share
+    # the first informer also allocates what all of them share
     _, empty = (_cached(stage, ConfigMap, "shard=none") for _ in range(2))
     kilobytes = {
         "all, whole": _cached(stage, ConfigMap) - empty,
-        "all, metadata alone": _cached(stage, ConfigMapNames) - empty,
+        "all, metadata only": _cached(stage, ConfigMapNames) - empty,
         f"one shard of {SHARDS}, whole": _cached(stage, ConfigMap, "shard=0") - empty,
     }
     screen.table(("a cache of", "kB"), [(what, round(size)) for what, size in kilobytes.items()])
-    screen.tell("The server applies a selector: what does not match is neither sent nor kept.")
+    screen.tell("The server applies the selector, so objects that do not match are neither sent nor kept.")
     return kilobytes
 
 
 def _cached(stage: Stage, kind: type[Kind], labels: str = "") -> float:
-    """How many kB a running informer takes, with its cache, and without what the server keeps."""
+    """Return the kB that a running informer and its cache take, without what the server keeps."""
     factory = SharedInformerFactory(stage.client)
     factory.informer_for(kind, labels=labels)
     gc.collect()
@@ -153,17 +153,17 @@ def _cached(stage: Stage, kind: type[Kind], labels: str = "") -> float:
 
 
 def _shards(screen: Screen, stage: Stage) -> tuple[list[int], list[str]]:
-    """Share objects out by a label, and move one. Returns: the size of each shard; what two shards see."""
+    """Divide objects by a label, and move one. Returns: the size of each shard; what two shards see."""
     lists = [stage.send("GET", f"{CONFIG_MAPS}?labelSelector=shard%3D{shard}") for shard in range(SHARDS)]
     sizes = [len(each["items"]) for each in lists]
     screen.tell(
         "A leader is one process, with one cache of everything. If that is too much, several controllers "
-        "divide the objects, each with a selector and a lease of its own:"
+        "can divide the objects, each with its own selector and lease:"
     )
     screen.table(("shard", "objects"), list(enumerate(sizes)))
     screen.break_it(
         "somebody changes the label of `app-0` from shard 0 to shard 1.",
-        "What does the watch of shard 0 see: ADDED, MODIFIED, DELETED, or nothing?",
+        "What does shard 0's watch see: ADDED, MODIFIED, DELETED, or nothing?",
     )
     stage.send("PATCH", f"{CONFIG_MAPS}/app-0", {"metadata": {"labels": {"shard": "1"}}})
     moved = []
@@ -173,9 +173,9 @@ def _shards(screen: Screen, stage: Stage) -> tuple[list[int], list[str]]:
             moved.append(next(events)["type"])
         screen.line(f"shard {shard} sees {moved[-1]} app-0")
     screen.reveal(
-        "DELETED, though the object lives: it has left the selection. So a missing object does not prove "
-        "that there is nothing to look after. And the old shard may be in the middle of a sync when the "
-        "new one begins: only the versions of their writes keep the two apart.",
+        "DELETED, although the object still exists, because it has left the selection. So a missing object "
+        "does not prove that it was deleted. The old shard may also be in the middle of a sync when the new "
+        "one begins. Only the versions in their writes keep the two apart.",
         Words(("deleted",), ("added", "modified", "nothing")),
     )
     return sizes, moved

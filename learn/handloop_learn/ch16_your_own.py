@@ -1,4 +1,4 @@
-"""Chapter 16: your own controller: the solutions of the exercises, plugged together, keep a Foo's promise."""
+"""Chapter 16: your solutions to the exercises become a controller that keeps a Foo's promise."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from handloop_learn.screen import Screen
 from handloop_learn.source import whole
 
 RECAP: Final = (
-    "A controller is a few small parts. Each knows only what the next one offers.",
-    "A part that works alone works among the others, because no part relies on seeing each event.",
-    "What is left to add is what a cluster demands: chapters 10 and 11.",
+    "A controller consists of a few small parts. Each knows only what the next one offers.",
+    "A part that works alone also works with the others, because no part relies on seeing every event.",
+    "The rest is what a real cluster demands, as chapters 10 and 11 show.",
 )
 
 
 class End(NamedTuple):
-    """The parts that were the reader's, the trials that were passed, and the reader's lines that ran."""
+    """The parts that the reader wrote; the trials that passed; how many of the reader's lines ran."""
 
     own: list[str]
     passed: list[str]
@@ -33,14 +33,14 @@ def chapter(screen: Screen) -> End:
     """Tell the chapter."""
     pieces = own_pieces({name: part.file for name, part in PARTS.items()}, Path.cwd())
     screen.tell(
-        "Six of the exercises are parts of a controller. Here they are plugged together. A part whose file "
-        "is not in this folder is ours:"
+        "Six of the exercises are parts of a controller. Here they are plugged together. If a part's file is "
+        "not in this folder, ours takes its place:"
     )
     rows = [(name, "yours" if name in pieces.files else "ours", part.file) for name, part in PARTS.items()]
     screen.table(("part", "from", "file"), rows)
-    screen.tell("Informers, workers and queue are the real ones, and call these parts. The worker:")
+    screen.tell("Informers, workers and queue are the real ones, and call these parts. This is the worker:")
     screen.code(whole(OwnController._run_worker))
-    screen.ask("A Foo is created. Does it get its Deployment, from parts that have never met?")
+    screen.ask("A Foo is created. Does it get its Deployment from parts that have never worked together?")
     trace, passed = LineTrace(pieces.places()), list[str]()
     try:
         for trial in tried(pieces, trace):
@@ -56,7 +56,7 @@ def chapter(screen: Screen) -> End:
     lines = _show_lines(screen, pieces, trace)
     screen.tell(
         "`walkthrough check 16` writes a file that names your solutions. `check 16 FILE` tries them, and "
-        "`live FILE` shows them at work on the live page, with your lines at the steps that they do."
+        "`live FILE` shows them at work on the live page, with your lines at the steps that they carry out."
     )
     return End(list(pieces.files), passed, lines)
 
@@ -70,11 +70,11 @@ def _ask_for_more(screen: Screen, first: str) -> None:
 
 
 def _show_lines(screen: Screen, pieces: Pieces, trace: LineTrace) -> dict[str, int]:
-    """Show the reader's files, with marks at the lines that ran. Returns: how many, by part."""
+    """Show the reader's files, and mark the lines that ran. Returns: how many ran, by part."""
     lines = {}
     for name, file in pieces.files.items():
         marks = {place.line: "*" for place in trace.hits if place.file == str(file)}
         lines[name] = len(marks)
-        screen.tell(f"Your {name}. * = the line has run.")
+        screen.tell(f"Your {name}. * means that the line has run.")
         screen.code(source_of(file), marks)
     return lines

@@ -60,8 +60,8 @@ SCENES: Final = (
         "A watch sends every change after a given version. The reflector remembers the newest version it has "
         "seen, so it never asks for the same change twice.",
         Without(
-            "the last resource version: each new watch begins at the version of the list. The server sends "
-            "the past again, and the cache goes back to old states",
+            "the last resource version: each new watch begins at the list's version. The server sends past "
+            "changes again, and the cache goes back to old states",
             "test_without_the_last_version_a_new_watch_brings_the_past",
         ),
         kind="foos",
@@ -74,8 +74,8 @@ SCENES: Final = (
         "One thread reads from the network, and another one works. While the second is busy, all changes to "
         "an object wait under its key.",
         Without(
-            "a list of deltas per key, if only the newest were kept: a Foo that is deleted and created "
-            "again looks like an update. No handler hears that the first one was deleted",
+            "a list of deltas per key (only the newest is kept): a Foo that is deleted and created again "
+            "looks like an update. No handler hears that the first Foo was deleted",
             "test_without_all_deltas_a_new_object_of_the_name_is_an_update",
         ),
         kind="foos",
@@ -86,8 +86,8 @@ SCENES: Final = (
         "One pop takes all deltas of a key, in order, so neither the cache nor a handler misses one.",
         Without(
             "the lock around a DeltaFIFO's process: a relist at the wrong moment finds the object neither "
-            "in line nor in the cache, and makes no tombstone. Then the object is stored, and stays there "
-            "forever",
+            "in line nor in the cache, so it creates no tombstone. Then the object is stored, and stays in "
+            "the cache forever",
             "test_without_the_lock_around_process_a_missed_deletion_is_never_found",
         ),
         kind="foos",
@@ -97,8 +97,8 @@ SCENES: Final = (
         "{name} is added to the indexes of the cache: {indexes}.",
         "An index finds all objects with a given value at once, without looking at every object.",
         Without(
-            "removing the old values: a Foo is still found under a name that it no longer has. Once it is "
-            "deleted, the look-up fails",
+            "removing the old values: a Foo is still found under a name that it no longer has. Once the Foo "
+            "is deleted, the look-up fails",
             "test_without_taking_old_values_out_an_index_finds_what_has_changed",
         ),
         kind="foos",
@@ -109,7 +109,7 @@ SCENES: Final = (
         "{name} is in the cache. No handler has heard of it yet.",
         "The cache comes first. A worker that hears of the Foo later can be sure to find it there.",
         Without(
-            "store before dispatch: a handler hears of a Foo that the cache does not have yet. A fast "
+            "the store before the dispatch: a handler hears of a Foo that is not in the cache yet. A fast "
             "worker looks, finds nothing, and believes that the Foo was deleted. That is not an error, so "
             "there is no retry",
             "test_without_store_before_dispatch_a_worker_finds_no_foo",
@@ -133,7 +133,7 @@ SCENES: Final = (
         "The object is in the cache; only its name goes into the queue. A name can wait, merge with an "
         "equal one and be retried, while the object in the cache gets newer.",
         Without(
-            "names as keys, if the objects themselves were queued: two states of a Foo are two items. Two "
+            "names as keys (the queue holds the objects instead): two states of a Foo are two items. Two "
             "workers take them, and the one with the older state may write last",
             "test_with_objects_for_keys_two_workers_have_one_foo",
         ),
@@ -154,7 +154,7 @@ SCENES: Final = (
         "{thread} reads the Foo from the cache. It sends no request.",
         "The worker does not ask what happened. It asks what the Foo looks like now.",
         Without(
-            "the cache: each sync is a request, even if there is nothing to do",
+            "the cache: each sync sends a request, even if there is nothing to do",
             "test_without_the_cache_each_sync_is_a_request",
         ),
         kind="foos",
@@ -180,8 +180,8 @@ SCENES: Final = (
         "The Deployment names the Foo as its owner. So an event of the Deployment leads back to the Foo, and "
         "when the Foo is deleted, the garbage collector deletes the Deployment, too.",
         Without(
-            "the owner reference: the Deployment outlives its Foo, and the next sync treats it as another "
-            "owner's",
+            "the owner reference: the Deployment outlives its Foo, and the next sync treats it as somebody "
+            "else's",
             "test_without_an_owner_a_deployment_outlives_its_foo",
         ),
         kind="deployments",
@@ -193,8 +193,8 @@ SCENES: Final = (
         "The status says how far the promise is kept. It is written last, because it reports what the other "
         "writes have done.",
         Without(
-            "the comparison that the production controller makes: each sync writes the status, and "
-            "reports an Event. A hundred resyncs are a hundred requests",
+            "the comparison that the production controller makes: each sync writes the status and records "
+            "an Event. A hundred resyncs cost a hundred requests",
             "test_without_comparing_first_each_sync_is_a_write",
         ),
         kind="foos",
