@@ -1,4 +1,4 @@
-"""A process that works on everything, as if no other existed. The other modes override what they change."""
+"""The mode in which a process works on everything, as if it were the only one. The other modes extend it."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ class Process(NamedTuple):
     """
     What a mode needs from a starting process.
 
-    Fields: config, a ClientConfig; services, its ProcessServices; say prints a problem; end_page says on the
-    live page why the work ends.
+    Fields: config is a ClientConfig; services are the program's ProcessServices; say prints a problem;
+    end_page shows on the live page why the work ends.
     """
 
     config: Any
@@ -27,11 +27,11 @@ class Process(NamedTuple):
 
 class Alone:
     """
-    What the replicas of a program do together; here nothing. `--help` loads this without a client.
+    How a program's replicas share the work: here they do not. `--help` loads this without a client.
 
-    Fields: flag is the one that asks for the mode, "" = none is needed; needs_all_namespaces: the mode cannot
-    be limited to some; divides_objects: a replica may hold no object although some exist; refusals are the
-    errors of Manager.run for which `refused` has a message.
+    Fields: flag is the flag that selects the mode, "" = none is needed; needs_all_namespaces: the mode cannot
+    be limited to some namespaces; divides_objects: a replica may hold no objects although some exist;
+    refusals are the errors of Manager.run that `refused` turns into a message.
     """
 
     flag: ClassVar[str] = ""
@@ -46,11 +46,11 @@ class Alone:
         """Raises: ValueError if other options contradict the mode."""
 
     def access(self) -> Sequence[Any]:
-        """Return the Access that the mode needs besides that of the controllers."""
+        """Return the Access that the mode needs in addition to the controllers' access."""
         return ()
 
     def lease_pattern(self) -> re.Pattern[str]:
-        """Return what the names of its Leases match in full."""
+        """Return a pattern that matches the whole name of each of its Leases."""
         return re.compile(re.escape(self._options.leader_elect_resource_name))
 
     def facts(self) -> str:
@@ -59,7 +59,7 @@ class Alone:
 
     def findings(self, client: Any, allowed: Iterable[Any]) -> Iterator[str]:  # noqa: ARG002 - nothing to ask
         """
-        Yield what `doctor` says about the mode.
+        Yield the lines that `doctor` prints about the mode.
 
         Args: client is a Client; allowed are the Permissions that were granted.
         Blocks: for requests. Raises: TransportError.
@@ -67,18 +67,18 @@ class Alone:
         return iter(())
 
     def manager_options(self, process: Process) -> Mapping[str, Any]:  # noqa: ARG002 - nothing to connect
-        """Return what a Manager is made with. Connections are only prepared."""
+        """Return further arguments for the Manager. Connections are prepared, but not opened."""
         return {}
 
     def join(self, manager: Any, process: Process) -> tuple[Any, ...]:  # noqa: ARG002 - nothing to join
-        """Let manager work as the mode says. Returns: each Closing that must be closed at the end."""
+        """Make manager work in this mode. Returns: every Closing that must be closed at the end."""
         return ()
 
     def refused(self, error: Exception) -> Problem:
-        """Return the message for one of the refusals."""
+        """Return the message for an error that is one of the refusals."""
         raise NotImplementedError from error
 
     def lease(self) -> str:
-        """Return the Lease as namespace/name; without the namespace if it is not known."""
+        """Return the Lease as namespace/name, or only its name if the namespace is unknown."""
         options = self._options
         return f"{options.leader_elect_resource_namespace}/{options.leader_elect_resource_name}".lstrip("/")

@@ -1,6 +1,6 @@
 """
-`bundle`: a bundle for the Operator Lifecycle Manager, built from the types, the declared access, the
-Deployment and what is installed with it, and the samples. The same input gives the same bytes.
+`bundle`: writes a bundle for the Operator Lifecycle Manager, built from the types, the declared access, the
+Deployment, the objects that are installed with it, and the samples. The same input gives the same bytes.
 
 Follows: operator-registry docs/design/operator-bundle.md (registry+v1).
 """
@@ -56,7 +56,7 @@ _MAX_NAME: Final = 63
 
 def run_bundle(operator: Operator, arguments: Sequence[str]) -> int:
     """
-    Write the bundle of an operator, from the files of the working directory.
+    Write an operator's bundle from the files in the working directory.
 
     Returns: the exit code. Raises: SystemExit from argparse, after its help or a message about bad arguments;
     SetUpError.
@@ -84,19 +84,19 @@ def _parser(operator: Operator) -> argparse.ArgumentParser:
         parser.add_argument(f"--{name}", metavar=metavar, help=told, default=default)
 
     parser.add_argument("--image", metavar="IMG", help="the operator's image", required=True)
-    add("version", "V", "by default the program's, else that of pyproject.toml")
-    add("replaces", "V", "the version that this one follows in the channel")
-    add("channel", "NAME", "by default candidate for versions 0.x and pre-releases, else stable")
+    add("version", "V", "by default the program's, or the one in pyproject.toml")
+    add("replaces", "V", "the version that this one replaces in the channel")
+    add("channel", "NAME", "by default candidate for versions 0.x and pre-releases, stable for others")
     add("output", "DIR", "the folder to write to", "manifests/bundle")
     add("deployment", "FILE", "the file with the operator's Deployment", "manifests/manager/deployment.yaml")
     add(
         "objects",
         "DIR",
-        "the folder whose folders have disruption budget, Service and monitoring",
+        "the folder whose subfolders have the disruption budget, Service and monitoring",
         "manifests",
     )
     add("samples", "DIR", "the folder with an object of each kind", "manifests/samples")
-    add("base", "FILE", "fields of the ClusterServiceVersion that replace or add to those made here")
+    add("base", "FILE", "fields of the ClusterServiceVersion that add to the generated ones or replace them")
     return parser
 
 
@@ -129,17 +129,17 @@ def _release(operator: Operator, given: argparse.Namespace) -> Release:
 
 
 def _options(operator: Operator, container: Mapping[str, Any]) -> Options:
-    """Return the options of the Deployment's container. Raises: UsageError for one that OLM must choose."""
+    """Return the options of the Deployment's container. Raises: UsageError for an option that OLM chooses."""
     options = container_options(operator, container)
     if options.namespace:
         raise UsageError(
-            "the Deployment names the namespaces to watch, and OLM chooses them",
+            "the Deployment names the namespaces to watch, but OLM chooses them",
             fix=f"remove --namespace from its args; the bundle sets ${namespaces_variable(operator)}",
         )
     if options.leader_elect_resource_namespace not in ("", SOMEWHERE):
         raise UsageError(
             f'the Deployment puts the lease into "{options.leader_elect_resource_namespace}", '
-            "and OLM chooses where the operator runs",
+            "but OLM chooses where the operator runs",
             fix="remove --leader-elect-resource-namespace: in a pod the default is its own namespace",
         )
     return options
@@ -147,7 +147,7 @@ def _options(operator: Operator, container: Mapping[str, Any]) -> Options:
 
 def _with_webhook_of_olm(options: Options, deployment: str) -> Options:
     """
-    Return the options with OLM's Service and certificate if the program converts; else unchanged.
+    Return the options, with OLM's Service and certificate if the program converts objects.
 
     Raises: UsageError if the Deployment sets its own, or if the Service's name is too long.
     """
@@ -156,20 +156,20 @@ def _with_webhook_of_olm(options: Options, deployment: str) -> Options:
     for name in ("webhook_cert_dir", "webhook_service", "webhook_url"):
         if getattr(options, name):
             raise UsageError(
-                f"the Deployment says {spelling(name)}, and OLM makes Service and certificate of the webhook",
+                f"the Deployment sets {spelling(name)}, but OLM makes the webhook's Service and certificate",
                 fix=f"remove {spelling(name)} from its args and its environment",
             )
     service = olm_service(deployment)
     if len(service) > _MAX_NAME:
         raise UsageError(
-            f"OLM calls the webhook's Service {service}: longer than {_MAX_NAME} characters",
+            f"OLM would name the webhook's Service {service}, which is longer than {_MAX_NAME} characters",
             fix="give the Deployment a shorter name",
         )
     return replace(options, webhook_cert_dir=OLM_CERTIFICATES, webhook_service=service)
 
 
 def _checked(name: str, flag: str, version: str) -> str:
-    """Return the version. Raises: UsageError if OLM refuses it, or if it makes the name too long."""
+    """Return the version. Raises: UsageError if OLM would refuse it, or if it makes the name too long."""
     if not _VERSION.fullmatch(version):
         problem = f'"{version}" is not a semantic version' if version else "no version is known"
         raise UsageError(problem, fix=f"{flag} 1.2.3, or 1.2.3-rc.1")
@@ -179,15 +179,15 @@ def _checked(name: str, flag: str, version: str) -> str:
 
 
 def _replaced(name: str, replaces: str, version: str) -> str:
-    """Return the version in `--replaces 0.1.0` or `--replaces NAME.v0.1.0`; "" stays."""
+    """Return the version from `--replaces 0.1.0` or `--replaces NAME.v0.1.0`; "" stays ""."""
     replaces = replaces.removeprefix(f"{name}.v")
     if replaces and _checked(name, "--replaces", replaces) == version:
-        raise UsageError(f"version {version} cannot replace itself", fix="--replaces with the version before")
+        raise UsageError(f"version {version} cannot replace itself", fix="--replaces with an earlier version")
     return replaces
 
 
 def _files(release: Release, given: argparse.Namespace) -> dict[str, str]:
-    """Return the files of a bundle by path. Raises: UsageError, OSError; YAMLError for the base."""
+    """Return the bundle's files by path. Raises: UsageError, OSError; YAMLError for the base file."""
     manifest = cluster_service_version(release)
     if given.base:
         for document in read_documents(Path(given.base)):
@@ -249,7 +249,7 @@ def _named(manifest: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _merged(made: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Merge the fields of both, at any depth. If both have a field, the value of given wins."""
+    """Merge the fields of both, at any depth. If both have a field, the value in given wins."""
     return {**made} | {
         name: _merged(made[name], value)
         if isinstance(value, Mapping) and isinstance(made.get(name), Mapping)
@@ -259,7 +259,7 @@ def _merged(made: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _refuse_links(folder: Path, files: Iterable[str]) -> None:
-    """Raises: UsageError if a file would be written outside the folder, or over something else."""
+    """Raises: UsageError if a link would make a file end up outside the folder, or overwrite another file."""
     for path in (folder / name for name in files):
         for link in (path.parent, path):
             if link != folder and link.is_symlink():
@@ -267,7 +267,7 @@ def _refuse_links(folder: Path, files: Iterable[str]) -> None:
 
 
 def _outdated(folder: Path, name: str, files: Iterable[str]) -> list[Path]:
-    """Return an earlier run's files for kinds or names that no longer exist: OLM would install them."""
+    """Return an earlier run's files for kinds or names that are gone, because OLM would install them."""
     current = {folder / path for path in files}
     return [
         path

@@ -1,11 +1,12 @@
 """
-`chart`: a Helm chart of an operator, and one of its CRDs, built from the types, the declared access and the
-files of `manifests`. The same input gives the same bytes.
+`chart`: writes a Helm chart of an operator, and another one of its CRDs, built from the types, the declared
+access and the files in `manifests`. The same input gives the same bytes.
 
-Each choice of kustomize's overlays is a value. A file below `manifests` becomes a template of that name.
+Each choice that kustomize's overlays offer is a value. A file below `manifests` becomes a template of the
+same name.
 
-Follows: charts of apiVersion v2. Helm installs the files in a folder crds/ but never upgrades them, so the
-definitions are templates of a separate chart.
+Follows: charts of apiVersion v2. Helm installs the files in a chart's crds/ folder but never upgrades them,
+so the definitions are templates of a separate chart.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ _PLAIN: Final = (".json", ".tpl", ".txt", "values.yaml")
 
 def run_chart(operator: Operator, arguments: Sequence[str]) -> int:
     """
-    Write the charts of an operator, from the files of the working directory.
+    Write an operator's charts from the files in the working directory.
 
     Returns: the exit code. Raises: SystemExit from argparse, after its help or a message about bad arguments;
     SetUpError.
@@ -79,8 +80,8 @@ def _parser(operator: Operator) -> argparse.ArgumentParser:
         prog=f"{operator.command} chart", description=COMMANDS["chart"], allow_abbrev=False
     )
     add = parser.add_argument
-    add("--image", metavar="IMG", help="the operator's image, by default the Deployment's", default="")
-    add("--version", metavar="V", help="of the charts; by default the program's", default="")
+    add("--image", metavar="IMG", help="the operator's image; by default the Deployment's", default="")
+    add("--version", metavar="V", help="the charts' version; by default the program's", default="")
     add("--manifests", metavar="DIR", help="the folder to read; by default manifests", default="manifests")
     add(
         "--output",
@@ -122,20 +123,20 @@ def _read(operator: Operator, given: argparse.Namespace) -> ChartSource:
 
 
 def _refuse_lease(options: Options) -> None:
-    """Raises: UsageError for a lease whose name or namespace is not the release's."""
+    """Raises: UsageError for a lease that has a name or namespace other than the release's."""
     for name, usual in (
         ("leader_elect_resource_name", options.operator.name),
         ("leader_elect_resource_namespace", SOMEWHERE),
     ):
         if getattr(options, name) not in ("", usual):
             raise UsageError(
-                f"the Deployment says {spelling(name)}, and a chart's lease is the release's, beside it",
+                f"the Deployment sets {spelling(name)}, but a chart's lease is named after the release",
                 fix=f"remove {spelling(name)} from its args and its environment",
             )
 
 
 def _resources(folder: Path) -> list[Path]:
-    """Return the files of a folder that its kustomization lists, or all files. The others are patches."""
+    """Return the files that a folder's kustomization lists (the others are patches), or all without one."""
     kustomization = folder / "kustomization.yaml"
     listed = read_documents(kustomization)[:1] if kustomization.exists() else []
     named = [str(name) for one in listed for name in one.get("resources") or ()]
@@ -147,11 +148,11 @@ def _refuse_nameless(place: str, documents: Sequence[Mapping[str, Any]]) -> None
     for one in documents:
         if not one.get("kind") or not (one.get("metadata") or {}).get("name"):
             what = f"{place} has a {one.get('kind') or 'document'} without a name"
-            raise UsageError(what, fix="give it metadata.name; write the items of a List as documents")
+            raise UsageError(what, fix="give it metadata.name; write a List's items as documents")
 
 
 def _patch(path: Path) -> list[dict[str, Any]]:
-    """Return the operations of a JSON patch that add something; [] without the file."""
+    """Return the operations of a JSON patch that add something; [] if the file does not exist."""
     found = from_yaml(path.read_text(encoding="utf-8"))[0] if path.exists() else []
     return [one for one in found if isinstance(one, dict) and one.get("op") == "add"]
 
@@ -164,7 +165,7 @@ def _files(source: ChartSource) -> dict[str, str]:
     paths = [path for path, _ in templates]
     if twice := [path for path in dict.fromkeys(paths) if paths.count(path) > 1]:
         file = twice[0].rpartition("/")[2]
-        raise UsageError(f"two files of the manifests would be the template {file}", fix="rename one of them")
+        raise UsageError(f"two manifest files would become the template {file}", fix="rename one of them")
     files = {
         f"{name}/Chart.yaml": _head(source, name, source.project.description or f"The operator {name}"),
         f"{name}/templates/_names.tpl": _names(name),
@@ -186,7 +187,7 @@ def _values_files(chart: str, values: Mapping[str, Value], header: str) -> dict[
 
 
 def _values(source: ChartSource) -> dict[str, Value]:
-    """Return the chart's values for the choices that this operator has."""
+    """Return the chart's values, with only the choices that this operator has."""
     options = source.options
     choices = {
         "podDisruptionBudget": any(
@@ -209,7 +210,7 @@ def _values(source: ChartSource) -> dict[str, Value]:
 
 
 def _image(image: str) -> dict[str, str]:
-    """Split an image into its parts. A port belongs to the registry, and `latest` is not a version."""
+    """Split an image into its parts. A port is part of the registry, and `latest` is not used as a tag."""
     name, _, digest = image.partition("@")
     head, colon, tag = name.rpartition(":")
     has_tag = colon and "/" not in tag
@@ -238,7 +239,7 @@ def _head(source: ChartSource, name: str, description: str) -> str:
 
 
 def _names(name: str) -> str:
-    """Return the templates that name things. A longer name would leave no room for `-leader-election`."""
+    """Return the templates for names. A name longer than 42 would leave no room for `-leader-election`."""
     return f"""\
 {{{{- define "{name}.fullname" -}}}}
 {{{{- $below := printf "%s-%s" .Release.Name .Chart.Name }}}}
@@ -258,7 +259,7 @@ app.kubernetes.io/managed-by: {{{{ .Release.Service | quote }}}}
 
 
 def _notes(source: ChartSource) -> str:
-    """What helm prints after an installation."""
+    """Return the text that helm prints after an installation."""
     kinds = ", ".join(kind.resource.kind for kind in declared_kinds(source.options))
     name, command = source.name, source.options.operator.command
     return f"""\
@@ -271,7 +272,7 @@ def _notes(source: ChartSource) -> str:
 
 
 def _outdated(folder: Path, name: str, files: Iterable[str]) -> list[Path]:
-    """Return an earlier run's templates that this run did not write: helm would install them."""
+    """Return an earlier run's templates that this run did not write, because helm would install them."""
     current, header = {folder / path for path in files}, _HEADER.format(name=name)
     charts = (name, f"{name}-crds")
     return [

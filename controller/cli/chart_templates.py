@@ -1,7 +1,7 @@
 """
-The templates of an operator's chart: the content of `manifests`, with names, namespace and choices left open.
+The templates of an operator's chart: the content of `manifests`, with names, namespace and choices as values.
 
-Objects get the release's name, and NAME-metrics becomes RELEASE-metrics. A release with the operator's name
+Objects are named after the release: NAME-metrics becomes RELEASE-metrics. A release with the operator's name
 produces the same objects as kustomize.
 """
 
@@ -28,7 +28,7 @@ FOLDERS: Final = {
     "network-policy": "($.Values.networkPolicy).enabled",
     "prometheus": "($.Values.monitoring).enabled",
 }
-"""The folders of `manifests` with objects of the operator, and the condition under which each is included."""
+"""The folders in `manifests` with the operator's objects, and the condition under which each is included."""
 _APP: Final = "app.kubernetes.io/name"
 _MADE: Final = ("rbac/role.yaml", "rbac/user_roles.yaml")
 _OF_HELM: Final = ("Namespace", "Kustomization", "Component")
@@ -39,10 +39,10 @@ _SOME_NAMESPACE: Final = "each-namespace"
 _LABELS: Final = ("labels", "matchLabels", "selector")
 _NAMED: Final = ("metadata", "roleRef", "subjects", "configMap", "configMapRef", "secretRef")
 _NAMES: Final = ("serviceAccountName", "secretName", "resourceNames")
-"""Fields, and fields with a `name`, in which the operator's name is the name of an object."""
+"""Fields (_NAMED: fields with a `name`) in which the operator's name is the name of an object."""
 _MODES: Final = re.compile("--?(leader-elect|shards|namespace|all-namespaces)(=.*)?|-(n)(?!amespace)(.*)|-A")
 _OF_VALUES: Final = ("leader_elect", "shards", "namespace")
-"""The options whose values the chart has. Arguments and variables must not set them differently."""
+"""The options that the chart's values set. Arguments and variables must not set them to something else."""
 _OF_PODS: Final = ("imagePullSecrets", "nodeSelector", "tolerations", "affinity", "priorityClassName")
 _METRICS_CERTIFICATE: Final = "($.Values.metrics).certificateSecret"
 _WEBHOOK_CERTIFICATE: Final = "($.Values.webhook).certificateSecret"
@@ -58,9 +58,9 @@ class ChartSource:
     """
     The parts from which the charts are built.
 
-    Args: options are those of the Deployment's container; objects are the documents of `manifests`, and
-    patches what its JSON patches add,
-    by folder; dashboard is JSON, "" = none.
+    Args: options are those of the Deployment's container; objects are the documents in `manifests`, by path;
+    patches are the operations with which its JSON patches add something, by folder; dashboard is JSON, "" =
+    none.
     """
 
     options: Options
@@ -85,17 +85,17 @@ class ChartSource:
 
     @property
     def converts(self) -> bool:
-        """Whether the program has a webhook."""
+        """Whether the program has a conversion webhook."""
         return any_is_converted(declared_kinds(self.options))
 
     def template(self) -> HelmTemplate:
-        """Return a template for all of these documents."""
+        """Return a template builder for all of these documents."""
         kinds = [definition_of(kind, self.options) for kind in declared_kinds(self.options)]
         return HelmTemplate(json.dumps([kinds, self.deployment, self.objects, self.patches, self.dashboard]))
 
 
 def definition_templates(source: ChartSource) -> Iterator[tuple[str, str]]:
-    """Return the templates of the CRDs' chart: file name and text."""
+    """Yield the templates of the CRDs' chart: file name and text."""
     template = source.template()
     keep = template.fields("{{- if $.Values.keep }}\nhelm.sh/resource-policy: keep\n{{- end }}")
     for kind in declared_kinds(source.options):
@@ -112,7 +112,7 @@ def definition_templates(source: ChartSource) -> Iterator[tuple[str, str]]:
 
 
 def operator_templates(source: ChartSource) -> Iterator[tuple[str, str]]:
-    """Return the templates of the operator's chart: file name and text."""
+    """Yield the templates of the operator's chart: file name and text."""
     return _Templates(source).files()
 
 
@@ -136,7 +136,7 @@ class _Templates:
         self._system = re.compile(rf"(?<![\w.-]){re.escape(source.name)}-system(?![\w-])")
 
     def files(self) -> Iterator[tuple[str, str]]:
-        """Yield the file name and text of each."""
+        """Yield each template's file name and text."""
         source = self._source
         yield "deployment.yaml", self._rendered(self._deployment())
         yield "roles.yaml", self._roles()
@@ -155,7 +155,7 @@ class _Templates:
             yield "dashboard.yaml", where(FOLDERS["prometheus"], self._rendered(self._dashboard()))
 
     def _object(self, document: Mapping[str, Any]) -> str:
-        """Return one of the project's objects. If namespaces are watched, each of them has the binding."""
+        """Return an object's template. If the chart lists namespaces, each of them gets the role binding."""
         if document["kind"] == "PodDisruptionBudget":
             return where("($.Values.podDisruptionBudget).enabled", self._rendered(document))
         text = self._rendered(document)
@@ -167,12 +167,12 @@ class _Templates:
         return where(self._of_cluster(), text) + each
 
     def _of_cluster(self) -> str:
-        """Return the condition of the cluster-wide role; "" = always, for cluster-scoped access."""
+        """Return the condition for the cluster-wide binding; "" = always, if access is cluster-scoped."""
         made = [(one["kind"], one["metadata"]["name"]) for one in self._made(_SOME_NAMESPACE, shards=0)]
         return "" if ("ClusterRole", self._source.name) in made else "not $.Values.namespaces"
 
     def _roles(self) -> str:
-        """Return the roles for each choice of shards, which cover all namespaces, and of namespaces."""
+        """Return the roles for each choice: with shards, for some namespaces, and for all of them."""
         slots = self._source.options.shards or 1
         sharded = self._made("", shards=slots, leader_elect=False)
         some = self._made(_SOME_NAMESPACE, shards=0, leader_elect=True)
@@ -211,7 +211,7 @@ class _Templates:
         return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
 
     def _rendered(self, document: Mapping[str, Any]) -> str:
-        """Return a document with the names, namespace and labels of the release."""
+        """Return a document with the release's names, namespace and labels."""
         name, template = self._source.name, self._template
         metadata = dict(document["metadata"])
         if not _WITHOUT_NAMESPACE.fullmatch(document["kind"]):
@@ -224,7 +224,7 @@ class _Templates:
         return template.rendered(changed({**document, "metadata": metadata}, self._renamed))
 
     def _renamed(self, path: tuple[str, ...], text: str) -> str:
-        """Replace the operator's names in a string by the release's, where they name an object."""
+        """Replace the operator's names in a string with the release's, wherever they name an object."""
         field, above = path[-1], path[-2] if len(path) > 1 else ""
         if text == self._source.name:
             is_name = (
@@ -263,7 +263,7 @@ class _Templates:
         return deployment
 
     def _spread(self) -> str:
-        """Return the constraints, with the pods' own labels if a constraint has no selector."""
+        """Return the spread constraints. One that has no selector gets the pods' own labels."""
         own = f'dict "matchLabels" (dict "{_APP}" (include "{self._source.name}.fullname" $))'
         selector = f'dict "labelSelector" (.labelSelector | default ({own}))'
         each = self._template.nindent(f"list (merge (dict) . ({selector})) | toYaml", 2)
@@ -272,7 +272,7 @@ class _Templates:
 
     def _set_container(self, container: dict[str, Any]) -> None:
         template, image = self._template, "$.Values.image"
-        # Helm reads a number from a values file as a float64, and would print it as 2.0260101e+07.
+        # Helm reads a number in a values file as a float64, and would print it as 2.0260101e+07.
         number = f'kindIs "float64" {image}.tag'
         tag = f"ternary (int64 {image}.tag) ({image}.tag | default $.Chart.AppVersion) ({number})"
         version = f'ternary (printf ":%v" ({tag})) (printf "@%v" {image}.digest) (empty {image}.digest)'
@@ -288,7 +288,7 @@ class _Templates:
                 container[field] = one["value"]
 
     def _args(self, args: Sequence[str]) -> str:
-        """Return the container's arguments in order. Those for the mode and namespaces follow the values."""
+        """Return the container's arguments in order. The values decide those for the mode and namespaces."""
         mode = (
             "{{- if $.Values.shards }}\n- --shards={{ $.Values.shards | int64 }}\n"
             "{{- else if $.Values.leaderElection }}\n- --leader-elect\n{{- end }}\n"
@@ -297,7 +297,7 @@ class _Templates:
         blocks: list[str] = []
         for nth, word in enumerate(args):
             before = _MODES.fullmatch(args[nth - 1]) if nth else None
-            # This is the value of a flag that stands alone.
+            # This word is the value of the flag before it.
             if before and not before[2] and not before[4] and not word.startswith("-"):
                 continue
             if (found := _MODES.fullmatch(word)) is None:
@@ -323,7 +323,7 @@ class _Templates:
         )
 
     def _set_list(self, above: dict[str, Any], name: str) -> None:
-        """Return a list with the choices' items, and with the items of the value of that name, if any."""
+        """Set a list to its own items and those that choices add; `env` also gets the items of its value."""
         items = above.pop(name, None) or []
         if name == "env":
             operator = self._source.options.operator
@@ -341,12 +341,12 @@ class _Templates:
         above |= self._template.fields(where(needed, f"{name}:\n{text}").rstrip())
 
     def _added(self, name: str) -> Iterator[str]:
-        """Yield the lines that choices add to a list."""
+        """Yield the lines that the choices add to a list."""
         for condition, value in self._patched(name):
             yield where(condition, self._template.item(value))
 
     def _patched(self, name: str) -> Iterator[tuple[str, Any]]:
-        """Return the items that patches add to a list, each with its condition."""
+        """Yield the items that patches add to a list, each with its condition."""
         for patch, condition in self._choices():
             for one in patch:
                 if str(one["path"]).endswith(f"{name}/-"):
@@ -361,12 +361,12 @@ class _Templates:
             yield patches.get("metrics-cert", ()), _METRICS_CERTIFICATE
 
     def _with_secret(self, item: Any, condition: str) -> Any:
-        """Return a volume with the Secret that the value names."""
+        """Return the item. If it is a volume with a Secret, its Secret is the one that the value names."""
         if not (isinstance(item, dict) and "secret" in item and condition):
             return item
         return {**item, "secret": {"secretName": self._template.inline(f"{condition} | quote")}}
 
     def _with(self, value: str, expression: str, of: str = "") -> str:
-        """Return the fields of a value; none if it is empty. Args: of comes before the value in `with`."""
+        """Return a value's fields; none if it is empty. Args: of is what precedes the value in `with`."""
         shown = self._template.nindent(f"{expression} | toYaml")
         return f"{{{{- with {of}$.Values.{value} }}}}\n{shown}\n{{{{- end }}}}"

@@ -18,7 +18,7 @@ _ENABLED: Final = {"type": "boolean"}
 
 
 class Value(NamedTuple):
-    """One value. Args: schema is JSON Schema; parts are the values of an object, by name."""
+    """One value. Args: schema is JSON Schema; parts are an object's inner values, by name."""
 
     default: Any
     told: str
@@ -28,16 +28,16 @@ class Value(NamedTuple):
 
 def values_of(pod: Mapping[str, Any], defaults: Mapping[str, Any], parts: Sequence[str]) -> dict[str, Value]:
     """
-    Return the values of a chart, with a Deployment's settings as their defaults.
+    Return a chart's values, with a Deployment's settings as their defaults.
 
     Args: pod is the spec of its pod; defaults are those of replicas, leaderElection, shards, namespaces and
-    the image; parts are the choices that this operator has, of webhook, monitoring and others.
+    the image; parts names the choices that this operator has, such as webhook and monitoring.
     """
     container = pod["containers"][0]
     text, text_or_number = {"type": "string"}, {"type": ["string", "integer"]}
     image = {
         "repository": Value(defaults["repository"], "where the image is", text),
-        "tag": Value(defaults["tag"], "the appVersion of the chart if empty", text_or_number),
+        "tag": Value(defaults["tag"], "if empty, the chart's appVersion", text_or_number),
         "digest": Value(defaults["digest"], "sha256:...; if set, the tag is ignored", _DIGEST_OR_NONE),
         "pullPolicy": Value(
             container.get("imagePullPolicy", "IfNotPresent"),
@@ -45,12 +45,12 @@ def values_of(pod: Mapping[str, Any], defaults: Mapping[str, Any], parts: Sequen
             {"enum": ["Always", "IfNotPresent", "Never"]},
         ),
     }
-    certificate = "the TLS Secret with the certificate of {}; the program makes its own if empty"
+    certificate = "the TLS Secret with the certificate of {}; if empty, the program creates its own"
     choices = {
         "podDisruptionBudget": _switch("a drained node evicts one pod at a time", default=True),
-        "networkPolicy": _switch("only the ports of the program, and its way to the API server"),
-        "monitoring": _switch("ServiceMonitor, alerts and dashboard; needs Prometheus' operator"),
-        "userRoles": _switch("roles for people, which join the cluster's view, edit and admin", default=True),
+        "networkPolicy": _switch("allow only the program's ports and its connections to the API server"),
+        "monitoring": _switch("ServiceMonitor, alerts and dashboard; needs the Prometheus operator"),
+        "userRoles": _switch("roles for people, added to the roles view, edit and admin", default=True),
         "metrics": _parts(certificateSecret=Value("", certificate.format("/metrics"), _NAME_OR_NONE)),
         "webhook": _parts(certificateSecret=Value("", certificate.format("the webhook"), _NAME_OR_NONE)),
     }
@@ -58,18 +58,20 @@ def values_of(pod: Mapping[str, Any], defaults: Mapping[str, Any], parts: Sequen
         "fullnameOverride": Value(
             "", "the name of all objects; if empty, the release's name", {**_NAME_OR_NONE, "maxLength": 42}
         ),
-        "replicas": Value(defaults["replicas"], "pods: one works, or they share the shards", _at_least(0)),
+        "replicas": Value(
+            defaults["replicas"], "number of pods; one of them works, or they share the shards", _at_least(0)
+        ),
         "image": _parts(**image),
         "imagePullSecrets": Value(pod.get("imagePullSecrets", []), "as in a pod", _OBJECTS),
         "leaderElection": Value(
             defaults["leaderElection"], "one pod works at a time; not needed with shards", _ENABLED
         ),
         "shards": Value(
-            defaults["shards"], "parts of the work that the pods share, such as 16; 0 = none", _at_least(0)
+            defaults["shards"], "number of slots that the pods share, such as 16; 0 = none", _at_least(0)
         ),
         "namespaces": Value(
             defaults["namespaces"],
-            "to watch, with Roles only in them; all if empty",
+            "namespaces to watch, with Roles only in them; if empty, all",
             {
                 "type": "array",
                 "uniqueItems": True,
@@ -81,11 +83,11 @@ def values_of(pod: Mapping[str, Any], defaults: Mapping[str, Any], parts: Sequen
         "resources": Value(container.get("resources", {}), "as in a container", _OBJECT),
         "podAnnotations": Value({}, "of the pods", _OBJECT),
         "podLabels": Value({}, "of the pods", _OBJECT),
-        "serviceAccount": _parts(annotations=Value({}, "such as those of a cloud's identity", _OBJECT)),
+        "serviceAccount": _parts(annotations=Value({}, "such as those for a cloud identity", _OBJECT)),
         "priorityClassName": Value(pod.get("priorityClassName", ""), "of the pods", _NAME_OR_NONE),
         "topologySpreadConstraints": Value(
             [_without_selector(each) for each in pod.get("topologySpreadConstraints", [])],
-            "as in a pod; without a labelSelector, the pods' own is used",
+            "as in a pod; a missing labelSelector selects the chart's own pods",
             _OBJECTS,
         ),
         "nodeSelector": Value(pod.get("nodeSelector", {}), "as in a pod", _OBJECT),
@@ -96,11 +98,11 @@ def values_of(pod: Mapping[str, Any], defaults: Mapping[str, Any], parts: Sequen
 
 
 def definitions_values(name: str) -> dict[str, Value]:
-    """Return the values of the chart of an operator's CRDs."""
+    """Return the values of the chart with an operator's CRDs."""
     return {
         "keep": Value(True, "the CRDs, and with them all objects, outlive helm uninstall", _ENABLED),
         "operator": _parts(
-            name=Value(name, "the release of the operator, whose webhook converts", _NAME_OR_NONE),
+            name=Value(name, "the release of the operator, which has the conversion webhook", _NAME_OR_NONE),
             namespace=Value("", "its namespace; if empty, this release's", _NAME_OR_NONE),
         ),
     }
@@ -112,7 +114,7 @@ def values_file(values: Mapping[str, Value], header: str) -> str:
 
 
 def values_schema(values: Mapping[str, Value]) -> str:
-    """Return `values.schema.json`: an unknown value is an error, except for a parent chart's."""
+    """Return `values.schema.json`. An unknown value is an error, unless a parent chart sets it."""
     schema = _schema(Value(None, "", {}, values))
     schema["properties"] |= {"global": _OBJECT, "enabled": _ENABLED}
     return json.dumps({"$schema": "http://json-schema.org/draft-07/schema#", **schema}, indent=2) + "\n"
@@ -145,5 +147,5 @@ def _at_least(minimum: int) -> dict[str, Any]:
 
 
 def _without_selector(constraint: Mapping[str, Any]) -> dict[str, Any]:
-    """Describe a constraint on the Deployment's pods. The chart knows their labels."""
+    """Return a constraint without its labelSelector, because the chart's template selects its own pods."""
     return {name: value for name, value in constraint.items() if name != "labelSelector"}

@@ -1,5 +1,5 @@
 """
-The ClusterServiceVersion of an operator, with which the Operator Lifecycle Manager (OLM) installs it.
+The ClusterServiceVersion of an operator, which tells the Operator Lifecycle Manager (OLM) how to install it.
 
 Follows: operators.coreos.com/v1alpha1; operator-sdk's `generate bundle` for the fields and annotations. OLM
 creates a Role from `permissions` in each namespace that the operator watches, or a ClusterRole if it watches
@@ -29,7 +29,7 @@ from handloop.controller.runtime.rbac.roles import roles
 
 API_VERSION: Final = "operators.coreos.com/v1alpha1"
 _TARGETS: Final = "metadata.annotations['olm.targetNamespaces']"
-"""The annotation in which OLM gives a pod the namespaces to watch: `a,b`, "" = all."""
+"""The pod annotation in which OLM lists the namespaces to watch: `a,b`, "" = all."""
 OLM_CERTIFICATES: Final = "/tmp/k8s-webhook-server/serving-certs"  # noqa: S108 - where OLM mounts them
 _WEBHOOK_PORT: Final = 443
 _SOME_NAMESPACES: Final = ("OwnNamespace", "SingleNamespace", "MultiNamespace")
@@ -38,10 +38,10 @@ _SOME_NAMESPACES: Final = ("OwnNamespace", "SingleNamespace", "MultiNamespace")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Release:
     """
-    One version of an operator. This module does not load or run the operator.
+    One release of an operator. This module does not load or run the operator.
 
-    Args: options are those of its Deployment's container; deployment is the manifest; version and replaces
-    are semantic versions, replaces "" = none; samples are manifests of its kinds.
+    Args: options are those of its Deployment's container; deployment is the Deployment's manifest; version
+    and replaces are semantic versions, replaces "" = none; samples are manifests of its kinds.
     """
 
     options: Options
@@ -54,7 +54,7 @@ class Release:
 
     @property
     def name(self) -> str:
-        """The operator's name, which is the package's name in a catalog."""
+        """The operator's name, which is also the name of its package in a catalog."""
         return self.options.operator.name
 
     @property
@@ -64,17 +64,17 @@ class Release:
 
 
 def namespaces_variable(operator: Operator) -> str:
-    """Return the variable of the flag --namespace."""
+    """Return the environment variable of the flag --namespace."""
     return FLAGS["namespace"].variable("namespace", operator)
 
 
 def olm_service(deployment: str) -> str:
-    """Return the Service that OLM creates for the webhook of a Deployment."""
+    """Return the name of the Service that OLM creates for a Deployment's webhook."""
     return f"{deployment.replace('.', '-')}-service"
 
 
 def cluster_service_version(release: Release) -> dict[str, Any]:
-    """Return the manifest of a release. Pure: the same release gives the same fields in the same order."""
+    """Return a release's manifest. Pure: the same release gives the same fields in the same order."""
     kinds = declared_kinds(release.options)
     spec = {
         "displayName": release.name.replace("-", " ").title(),
@@ -111,13 +111,13 @@ def cluster_service_version(release: Release) -> dict[str, Any]:
 
 
 def _description(release: Release, kinds: Sequence[type[Any]]) -> str:
-    """Return Markdown: the project's own sentence, and one sentence for each kind."""
+    """Return Markdown: the project's description, and a list item for each kind."""
     first = release.project.description or f"The operator {release.name}."
     return "\n".join([first, "", *(f"* `{kind.resource.kind}`: {_told(kind)}" for kind in kinds)])
 
 
 def _told(kind: type[Any]) -> str:
-    """Return the description of a kind in its CRD."""
+    """Return the description that a kind has in its CRD."""
     schema = custom_resource_definition(kind)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     text: str = schema.get("description", "") or f"A {kind.resource.kind}."
     return text
@@ -134,10 +134,10 @@ def _provider(release: Release) -> str:
 
 def _install_modes(options: Options, kinds: Sequence[type[Any]]) -> list[dict[str, Any]]:
     """
-    Return all modes: --namespace takes one name, several or none.
+    Return all modes, because --namespace accepts one name, several or none.
 
-    Cluster-scoped kinds need all namespaces, and so may what the replicas do. A conversion needs them, too: a
-    definition has one webhook for all namespaces, and OLM refuses anything else.
+    Cluster-scoped kinds need all namespaces, and so may the replicas' mode. Conversion needs them, too,
+    because a definition has one webhook for all namespaces, and OLM refuses anything else.
     """
     needs_all = replicas_of(options).needs_all_namespaces or any_is_converted(kinds)
     some = not needs_all and all(kind.resource.namespaced for kind in kinds)
@@ -146,7 +146,7 @@ def _install_modes(options: Options, kinds: Sequence[type[Any]]) -> list[dict[st
 
 
 def _install(release: Release) -> dict[str, Any]:
-    """Return the Deployment, and the roles of its account. OLM chooses the namespaces."""
+    """Return the Deployment and the roles of its ServiceAccount. OLM chooses the namespaces."""
     spec = _deployment_spec(release)
     account = spec["template"]["spec"].get("serviceAccountName", "default")
     access = declared_access(replace(release.options, leader_elect_resource_namespace=""))
@@ -163,7 +163,7 @@ def _install(release: Release) -> dict[str, Any]:
 
 
 def _webhooks(release: Release, kinds: Sequence[type[Any]]) -> Iterator[dict[str, Any]]:
-    """Describe the conversion webhook. OLM creates its Service and certificate for the definitions."""
+    """Yield the conversion webhook, if there is one. OLM creates its Service and its certificate."""
     converted = sorted(kind.resource.group_resource for kind in kinds if is_converted(kind))
     if converted:
         yield {
@@ -180,7 +180,7 @@ def _webhooks(release: Release, kinds: Sequence[type[Any]]) -> Iterator[dict[str
 
 
 def _deployment_spec(release: Release) -> dict[str, Any]:
-    """Return the Deployment's spec, with the image and OLM's choices: namespaces, Service, files."""
+    """Return the Deployment's spec with the image and OLM's choices: namespaces, Service, certificate."""
     spec: dict[str, Any] = copy.deepcopy(release.deployment["spec"])
     container = spec["template"]["spec"]["containers"][0]
     container["image"] = release.image
@@ -206,7 +206,7 @@ def _images(pod: Mapping[str, Any]) -> list[dict[str, str]]:
 
 
 def _owned(setups: Sequence[Setup]) -> Iterator[dict[str, Any]]:
-    """Return each CRD's description, with the kinds of objects that its controller creates."""
+    """Yield a description of each CRD, with the kinds of the objects that its controller creates."""
     for setup in setups:
         created = dict.fromkeys(
             entry.resource
@@ -232,7 +232,7 @@ def _owned(setups: Sequence[Setup]) -> Iterator[dict[str, Any]]:
 
 
 def _examples(samples: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the samples without their namespace, which the user chooses on creation."""
+    """Return the samples without their namespace, which the user chooses when creating them."""
     return [
         {**sample, "metadata": {k: v for k, v in sample["metadata"].items() if k != "namespace"}}
         for sample in samples

@@ -1,5 +1,5 @@
 """
-Messages for a program that cannot reach the API server: E01 to E06, and E09 for a 403 to everything.
+Messages for a program that cannot reach the API server: E01 to E06, and E09 if every answer is a 403.
 
 A message gives the age of expired credentials, but never shows any part of them.
 """
@@ -66,7 +66,7 @@ def _bad_kubeconfig(error: ConfigError) -> Problem:
         exit_code=EXIT_CONFIG,
         what=str(error) if unreadable else error.message,
         causes=(cause,) if cause else (),
-        fixes=(error.fix or "kubectl config view   (what your files say)",),
+        fixes=(error.fix or "kubectl config view   (what your files contain)",),
     )
 
 
@@ -82,7 +82,7 @@ def _no_context(error: ConfigError) -> Problem:
 
 
 def _one_line(words: str) -> str:
-    """Put a text on one line. An exec plugin's output, or a kubeconfig's hint, can be a paragraph."""
+    """Join a text into one line: an exec plugin's output or a kubeconfig's hint can be a paragraph."""
     return " ".join(words.split()) if "\n" in words else words
 
 
@@ -103,7 +103,7 @@ def server_problem(error: Exception, *, host: str, effort: str = "", credentials
     """
     Return the problem behind a failed request: E04, E05, E06 or E09.
 
-    Args: effort says how often the server was asked; credentials names a known fault of ours, such as their
+    Args: effort says how often the request was tried; credentials is a known fault of ours, such as their
     expiry.
     """
     if isinstance(error, CredentialsError):
@@ -143,7 +143,7 @@ def _unreachable(error: TransportError, host: str, effort: str) -> Problem:
 
 _TLS_CAUSES: Final = {
     TLSProblem.UNTRUSTED: (
-        "the kubeconfig's CA belongs to another cluster, or to this one before it was made again"
+        "the kubeconfig's CA belongs to another cluster, or to this one before it was recreated"
     ),
     TLSProblem.HOSTNAME: "the address in the kubeconfig is not among the names in the certificate",
     TLSProblem.EXPIRED: "the cluster's certificate was not renewed in time",
@@ -184,14 +184,14 @@ def _forbidden(error: APIError) -> Problem:
     return Problem(
         code="E09",
         exit_code=EXIT_FORBIDDEN,
-        what="the API server refuses even to say what is allowed (403)",
+        what="the API server even refuses to say what is allowed (403)",
         causes=(error.status.message,),
         fixes=("kubectl auth whoami   (are these the credentials you meant?)",),
     )
 
 
 def _unexpected_answer(error: Exception, host: str, effort: str) -> Problem:
-    """E04: something answers, but not as a healthy API server does."""
+    """E04: something answers, but not as a healthy API server would."""
     failing = isinstance(error, APIError) and error.code >= 500  # noqa: PLR2004 - the server's own failures
     what = "is not well" if failing else "does not answer like a Kubernetes API server"
     return Problem(
@@ -218,7 +218,7 @@ class _Claims(msgspec.Struct):
 
 def expired_credentials(config: ClientConfig, now: float) -> str:
     """
-    Return `token expired 3 h ago` or `client certificate expired 12 d ago`; "" if neither, or unknown.
+    Return `token expired 3 h ago` or `client certificate expired 12 d ago`; "" if neither did, or unknown.
 
     Args: now in Unix seconds.
     """
@@ -234,7 +234,7 @@ def expired_credentials(config: ClientConfig, now: float) -> str:
 
 
 def token_end(authorization: str) -> float | None:
-    """Return when a bearer token expires, in Unix seconds; None if it never does."""
+    """Return when a bearer token expires, in Unix seconds; None if the token does not say."""
     parts = authorization.removeprefix("Bearer ").split(".")
     if len(parts) != _JWT_PARTS:
         return None
@@ -246,7 +246,7 @@ def token_end(authorization: str) -> float | None:
 
 
 def certificate_end(pair: KeyPair) -> float | None:
-    """Return when a client certificate expires, in Unix seconds; None without one, or if unreadable."""
+    """Return when the client certificate expires, in Unix seconds; None if it is missing or unreadable."""
     try:
         pem = pair.certificate or (read_file(pair.certificate_file) if pair.certificate_file else b"")
         first, end, _ = pem.partition(_END)

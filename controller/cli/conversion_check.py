@@ -1,4 +1,4 @@
-"""Asks a server about a kind's versions: whether it converts objects, and which old ones clients request."""
+"""Asks a server whether it converts objects between a kind's versions, and which old ones clients request."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LABEL: Final = re.compile(r'(\w+)="([^"]*)"')
 
 
 class Conversion(NamedTuple):
-    """The result for a version; problem "" = objects are converted, or no object exists to try."""
+    """One line of the result; problem "" = objects are converted, or no object exists to try."""
 
     subject: str
     problem: str = ""
@@ -29,9 +29,10 @@ class Conversion(NamedTuple):
 
 def conversions(client: Client, kind: type[Kind], clock: Clock) -> Iterator[Conversion]:
     """
-    Check the definition of a kind, and read one of its objects in each older version.
+    Check a kind's definition, and read one of its objects in each older version.
 
-    If no functions join a kind's versions, there is nothing to check. Blocks: for one request each.
+    If no functions convert between a kind's versions, there is nothing to check. Blocks: for one request
+    each.
     """
     if not is_converted(kind):
         return
@@ -40,7 +41,7 @@ def conversions(client: Client, kind: type[Kind], clock: Clock) -> Iterator[Conv
         definition = json.loads(client.get_raw(f"{DEFINITIONS_PATH}/{name}"))
         page = client.for_resource(kind.resource).list(options=ListOptions(limit=1))
     except ClientError as error:
-        yield Conversion(f"{name}: could not be looked at", str(error))
+        yield Conversion(f"{name}: could not be checked", str(error))
         return
     if problem := _problem_of(definition):
         yield Conversion(f"{name}: {problem}", problem)
@@ -57,14 +58,14 @@ def conversions(client: Client, kind: type[Kind], clock: Clock) -> Iterator[Conv
             yield Conversion(f"{name}: not to {older.resource.version}", str(error))
         else:
             took = f"{(clock.now() - began) * 1000:.0f} ms"
-            yield Conversion(f"{name}: an object is {older.resource.version} in {took}")
+            yield Conversion(f"{name}: an object was converted to {older.resource.version} in {took}")
 
 
 def asked_for(client: Client, kinds: Iterable[type[Kind]]) -> Iterator[str]:
     """
-    Return the older versions requested since the server started, such as `sites.example.org/v1beta1`.
+    Yield the older versions requested since the server started, such as `sites.example.org/v1beta1`.
 
-    Nothing is returned if the server does not show its metrics. Blocks: for a request.
+    Yields nothing if the server does not show its metrics. Blocks: for a request.
     """
     older = {each.resource for kind in kinds for each in versions_of(kind)[1:]}
     if not older:
@@ -84,6 +85,6 @@ def _problem_of(definition: dict[str, Any]) -> str:
         return ""
     conversion = spec.get("conversion") or {}
     if conversion.get("strategy") != _WEBHOOK:
-        return "the definition says strategy None: fields that move are lost"
+        return "the definition has the strategy None: fields that move are lost"
     client = (conversion.get("webhook") or {}).get("clientConfig") or {}
-    return "" if client.get("caBundle") else "the definition trusts nobody: no replica has written it yet"
+    return "" if client.get("caBundle") else "the definition has no caBundle: no replica has written it yet"

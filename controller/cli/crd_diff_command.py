@@ -1,4 +1,4 @@
-"""`crd diff`: what a new definition does to clients and to stored objects, before it is applied."""
+"""`crd diff`: shows what a new definition would do to clients and to stored objects, before it is applied."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from handloop.controller.cli.terminal import printable, show
 EXIT_BREAKS: Final = 1
 _PLACES: Final = (
     "a FILE or FOLDER of manifests, git:REV (its manifests/crd; another path is git:REV:PATH), "
-    "or cluster (the one of --kubeconfig)"
+    "or cluster (that of --kubeconfig)"
 )
 _WORDS: Final = "description"
 
@@ -57,23 +57,23 @@ def _parser(operator: Operator) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=f"{operator.command} crd diff",
         description=(
-            "Say what a new definition breaks: for clients, and for objects that are stored. "
+            "Say what a new definition breaks for clients and for stored objects. "
             "Exit code 1 if something breaks."
         ),
         epilog=f"OLD and NEW are each {_PLACES}.",
         allow_abbrev=False,
     )
-    parser.add_argument("old", metavar="OLD", help="the definitions that are in use")
+    parser.add_argument("old", metavar="OLD", help="the current definitions")
     parser.add_argument("new", metavar="NEW", nargs="?", help="the new ones; by default this program's own")
     parser.add_argument("-o", dest="output", choices=("text", "json"), default="text")
-    parser.add_argument("--on", metavar="KUBECONFIG", help="count the stored objects of that cluster, too")
-    parser.add_argument("--kubeconfig", metavar="PATH", help="of the cluster, if OLD or NEW is one")
-    parser.add_argument("--context", help="of either kubeconfig")
+    parser.add_argument("--on", metavar="KUBECONFIG", help="also count the affected objects in that cluster")
+    parser.add_argument("--kubeconfig", metavar="PATH", help="kubeconfig, if OLD or NEW is cluster")
+    parser.add_argument("--context", help="context in either kubeconfig")
     return parser
 
 
 def _compared(operator: Operator, given: argparse.Namespace) -> dict[str, list[Finding]]:
-    """Return the findings by the names of the definitions."""
+    """Return the findings for each definition, by its name."""
     kinds = {kind.resource.group_resource: kind for setup in operator.setups() for kind in setup.kinds}
     new = _own(kinds) if given.new is None else {}
     if given.new not in (None, CLUSTER):
@@ -95,7 +95,7 @@ def _compared(operator: Operator, given: argparse.Namespace) -> dict[str, list[F
 
 def _own(kinds: Mapping[str, type[Any]]) -> Definitions:
     if not kinds:
-        raise SourceError("this program has no kinds of its own: give NEW, too")
+        raise SourceError("this program has no kinds of its own: also give NEW")
     return {name: custom_resource_definition(kind) for name, kind in kinds.items()}
 
 
@@ -137,7 +137,7 @@ def _progress(name: str) -> Callable[[int], None]:
 
 
 def _document(found: Mapping[str, Sequence[Finding]]) -> str:
-    """Return a JSON list. With several definitions each message begins with the definition's name."""
+    """Return a JSON list. If there are several definitions, each message begins with its name."""
     many = len(found) > 1
     items = [
         (replace(each, message=f"{name}: {each.message}") if many else each).document()

@@ -1,4 +1,4 @@
-"""The custom kinds of the chosen controllers, and all access that their program will use."""
+"""The chosen controllers' custom kinds, and all the access that their program will use."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def declared_kinds(options: Options) -> tuple[type[Any], ...]:
 
 
 def written_kinds(options: Options) -> tuple[type[Any], ...]:
-    """Return the types of other programs' kinds whose objects are created or changed."""
+    """Return the types of other programs' kinds whose objects the controllers create or change."""
     ours = {kind.resource for kind in declared_kinds(options)}
     changed = {one.resource for one in declared_access(options) if not _CHANGES.isdisjoint(one.verbs)}
     kinds = dict.fromkeys(kind for setup in options.setups() for kind in setup.written)
@@ -26,7 +26,7 @@ def written_kinds(options: Options) -> tuple[type[Any], ...]:
 
 
 def declared_access(options: Options) -> tuple[Access, ...]:
-    """Return all access that the program will use. Leases are in "" if their namespace is unknown."""
+    """Return all access that the program will use. The namespace for Leases is "" if it is unknown."""
     whole = not options.namespaces
     return (
         *merged(

@@ -1,4 +1,4 @@
-"""Reads definitions to compare: from a file, a folder, a revision of git, a cluster, or the program."""
+"""Reads definitions to compare: from a file, a folder, a git revision, or a cluster."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ Definitions = dict[str, Mapping[str, Any]]
 CLUSTER: Final = "cluster"
 _GIT: Final = "git:"
 _FOLDER: Final = "manifests/crd"
-"""The path of a project's definitions."""
+"""The folder with a project's definitions."""
 DEFINITIONS_PATH: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _NOT_FOUND: Final = 404
 _OK: Final = 200
 
 
 class SourceError(Exception):
-    """A source cannot be read, or has no definition. The message has the reason."""
+    """A source cannot be read, or has no definition. The message says why."""
 
 
 def of_files(place: str) -> Definitions:
     """
-    Read the definitions of a file, a folder (its YAML and JSON), or `git:REV` with `:PATH` after it.
+    Read the definitions in a file, in a folder's YAML and JSON files, or in `git:REV` or `git:REV:PATH`.
 
     Raises: SourceError.
     """
@@ -102,7 +102,7 @@ def _git(*words: str) -> str:
 
 
 def _in(text: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Return the definitions among the documents of a text, including the items of a List."""
+    """Yield the definitions among a text's documents, including the items of a List."""
     documents: Sequence[Any] = from_yaml(text)
     for document in documents:
         items = document.get("items") if isinstance(document, dict) else None

@@ -1,7 +1,6 @@
 """
-A set-up on a manager that sends no requests. It shows which kinds and which access an operator needs.
-
-So `crd`, `rbac`, `doctor` and the checks need no second list in addition to the author's set_up.
+A set-up on a manager that sends no requests. It shows which kinds and which access an operator needs, so that
+`crd`, `rbac`, `doctor` and the checks need no list besides the author's set_up.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from handloop.seams.logs import in_words
 
 class DrySetUp:
     """
-    An author's functions that set up controllers, and what the controllers need.
+    An author's functions that set up controllers, and the needs of these controllers.
 
     State: _found, None until first requested, because the needs of a process do not change. Threads: main's.
     """
@@ -35,8 +34,8 @@ class DrySetUp:
         """
         Prepare.
 
-        Args: kinds that need a CRD, None = the custom kinds that controllers reconcile, except partial views.
-        sample is the path of a manifest to try them with.
+        Args: kinds are those that need a CRD, None = the custom kinds that controllers reconcile, except
+        partial views; sample is the path of a manifest to try the controllers with.
         """
         self._functions = tuple(functions)
         self._kinds = kinds
@@ -44,15 +43,15 @@ class DrySetUp:
         self._found: tuple[Setup, ...] | None = None
 
     def names(self) -> tuple[str, ...]:
-        """Return the names to choose from; () for a single function. Raises: SetUpError."""
+        """Return the names to choose from; () if there is only one function. Raises: SetUpError."""
         return tuple(setup.name for setup in self.setups()) if len(self._functions) > 1 else ()
 
     def setups(self) -> tuple[Setup, ...]:
-        """Find the controllers by a set-up of each function on a separate manager. Raises: SetUpError."""
+        """Describe the controllers by calling each function with a manager of its own. Raises: SetUpError."""
         if not self._functions:
             raise SetUpError(
                 "there is no controller yet: handloop create api --group web --version v1 --kind Site "
-                "adds one to a project; elsewhere main takes a function that adds one to a manager"
+                "adds one to a project; elsewhere, pass main a function that adds one to a manager"
             )
         if self._found is None:
             self._found = tuple(self._describe(function) for function in self._functions)
@@ -89,7 +88,7 @@ class DrySetUp:
 
 
 def has_own_definition(kind: type[Kind]) -> bool:
-    """Return whether a type describes its CRD. A partial view or Unstructured describes another program's."""
+    """Return whether a type describes its CRD. A partial view or Unstructured stands for another's kind."""
     return needs_definition(kind) and not kind.partial and not issubclass(kind, Unstructured)
 
 
@@ -106,7 +105,7 @@ def _call(function: Callable[[Manager], object], manager: Manager) -> None:
 
 
 def _hint(error: Exception) -> str:
-    """Return the fix for prometheus_client's error, whose message does not mention set-ups."""
+    """Return a fix for prometheus_client's error, whose message does not mention set_up."""
     is_metric = isinstance(error, ValueError) and "Duplicated timeseries" in str(error)
     why = "set_up is called more than once: give the metric registry=manager.registry"
     return f"; {why}" if is_metric else ""
@@ -126,5 +125,5 @@ class _Unsent:
 
 def _refuse(method: str, path: str) -> NoReturn:
     raise RuntimeError(
-        f"set_up sent {method} {path}: it only puts parts together; a reconcile sends requests"
+        f"set_up sent {method} {path}: it may only put parts together; reconciles send requests"
     )

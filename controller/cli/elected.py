@@ -1,4 +1,4 @@
-"""One replica works, the one that holds the Lease. The others wait with warm caches."""
+"""The mode in which only the replica that holds the Lease works. The others wait with warm caches."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """
 Extensions: the commands and pages that exist only if their packages are installed.
 
-Each extension is a module that an entry point of the group `handloop_extensions` names, either in an
-installed distribution or in a project of the running checkout.
+Each extension is a module. An entry point of the group `handloop_extensions` names it, either in an installed
+distribution or in a project of the running checkout.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from handloop.controller.cli.version import checkout
 
 GROUP: Final = "handloop_extensions"
 NEIGHBOURS: Final = {name: f"handloop_{name}" for name in ("sandbox", "explore", "learn")}
-"""The projects next to this one: their packages by folder. A folder has the name of its extra."""
+"""The projects next to this one: their packages by folder. A folder has the same name as its extra."""
 
 
 class _Extension(NamedTuple):
     title: str
     extra: str
-    """The extra of handloop that installs it."""
+    """The handloop extra that installs it."""
     needs: tuple[str, ...]
-    """Other projects' modules that come with that extra."""
+    """Modules of other projects that the extra also installs."""
 
 
 _EXTENSIONS: Final = {
@@ -41,7 +41,7 @@ _EXTENSIONS: Final = {
 
 
 class NotInstalledError(Exception):
-    """An extension is missing. The message is one sentence; title says what is missing, fix what to type."""
+    """An extension is missing. The message is one sentence; title names what is missing, fix what to type."""
 
     def __init__(self, name: str) -> None:
         self.title = _EXTENSIONS[name].title
@@ -74,7 +74,7 @@ def extension(name: str) -> Any:
 
 @contextmanager
 def needing(name: str) -> Iterator[None]:
-    """Turn an extension's missing library, which may be loaded late, into a NotInstalledError."""
+    """Raise a NotInstalledError for a missing library of an extension, even if it is loaded late."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -85,7 +85,7 @@ def needing(name: str) -> Iterator[None]:
 
 @cache
 def _modules() -> Mapping[str, str]:
-    """Return the modules of the installed extensions. In a checkout the neighbours become importable."""
+    """Return the installed extensions' modules. In a checkout, make the neighbouring projects importable."""
     root = Path(__file__).parents[3]
     if not checkout(root):
         from importlib.metadata import entry_points  # noqa: PLC0415 - it loads the parser of mails, too

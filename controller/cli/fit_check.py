@@ -1,4 +1,4 @@
-"""Checks by a server's OpenAPI v3 whether the definitions that it serves fit a program's types."""
+"""Uses a server's OpenAPI v3 to check whether the definitions that it serves fit a program's types."""
 
 from __future__ import annotations
 
@@ -23,16 +23,17 @@ from handloop.seams.clock import Clock
 from handloop.seams.logs import in_words as error_in_words
 
 SETTLE_SECONDS: Final = 1.0
-"""How long a server may publish the old form of a changed definition. After that we ask again."""
+"""How long a server may still publish the old form of a changed definition. After that we ask again."""
 _MOST_SHOWN: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Fit:
     """
-    How the served definition of a kind fits its type.
+    How well a kind's served definition fits the kind's type.
 
-    newer are fields that the type lacks, only for our kinds; unknown says why the fit is unknown, "" = known.
+    newer lists the fields that the type lacks, only for our kinds; unknown says why the fit is unknown, "" =
+    known.
     """
 
     kind: type[Any]
@@ -49,13 +50,13 @@ class Fit:
 
     @property
     def places(self) -> str:
-        """Return the fields that do not fit, on one line."""
+        """The fields that do not fit, on one line."""
         places = [each.path or each.rule for each in self.misfits]
         more = f", and {len(places) - _MOST_SHOWN} more" if len(places) > _MOST_SHOWN else ""
         return ", ".join(places[:_MOST_SHOWN]) + more
 
     def problem(self, operator: Operator) -> Problem | None:
-        """Return E20, or None if the kind fits, is unknown, or only lacks its status subresource (E08)."""
+        """Return E20; None if the kind fits, cannot be checked, or only lacks a status subresource (E08)."""
         if all(each.rule == "no-status" for each in self.misfits):
             return None
         return misfit(str(self.resource), [*in_words(self.misfits)], self._fixes(operator))
@@ -64,7 +65,7 @@ class Fit:
         if self.is_ours:
             yield f"{operator.crd_command} | kubectl apply -f -"
             if self.newer:
-                yield f"or run the release that it belongs to: it also has {', '.join(self.newer)}"
+                yield f"or run the release that it belongs to, because it also has {', '.join(self.newer)}"
         elif is_built_in(self.resource.group):
             yield "run a release that is made for this version of Kubernetes, or upgrade the cluster"
         else:
@@ -79,7 +80,7 @@ def looked_at(
     stop: threading.Event,
 ) -> list[Fit]:
     """
-    Return how each kind fits, ours first. A kind that does not fit is checked twice: see SETTLE_SECONDS.
+    Return how well each kind fits, ours first. A kind that does not fit is checked twice: see SETTLE_SECONDS.
 
     Blocks: for a request per group and version, and possibly for SETTLE_SECONDS. Raises: nothing.
     """
@@ -113,7 +114,7 @@ def _look_in(place: tuple[str, str], client: Client, kinds: Mapping[type[Any], b
 
 def _reason(error: ClientError) -> str:
     if isinstance(error, (NoKindMatch, NotFound)):
-        return "the server publishes no OpenAPI v3 of it, or not yet"
+        return "the server publishes no OpenAPI v3 for it, or not yet"
     if isinstance(error, APIError):
         return f"the server answers {error.code} for its OpenAPI v3: {error.status.message}"
     return error_in_words(error)
@@ -124,13 +125,13 @@ def _held(kind: type[Any], published: PublishedSchemas, *, is_ours: bool) -> Fit
         schema = object_schema(kind, defaults=is_ours)
         served = published.find(kind.resource, schema)
         if served is None:
-            return Fit(kind, is_ours, unknown="the server's OpenAPI v3 lacks the kind, or has it not yet")
+            return Fit(kind, is_ours, unknown="the server's OpenAPI v3 lacks the kind, perhaps only for now")
         if not is_ours:
             return Fit(kind, is_ours, tuple(misfits_of_view(schema, served.schema)))
         absent = [name for name in _subresources(kind) if name not in served.subresources]
         found = misfits(schema, served.schema, absent)
         return Fit(kind, is_ours, tuple(found), tuple(lost_paths(served.schema, schema)))
-    except Exception as error:  # noqa: BLE001 - what a server publishes, or a type without a schema, ends no start
+    except Exception as error:  # noqa: BLE001 - a bad published schema, or a type without one, stops no start
         return Fit(kind, is_ours, unknown=error_in_words(error))
 
 

@@ -1,4 +1,4 @@
-"""Checks how the definitions fit while a program runs: warnings, a line of `/readyz`, a metric."""
+"""Checks while a program runs whether the definitions fit, and reports it: warnings, `/readyz`, a metric."""
 
 from __future__ import annotations
 
@@ -23,19 +23,20 @@ from handloop.seams.threads import Joinable, outliving
 log = get_logger("controller")
 
 AGAIN_SECONDS: Final = 60.0
-"""The pause while a definition does not fit or is unknown; afterwards it is LATER_SECONDS."""
+"""The pause between checks while a definition does not fit or is unknown; otherwise it is LATER_SECONDS."""
 LATER_SECONDS: Final = 600.0
 _STOP_SECONDS: Final = 0.5
 
 
 class FitWatch:
     """
-    Checks the served definitions in parallel with the start, which does not wait, and again later.
+    Checks the served definitions during the start, which does not wait for it, and again later.
 
-    Our kinds are checked every time, because a definition can change; others' kinds until they fit.
+    Our own kinds are checked every time, because a definition can change; the kinds of others only until they
+    fit.
 
     State: _fits, the last result, None before the first; written by `definitions`, under _lock. _told, the
-    problems already reported, only of that thread. Threads: `definitions`, within the `with`; any reads.
+    problems already reported, used only by that thread. Threads: `definitions`, within the `with`; any reads.
     """
 
     def __init__(
@@ -67,7 +68,7 @@ class FitWatch:
         self._thread.join(_STOP_SECONDS)
 
     def check(self) -> Well | None:
-        """For `/readyz`: a program whose definitions do not fit works as well as it can and stays ready."""
+        """For `/readyz`: a program whose definitions do not fit stays ready and works as well as it can."""
         with self._lock:
             fits = self._fits
         if fits is None:
@@ -79,7 +80,7 @@ class FitWatch:
     def _run(self) -> None:
         pause = 0.0
         while not self._seams.clock.sleep(pause, self._ended):
-            with outliving(log, "The definitions could not be looked at"):
+            with outliving(log, "The definitions could not be checked"):
                 self._look()
             pause = LATER_SECONDS if self.check() is None else AGAIN_SECONDS
 
@@ -101,7 +102,7 @@ class FitWatch:
         name, problem = str(fit.resource), fit.problem(self._options.operator)
         self._metrics.found(name, None if fit.unknown else len(fit.misfits))
         if fit.unknown:
-            log.debug("Not known whether the definition fits", v=2, kind=name, reason=fit.unknown)
+            log.debug("Cannot tell whether the definition fits", v=2, kind=name, reason=fit.unknown)
             return
         if fit.newer:
             log.debug(

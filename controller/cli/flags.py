@@ -1,10 +1,10 @@
 """
-Reads the command line and the environment into Options that suit the place: a pod, a laptop, the sandbox.
+Reads the command line and the environment into Options that suit a pod, a laptop or the sandbox.
 
 Precedence: flag, then environment variable, then default. Go's single dash (`-kubeconfig=x`) is accepted.
 
-Follows: controller-runtime pkg/leaderelection for the namespace of the lease (the program's own; outside a
-cluster a flag names it), client-go for the durations.
+Follows: controller-runtime pkg/leaderelection for the lease's namespace (the program's own; outside a cluster
+a flag names it), client-go for the durations.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from handloop.controller.runtime.serving.bind_address import BindAddress
 
 
 class UsageError(Exception):
-    """The command line makes no sense. The message has the reason; fix is what to type, "" = --help."""
+    """The command line cannot be used. The message says why; fix is what to type, "" = --help."""
 
     def __init__(self, message: str, fix: str = "") -> None:
         super().__init__(message)
@@ -47,15 +47,15 @@ class UsageError(Exception):
 COMMANDS: Final = {
     "run": "run the controllers (the default)",
     "sandbox": "run the built-in API server alone",
-    "doctor": "check configuration, server, CRDs and permissions, and say what is missing",
-    "plan": "say what a run would write, and write nothing: plan [NAMESPACE/NAME]; exit code 1 = changes",
+    "doctor": "check the configuration, server, CRDs and permissions, and say what is missing",
+    "plan": "show what a run would write, without writing it: plan [NAMESPACE/NAME]; exit code 1 = changes",
     "crd": "print the CustomResourceDefinitions of the controllers' kinds; crd diff OLD says what they break",
     "rbac": "print the roles that the controllers need",
-    "user-roles": "print roles for people, to read and to edit the objects of the controllers' kinds",
+    "user-roles": "print roles that let people read and edit objects of the controllers' kinds",
     "monitoring": "print what Prometheus and Grafana need: Service, ServiceMonitor, alerts, dashboard",
-    "manifests": "the same, as `manifests crd` and so on",
-    "bundle": "write what the Operator Lifecycle Manager (OLM) installs, to be made an image",
-    "chart": "write Helm charts of the operator and of its CRDs",
+    "manifests": "print any of these four: `manifests crd` and so on",
+    "bundle": "write a bundle for the Operator Lifecycle Manager (OLM), from which an image is built",
+    "chart": "write Helm charts for the operator and for its CRDs",
     "migrate-storage": "store all objects of the controllers' kinds in their newest versions",
     "why": "say why an object does not move: why [CONTROLLER] NAMESPACE/NAME",
     "version": "print the version",
@@ -67,7 +67,7 @@ _SWITCHES: Final = ("sandbox", "all-namespaces", "help")
 
 
 class _Parser(argparse.ArgumentParser):
-    """An argparse parser that raises instead of exiting, and names the nearest flag."""
+    """An argparse parser that raises an error instead of exiting, and suggests the nearest flag."""
 
     def error(self, message: str) -> NoReturn:
         unknown = re.search(r"unrecognized arguments: (\S+)", message)
@@ -86,7 +86,7 @@ def _parser(command: str, operator: Operator) -> _Parser:
     parser = _Parser(
         prog=operator.command if is_run else f"{operator.command} {command}",
         usage="%(prog)s [COMMAND] [FLAGS]" if is_run else None,
-        # the commands first: below forty flags nobody finds them
+        # The commands come first, because nobody would find them below forty flags.
         description=COMMANDS[command] + (f"\n{_commands_text(operator)}{examples}" if is_run else ""),
         epilog=limits + _environment(flags, operator) + ("" if is_run else examples),
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -102,7 +102,7 @@ def _parser(command: str, operator: Operator) -> _Parser:
         )
     for name, flag in flags.items():
         spellings = [f"-{flag.short}"] if flag.short else []
-        # `--leader-elect` alone means true, as with Go's flags.
+        # `--leader-elect` without a value means true, as with Go's flags.
         bare: dict[str, Any] = {"nargs": "?", "const": "true"} if flag.parse is boolean else {}
         text = flag.help.format(", ".join(operator.names))
         parser.add_argument(*spellings, spelling(name), dest=name, metavar=flag.metavar, help=text, **bare)
@@ -114,7 +114,7 @@ def _parser(command: str, operator: Operator) -> _Parser:
 
 
 def _flags(command: str, operator: Operator) -> dict[str, Flag]:
-    """Return the flags of a command. Without names, no flag chooses controllers."""
+    """Return a command's flags. If the operator has no names, there is no flag to choose controllers."""
     found = {name: flag for name, flag in FLAGS.items() if command in flag.commands}
     if not operator.names:
         found.pop("controllers", None)
@@ -157,7 +157,7 @@ def _require_sandbox() -> None:
 
 
 def _double_dashes(argv: Sequence[str]) -> list[str]:
-    """Return Go's `-kubeconfig=x` as `--kubeconfig=x`; `-v4`, `-n x` and `-A` stay unchanged."""
+    """Turn Go's `-kubeconfig=x` into `--kubeconfig=x`; `-v4`, `-n x` and `-A` stay unchanged."""
     names = {spelling(name)[2:] for name in FLAGS} | set(_SWITCHES)
     out = []
     for word in argv:
@@ -174,9 +174,9 @@ def parse_options(
     service_account: str = "",
 ) -> Options:
     """
-    Read a command line of an operator.
+    Read an operator's command line.
 
-    Args: service_account is the folder in which a pod finds its account, "" = the usual one.
+    Args: service_account is the folder with a pod's service account files, "" = the usual one.
     Raises: UsageError with a message for people; SystemExit(0) after printing help.
     """
     words = ["manifests", *argv] if argv and argv[0] in _MANIFESTS else list(argv)
@@ -213,10 +213,10 @@ def _given(
     environment: Mapping[str, str],
     operator: Operator,
 ) -> dict[str, Any]:
-    """Map the option to its value; {} if neither its flag nor its variable is set."""
+    """Return the option with its value; {} if neither its flag nor its variable is set."""
     flag = FLAGS[name]
     source = spelling(name)
-    # $KUBECONFIG is a list of files and is read where kubeconfigs are loaded.
+    # $KUBECONFIG is a list of files; the code that loads kubeconfigs reads it.
     if word is None and flag.env and name != "kubeconfig":
         variable = flag.variable(name, operator)
         word, source = environment.get(variable) or None, f"${variable}"
@@ -239,7 +239,7 @@ def _options_here(given: Mapping[str, Any], environment: Mapping[str, str], serv
 
     Raises: ValueError for options that exclude each other, or a lease without a namespace.
     """
-    # The client knows whether this is a pod. Other commands do not load it.
+    # The client finds out whether this is a pod. Other commands do not load it.
     from handloop.client.auth.in_cluster import (  # noqa: PLC0415
         SERVICE_ACCOUNT,
         in_cluster_namespace,
@@ -250,7 +250,7 @@ def _options_here(given: Mapping[str, Any], environment: Mapping[str, str], serv
     in_cluster = in_cluster_possible(environment, account)
     defaults: dict[str, Any] = {"in_cluster": in_cluster}
     if given["sandbox"]:
-        # On a laptop, use only loopback, and avoid a clash with a server that already listens on 8080.
+        # On a laptop, use only loopback, and free ports, because another server may already listen on 8080.
         defaults |= {"metrics_bind_address": LOOPBACK, "health_probe_bind_address": LOOPBACK}
         defaults |= _live_page_defaults(given)
     elif in_cluster:
@@ -291,7 +291,7 @@ def _own_namespace(options: Options, flag: str, environment: Mapping[str, str], 
 
 
 def _live_page_defaults(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the page's options with --sandbox: on if its extra is installed, on loopback, with controls."""
+    """Return the page's options for --sandbox: on if its extra is installed, on loopback, with controls."""
     if not is_installed("live-page"):
         return {}
     address: BindAddress | None = given.get("debug_listen", LOOPBACK)
@@ -309,5 +309,5 @@ def _check_live_page(options: Options) -> None:
         raise ValueError(str(NotInstalledError("live-page")))
     if options.debug_controls and options.debug_listen.served_names() is None:
         raise ValueError(
-            "--debug-controls lets all who reach the live page act: it needs a --debug-listen on loopback"
+            "--debug-controls lets anyone who sees the live page act: it needs a --debug-listen on loopback"
         )

@@ -1,7 +1,7 @@
 """
 A manifest as a Helm template: YAML in which some values are expressions.
 
-A manifest's content stays text, even if it looks like an expression, such as an alert's `{{ $labels.name }}`.
+A manifest's content stays text, even if it looks like an expression, as an alert's `{{ $labels.name }}` does.
 
 Follows: helm.sh/helm/v4 pkg/engine, text/template.
 """
@@ -21,7 +21,7 @@ class HelmTemplate:
     """
     Builds templates. A mark stands for an expression until a document is rendered.
 
-    Args: text is the text of all documents. The mark is chosen so that it does not occur in this text.
+    Args: text contains all documents. The mark is chosen so that it does not occur in this text.
     """
 
     def __init__(self, text: str) -> None:
@@ -35,17 +35,17 @@ class HelmTemplate:
         self._indent = re.compile(rf"{mark}([0-9])I")
 
     def inline(self, expression: str) -> str:
-        """Return an expression in a scalar, such as `.Release.Namespace`."""
+        """Return a mark for an expression that is part of a scalar, such as `.Release.Namespace`."""
         return self._marked("{{ " + expression + " }}")
 
     def lines(self, text: str) -> str:
-        """Return the value of a field, as lines below the field."""
+        """Return a mark for a field's value, which becomes lines below the field."""
         mark = self._marked(text)
         self._values.add(mark)
         return mark
 
     def fields(self, text: str) -> dict[str, None]:
-        """Return fields of a mapping, as lines that are or produce them."""
+        """Return a mark for some fields of a mapping. The lines are, or produce, these fields."""
         return {self._marked(text): None}
 
     def rendered(self, document: Any) -> str:
@@ -55,7 +55,7 @@ class HelmTemplate:
         return "".join(f"{line}\n" for line in lines)
 
     def nindent(self, expression: str, deeper: int = 0) -> str:
-        """Return a line for all lines of an expression, indented like its place or some columns deeper."""
+        """Return an expression of several lines, indented like its place or some columns deeper."""
         return f"{{{{- {expression} | nindent {self._mark}{deeper}I }}}}"
 
     def item(self, value: Any) -> str:
@@ -70,7 +70,7 @@ class HelmTemplate:
         return mark
 
     def _expanded(self, line: str) -> Iterable[str]:
-        """Return a line with its expressions, or several lines if a mark is a whole value or field."""
+        """Return the line with its expressions, or several lines if a mark is a whole value or field."""
         whole = re.fullmatch(rf"( *(?:- )*)(?:([^\s].*): )?({self._found.pattern})(: null)?", line)
         if whole is None or not (whole[4] or whole[3] in self._values):
             return [self._found.sub(self._expression, line)]
@@ -94,7 +94,7 @@ def where(condition: str, text: str) -> str:
 
 
 def changed(document: Any, change: Callable[[tuple[str, ...], str], str], path: tuple[str, ...] = ()) -> Any:
-    """Return a document with its texts changed. Args: change gets the fields down to a text, and the text."""
+    """Return a document with changed texts. Args: change gets the path of fields to a text, and the text."""
     match document:
         case Mapping():
             return {name: changed(value, change, (*path, str(name))) for name, value in document.items()}

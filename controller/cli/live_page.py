@@ -1,4 +1,4 @@
-"""The live page of a run: served by the extension of that name, if the page is on."""
+"""The live page of a run. The extension of that name serves it, if the page is on."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from handloop.controller.cli.options import Options
 
 
 class Running(Protocol):
-    """What the page shows: a manager, and its controllers by name. Program is one, but is loaded later."""
+    """What the page shows: a manager and its controllers by name. Program, which is loaded later, is one."""
 
     @property
     def manager(self) -> Any:
@@ -27,17 +27,17 @@ class LivePage(Protocol):
     """The page of one run. Threads: main's."""
 
     shown: str
-    """Return the page's URL for the banner, or how to get the page; "" = off."""
+    """The page's URL for the banner, or how to get the page; "" = off."""
 
     def show(self, running: Running, config: ClientConfig) -> None:
-        """Show a program from now on. Args: config is the server's, for the controls."""
+        """Show a program from now on. Args: config is the API server's; the controls use it."""
 
     def end(self, why: str) -> None:
         """Tell the viewers why the program is ending. Returns immediately."""
 
 
 class NoPage:
-    """The page when it is off."""
+    """The page of a run that serves none."""
 
     def __init__(self, shown: str) -> None:
         self.shown = shown

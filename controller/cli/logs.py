@@ -1,14 +1,13 @@
 """
-Logging: klog lines, lines for people, or JSON; always on stderr, through structlog on top of stdlib logging.
+Logging as klog lines, lines for people, or JSON; always on stderr, through structlog on top of stdlib
+logging.
 
-Levels are klog's: `log.info` is level 0; `log.debug(..., v=4)` is shown from `-v 4` on, as are all
-tracebacks. Below that level, each place in the code logs only its first traceback. A repeated warning or
-error, and an info line with an error in it, such as a lost race, is written once in full for each object, and
-then at most once a minute with the number of omitted lines. If many objects have the same trouble, ten of
-them have lines within a minute, and the others are only counted.
-
-A record is one line, plus any traceback. Foreign text in it is escaped. A line that cannot be written is
-lost.
+Levels are klog's: `log.info` is level 0; `log.debug(..., v=4)` is shown from `-v 4` on, and so are all
+tracebacks. Below that level, each place in the code logs only its first traceback. A warning, an error, or an
+info line with an error in it (such as a lost race) is written once in full for each object; repetitions are
+written at most once a minute, with the number of omitted lines. If many objects have the same trouble, only
+ten of them get a line within a minute, and the others are counted. A record is one line, plus any traceback.
+Text from elsewhere is escaped. A line that cannot be written is lost.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ _MAX_REMEMBERED: Final = 1000
 _MAX_CROWDS: Final = 100
 _TROUBLE: Final = frozenset({"err", "failures"})
 _ADDRESS: Final = re.compile(r"\b0x[0-9a-fA-F]+\b")
-"""Of an object in memory, as in `<HTTPConnection object at 0x7f0d841af920>`: each one has another."""
+"""A memory address, as in `<HTTPConnection object at 0x7f0d841af920>`; it differs for each object."""
 _OF_ONE_MOMENT: Final = frozenset(
     {"causes", "reconcileID", "traceID", "spanID", "resourceVersion", "retryIn", "after", "stack"}
 )
@@ -73,7 +72,7 @@ def default_format(stream: TextIO, environment: Mapping[str, str] = os.environ) 
 def tell(problem: Problem, options: Options, stream: TextIO) -> int:
     """Report a problem: as lines on stream, or as one log line if logs are JSON. Returns: its exit code."""
     if (options.log_format or default_format(stream)) == "json":
-        # A collector of these logs expects one object per line.
+        # Log collectors expect one JSON object per line.
         write = {"error": log.error, "warning": log.warning, "info": log.info}[problem.severity]
         write(problem.what, **problem.facts(), more=problem.more)
     else:
@@ -83,14 +82,14 @@ def tell(problem: Problem, options: Options, stream: TextIO) -> int:
 
 def configure_logging(log_format: str, verbosity: int, *, stream: TextIO, quiet: bool = False) -> LogLevel:
     """
-    Set up structlog for this process. The last call wins. Returns: the level, which can be changed later.
+    Set up structlog for this process. The last call wins. Returns: the level, which can still be changed.
 
     Args: quiet = at level 0, log only warnings and errors.
     """
     level = LogLevel(quiet=quiet)
     renderers = _renderers(log_format or default_format(stream), stream)
     structlog.configure(
-        # The first processor adds the running reconcile's id to all that its thread logs.
+        # The first processor adds the running reconcile's id to every line that its thread logs.
         processors=[
             structlog.contextvars.merge_contextvars,
             structlog.processors.StackInfoRenderer(),
@@ -107,12 +106,12 @@ def configure_logging(log_format: str, verbosity: int, *, stream: TextIO, quiet:
 
 
 def _write_to(stream: TextIO) -> None:
-    """Write the lines of handloop's stdlib loggers to a stream, and no longer to an earlier one."""
+    """Write the lines of handloop's stdlib loggers to a stream, in place of an earlier one."""
     ours = logging.getLogger(ROOT)
     for handler in [known for known in ours.handlers if isinstance(known, _LineHandler)]:
         ours.removeHandler(handler)
     ours.addHandler(_LineHandler(stream))
-    # LogLevel has already dropped the lines that are not wanted.
+    # LogLevel has already dropped unwanted lines.
     ours.setLevel(logging.DEBUG)
 
 
@@ -145,8 +144,8 @@ class _LineHandler(logging.Handler):
     """
     Writes rendered lines. If the disk is full, or the reader has gone, only log lines are lost.
 
-    A thread that logs is in the middle of other work: it reopens a watch, or requests a stop. Follows: klog,
-    which ignores what a write returns.
+    A failed write must not disturb the thread that logs, which may be reopening a watch or requesting a stop.
+    Follows: klog, which ignores what a write returns.
     """
 
     def __init__(self, out: TextIO) -> None:
@@ -154,11 +153,11 @@ class _LineHandler(logging.Handler):
         self._out = structlog.WriteLogger(out)
 
     def createLock(self) -> None:  # noqa: N802 - a name of the library
-        """Do not lock: on exit the interpreter would wait for a line that blocks. WriteLogger has a lock."""
+        """Use no lock: on exit the interpreter would wait for a blocked line. WriteLogger has its own."""
         self.lock = _NoLock()  # type: ignore[assignment] # since Python 3.13 the library enters it unasked
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write a line, or lose it."""
+        """Write a line, or lose it if that fails."""
         # ValueError: the stream is closed
         with suppress(OSError, ValueError):
             self._out.msg(record.getMessage())
@@ -166,7 +165,7 @@ class _LineHandler(logging.Handler):
 
 class LogLevel:
     """
-    The -v level of this process. It drops lines whose `v` is higher, and below level 4 repeated tracebacks.
+    The -v level of this process. It drops lines with a higher `v`, and repeated tracebacks below level 4.
 
     State: value, written by main and by the thread `signal-reports`, read by every thread that logs.
     """
@@ -177,10 +176,10 @@ class LogLevel:
         self._places = TracebackPlaces()
 
     def set(self, verbosity: int) -> None:
-        """Set the level, for our own lines and for the client's requests."""
+        """Set the level for our own lines and for the client's request lines."""
         self.value = verbosity
         request_reports.set_verbosity(verbosity)
-        # Below level 1 a debug line costs nothing but its call.
+        # Below level 1, a debug line costs only the call.
         lowest = logging.DEBUG if verbosity > 0 else self._least
         structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(lowest))
 
@@ -190,7 +189,7 @@ class LogLevel:
         return self.value
 
     def __call__(self, logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
-        """Drop the event or name its severity and logger."""
+        """Drop the event, or add its severity, its logger and a traceback if one is due."""
         if event.setdefault("v", 1 if method == "debug" else 0) > self.value:
             raise structlog.DropEvent
         event["severity"] = _SEVERITY.get(method, "I")
@@ -202,7 +201,7 @@ class LogLevel:
 
 
 class _Crowd(NamedTuple):
-    """One trouble of many subjects: how many were logged since its minute began, and which were not."""
+    """Many subjects with the same trouble: how many were logged in the current minute, and which were not."""
 
     since: float
     told: int
@@ -211,15 +210,15 @@ class _Crowd(NamedTuple):
 
 class RepeatFilter:
     """
-    Passes the trouble of a subject once a minute, and counts the lines that were left out.
+    Lets a subject's trouble through once a minute, and counts the lines that it drops.
 
-    Trouble is a warning, an error, or an info line that has an `err` or `failures`, but not a line that `-v`
-    asked for, and not a line that its writer marks with `once=True`. A subject is the facts of a line that do
-    not vary from moment to moment. Of subjects in the same trouble, MAX_TOLD are logged in a minute; the
-    first line after that minute counts the others.
+    Trouble is a warning, an error, or an info line that has an `err` or `failures`, except for lines that
+    only `-v` shows and lines marked with `once=True`. A subject consists of the line's facts that do not vary
+    from moment to moment. Of the subjects with the same trouble, MAX_TOLD are logged in a minute; the first
+    line after that minute says how many others there were.
 
-    State, under _lock: _seen, trouble and subject -> (last written at, left out since); _crowds, for each
-    trouble. Threads: any.
+    State, under _lock: _seen, subject -> (last written at, left out since); _crowds, one for each trouble.
+    Threads: any.
     """
 
     def __init__(self, clock: Clock = REAL_CLOCK) -> None:
@@ -229,7 +228,7 @@ class RepeatFilter:
         self._crowds: dict[_Subject, _Crowd] = {}
 
     def __call__(self, _logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
-        """Drop a repetition or add how many were dropped."""
+        """Drop a repetition, or add the number of dropped lines."""
         once = event.pop("once", False)
         if once or method == "debug" or (event["severity"] == "I" and not event.keys() & _TROUBLE):
             return event
@@ -252,7 +251,7 @@ class RepeatFilter:
         return left_out, now - written_at
 
     def _others_locked(self, trouble: _Subject, subject: _Subject, now: float) -> str:
-        """Return how many other subjects have this trouble without a line, if that has changed."""
+        """Return what to say about subjects with this trouble that got no line, "" = nothing."""
         before = self._crowds.get(trouble, _Crowd(now, 0, set()))
         lasted = now - before.since
         if lasted >= REPEAT_WINDOW_SECONDS:
@@ -268,7 +267,7 @@ class RepeatFilter:
 
 
 def _remember(memory: dict[_Subject, T], key: _Subject, value: T, limit: int) -> None:
-    """Move the key to the end, and drop the oldest. cachetools is not used: every start would import it."""
+    """Move the key to the end, and drop the oldest. This avoids importing cachetools at every start."""
     memory.pop(key, None)
     if len(memory) >= limit:
         del memory[next(iter(memory))]
@@ -276,7 +275,7 @@ def _remember(memory: dict[_Subject, T], key: _Subject, value: T, limit: int) ->
 
 
 def _subject(event: EventDict) -> _Subject:
-    """Return the facts that do not vary from moment to moment, as numbers and addresses in texts do."""
+    """Return the facts that do not vary from moment to moment, unlike numbers and memory addresses."""
     return tuple(
         (name, _ADDRESS.sub("", in_words(value)))
         for name, value in event.items()
@@ -285,7 +284,7 @@ def _subject(event: EventDict) -> _Subject:
 
 
 def _trouble(event: EventDict, subject: _Subject) -> _Subject:
-    """Return the message and error that all subjects have in common, without their names."""
+    """Return the message and the error without the subject's names, so that all subjects share them."""
     error = _ADDRESS.sub("", in_words(event.get("err", "")))
     for part in (part for name, value in subject if name != "err" for part in value.split("/") if part):
         error = error.replace(part, "")
@@ -293,7 +292,7 @@ def _trouble(event: EventDict, subject: _Subject) -> _Subject:
 
 
 def _quoted(value: object) -> str:
-    """Format a value as klog does: numbers bare, everything else as a quoted string."""
+    """Format a value as klog does: numbers without quotes, everything else as a quoted string."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float):
@@ -307,7 +306,7 @@ def _in_quotes(text: str) -> str:
 
 def _take_head(event: MutableMapping[str, Any]) -> tuple[str, str, str]:
     """
-    Remove the facts that every line has. The others become key=value pairs.
+    Remove the facts that every line has. What remains becomes key=value pairs.
 
     Returns: severity, message, and the stack as lines to follow, "" for none.
     """
@@ -315,7 +314,7 @@ def _take_head(event: MutableMapping[str, Any]) -> tuple[str, str, str]:
     stack = str(event.pop("stack", "")).rstrip()
     for name in ("v", "logger"):
         event.pop(name, None)
-    # It is indented, because an error in the traceback can have lines that look like ours.
+    # The stack is indented, because an error message in it can have lines that look like ours.
     lines = [f"\n    {printable(line)}" for line in stack.split("\n")] if stack else []
     return severity, message, "".join(lines)
 
@@ -334,8 +333,9 @@ def render_json(_logger: WrappedLogger, _method: str, event: EventDict) -> str:
     """
     Format a line as `{"ts":"2026-11-21T07:20:21.123Z","level":"info","v":0,"logger":"foo","msg":"..."}`.
 
-    Errors have `err` and no `v`. The fields are component-base's; the level and the time's format are
-    controller-runtime's, and collectors know both. A fact of the same name gets an underscore after it.
+    Errors have `err` and no `v`. The fields are those of component-base; the level and the time format are
+    those of controller-runtime. Collectors know both. A fact with the name of a field gets an underscore
+    after its name.
     """
     severity, v, name = event.pop("severity"), event.pop("v"), event.pop("logger", "")
     at = dt.datetime.now(tz=dt.UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
@@ -350,7 +350,7 @@ def render_json(_logger: WrappedLogger, _method: str, event: EventDict) -> str:
 
 
 def _json_value(value: object) -> object:
-    """Numbers, maps and object names keep their shape. Everything else is a string, even infinity."""
+    """Keep numbers, mappings and object names as such. Make everything else a string, even infinity."""
     if isinstance(value, int) or (isinstance(value, float) and math.isfinite(value)):
         return value
     if isinstance(value, ObjectName):
@@ -373,6 +373,6 @@ def render_text(_logger: WrappedLogger, _method: str, event: EventDict, *, in_co
 
 
 def _bare(value: object) -> str:
-    """Return a value without quotes where it needs none."""
+    """Return a value, with quotes only if it needs them."""
     text = in_words(value)
     return text if text and text.isprintable() and not any(c in text for c in ' "=') else _in_quotes(text)

@@ -1,8 +1,8 @@
 """
-`main`, which turns an operator into a program, and the commands of that program.
+`main`, which turns an operator into a program, and the program's commands.
 
-Each command is imported when it is run: `version` needs no logging, `manifests` needs no client, and neither
-needs a controller.
+Each command is imported only when it runs, because `version` needs no logging, `manifests` needs no client,
+and neither needs a controller.
 """
 
 from __future__ import annotations
@@ -40,16 +40,17 @@ def main(
     """
     Run an operator as a program: `python greeter.py --help` shows its commands and flags.
 
-    set_up(manager) builds the controllers, and adds them to the Manager. It is called more than once, each
-    time with another manager. The first manager sends no requests and shows what the controllers need. So
-    set_up must send no requests, and must register metrics of its own with `manager.registry`. Several such
-    functions can be chosen with `--controllers`, by the name of the first controller that each of them adds.
+    set_up(manager) builds the controllers and adds them to the Manager. It is called more than once, each
+    time with a new manager. The first manager sends no requests and only finds out what the controllers need.
+    So set_up must send no requests, and must register its own metrics with `manager.registry`. If there are
+    several such functions, `--controllers` chooses among them by the name of the first controller that each
+    adds.
 
-    Args: name is the name of the lease, roles and user agent; environment variables begin with it. kinds are
-    those that need a CRD, None = the custom kinds that controllers reconcile. version is the operator's own.
+    Args: name is used for the lease, the roles and the user agent; environment variables begin with it. kinds
+    are those that need a CRD, None = the custom kinds that controllers reconcile. version is the operator's.
     informer_options are an InformerOptions, None = the defaults; the command sets resync_seconds,
-    progress_seconds and hints. sample is a manifest, or a folder of them, that hints name, as in `kubectl
-    apply -f sample.yaml`. argv None = the words after the program's.
+    progress_seconds and hints. sample is a manifest, or a folder of manifests, that hints mention, as in
+    `kubectl apply -f sample.yaml`. argv None = this process's arguments.
     Raises: SystemExit with the exit code; see `handloop errors`.
     """
     from handloop.controller.cli.dry_set_up import DrySetUp  # noqa: PLC0415 - `python -m controller` needs none
@@ -77,7 +78,7 @@ def main(
 
 def run_command(operator: Operator, argv: Sequence[str] | None = None) -> int:
     """
-    Run one command line of an operator.
+    Run an operator's command line.
 
     Args: argv None = this process's.
     Returns: the exit code; see `handloop errors`.
@@ -94,7 +95,7 @@ def run_command(operator: Operator, argv: Sequence[str] | None = None) -> int:
     except UsageError as error:
         show(f"error: {error}\n  fix: {error.fix or f'{operator.command} --help'}\n", sys.stderr)
         return EXIT_USAGE
-    # Do this before most libraries are loaded, because loading creates many objects that stay.
+    # Do this before most libraries are loaded, because loading them creates many objects that stay.
     relax_collector()
     try:
         return execute(options, sys.stdout, sys.stderr)
@@ -103,7 +104,7 @@ def run_command(operator: Operator, argv: Sequence[str] | None = None) -> int:
 
 
 def _words_of_this_process() -> list[str]:
-    """Let a program named as a kubectl plugin, such as `kubectl-greeter-why`, run that command."""
+    """Return the arguments, after the command in the name of a plugin such as `kubectl-greeter-why`."""
     plugin = re.fullmatch(r"kubectl-.+-(doctor|plan|why)", Path(sys.argv[0]).stem)
     return [plugin[1], *sys.argv[1:]] if plugin else sys.argv[1:]
 
@@ -112,7 +113,7 @@ _Command: TypeAlias = Callable[[Operator, Sequence[str]], int]
 
 
 def _with_arguments(words: list[str]) -> tuple[_Command | None, list[str]]:
-    """A command that reads its own arguments with argparse, and those arguments. Imported when it is run."""
+    """Return a command that parses its own arguments, with these arguments; None for other commands."""
     match words:
         case ["bundle", *rest]:
             from handloop.controller.cli.bundle_command import run_bundle as run  # noqa: PLC0415
@@ -130,7 +131,7 @@ def _with_arguments(words: list[str]) -> tuple[_Command | None, list[str]]:
 
 
 def execute(options: Options, out: TextIO, err: TextIO) -> int:
-    """Do what the options ask for. Results are written to out, everything else to err."""
+    """Run the command that the options name. Results are written to out, everything else to err."""
     match options.command:
         case "version":
             from handloop.controller.cli.version import version_text  # noqa: PLC0415
@@ -149,9 +150,9 @@ def execute(options: Options, out: TextIO, err: TextIO) -> int:
 
 def _execute_until_stopped(options: Options, out: TextIO, err: TextIO) -> int:
     """
-    Run a command that talks to a server, or is one, to its end or until a signal. In the main thread only.
+    Run a command that talks to a server, or is one, until it ends or a signal arrives. Main thread only.
 
-    An unexpected error is logged on one line, and from level 4 on with its traceback.
+    An unexpected error is reported on one line; from level 4 on, with its traceback.
     """
     from handloop.controller.cli import logs  # noqa: PLC0415
     from handloop.controller.runtime.life.signals import SignalHandler  # noqa: PLC0415
@@ -173,10 +174,10 @@ def _execute_until_stopped(options: Options, out: TextIO, err: TextIO) -> int:
             return _ask_or_serve(options, stop, out, err)
         except Exception as error:
             what, fix = str(error) or type(error).__name__, "run again with -v 4 for the traceback"
-            # An author's set_up is the user's own code.
+            # The traceback of an error in set_up is always shown, because set_up is the user's own code.
             in_full = isinstance(error, SetUpError) or options.verbosity >= logs.TRACEBACK_VERBOSITY
             if (options.log_format or logs.default_format(err)) == "json":
-                # A collector of these logs expects one object per line, including the traceback.
+                # Log collectors expect one JSON object per line, including the traceback.
                 log.exception(what, fix=fix, exc_info=in_full)
             elif in_full:
                 raise

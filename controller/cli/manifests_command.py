@@ -1,6 +1,6 @@
 """
-`crd`, `rbac` and `user-roles`: what the cluster needs, from the types and the declared access. `monitoring`:
-what Prometheus and Grafana need.
+`crd`, `rbac` and `user-roles` print what the cluster needs, built from the types and the declared access.
+`monitoring` prints what Prometheus and Grafana need.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ _LARGE: Final = 200_000
 
 
 def large_definitions(options: Options) -> Iterator[str]:
-    """Return a warning for each CRD that is almost too large for `kubectl apply` to keep in an annotation."""
+    """Yield a warning for each CRD that is almost too large for the annotation of `kubectl apply`."""
     for kind in declared_kinds(options) if options.what == "crd" else ():
         size = len(json.dumps(definition_of(kind, options), separators=(",", ":")))
         if size >= _LARGE:
-            what = f"the CRD of {kind.__name__} has {size // 1000} kB as JSON, and kubectl apply takes 262 kB"
+            what = f"the CRD of {kind.__name__} has {size // 1000} kB as JSON, but kubectl apply takes 262 kB"
             fix = "Annotated[..., ANY_FIELDS] at its largest struct, or kubectl apply --server-side"
             yield f"warning: {what}\n  fix: {fix}\n"
 
 
 def manifests(options: Options) -> str:
     """
-    Return YAML of the chosen controllers' CRDs, of roles for controllers or people, or of the monitoring.
+    Return YAML: the chosen controllers' CRDs, roles for controllers or people, or the monitoring objects.
 
-    With a namespace the controllers' roles are Roles in it, except for kinds without a namespace. Otherwise
-    they are ClusterRoles.
+    If a namespace is given, the controllers' roles are Roles in it, except for cluster-scoped kinds.
+    Otherwise they are ClusterRoles.
     """
     name, kinds = options.operator.name, declared_kinds(options)
     match options.what:
@@ -52,7 +52,7 @@ def manifests(options: Options) -> str:
 
 
 def _monitoring(name: str, namespace: str) -> Iterator[dict[str, Any]]:
-    """Return an operator's Service, ServiceMonitor, alerts, dashboard. Args: namespace "" = NAME-system."""
+    """Yield an operator's Service, ServiceMonitor, alerts and dashboard. Args: namespace "" = NAME-system."""
     usual = f"{name}-system"
     for place in ("default/metrics_service", "prometheus/service_monitor", "prometheus/prometheus_rule"):
         text = shipped_manifest(f"{place}.yaml", name).replace(usual, namespace or usual)

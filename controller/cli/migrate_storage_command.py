@@ -1,4 +1,4 @@
-"""`migrate-storage`: store all objects of the program's kinds in their newest versions."""
+"""`migrate-storage`: stores all objects of the program's kinds in their newest versions."""
 
 from __future__ import annotations
 
@@ -23,14 +23,15 @@ from handloop.controller.cli.terminal import printable, show
 _EVERY_SECONDS: Final = 2.0
 _RATE: Final = 50.0
 _SHOWN: Final = 5
-"""How many refused objects are named."""
+"""The maximum number of refused objects that are listed."""
 
 
 def run_migrate_storage(operator: Operator, arguments: Sequence[str]) -> int:
     """
-    Migrate the kinds of an operator, or only the named ones.
+    Migrate an operator's kinds, or only the named definitions.
 
-    Returns: the exit code, 1 if something old is left. Raises: SystemExit from argparse; SetUpError.
+    Returns: the exit code, 1 if objects in an old version may be left. Raises: SystemExit from argparse;
+    SetUpError.
     """
     given = _parser(operator).parse_args(arguments)
     own = [kind.resource.group_resource for setup in operator.setups() for kind in setup.kinds]
@@ -56,14 +57,14 @@ def _failed(text: str) -> int:
 def _parser(operator: Operator) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=f"{operator.command} migrate-storage",
-        description=f"{COMMANDS['migrate-storage'].capitalize()}. It can be stopped, and started again.",
+        description=f"{COMMANDS['migrate-storage'].capitalize()}. It can be stopped and started again.",
         allow_abbrev=False,
     )
     told = "such as sites.example.org; by default the program's own kinds"
     parser.add_argument("names", metavar="DEFINITION", nargs="*", help=told)
-    rate = f"write from here, at most N a second ({_RATE:g}); else the server migrates, if it can"
+    rate = f"write from here, at most N per second ({_RATE:g}); otherwise the server migrates, if it can"
     parser.add_argument("--rate", type=_rate, metavar="N", help=rate)
-    parser.add_argument("--kubeconfig", metavar="PATH", help="as for kubectl, if it is not given")
+    parser.add_argument("--kubeconfig", metavar="PATH", help="by default as for kubectl")
     parser.add_argument("--context", help="of the kubeconfig")
     return parser
 
@@ -99,7 +100,7 @@ def _migrate(transport: Transport, name: str, rate: float | None) -> bool:
         show(f"{name}: {counts}; status.storedVersions is shortened\n", sys.stdout)
     elif progress.refused:
         show(
-            f"{name}: {counts}; {len(progress.refused)} cannot be written: mend them, and try again\n",
+            f"{name}: {counts}; {len(progress.refused)} cannot be written: fix them, and try again\n",
             sys.stdout,
         )
     else:
@@ -108,21 +109,21 @@ def _migrate(transport: Transport, name: str, rate: float | None) -> bool:
 
 
 def _by_server(transport: Transport, name: str) -> bool:
-    """Return whether the server has migrated a kind. Print why not, if the server supports migrations."""
+    """Return whether the server has migrated a kind. If it supports migrations but failed, print why."""
     try:
         ServerMigration(
             transport, name, tell=lambda text: show(f"{name}: {printable(text)}\n", sys.stderr)
         ).run()
     except NotByServerError as error:
         if text := str(error):
-            said = f"{name}: not by the server, so object by object: {printable(text)}\n"
+            said = f"{name}: migrated object by object, because the server cannot: {printable(text)}\n"
             show(said, sys.stderr)
         return False
     return True
 
 
 def _teller(clock: Callable[[], float]) -> Callable[[Progress], None]:
-    """Return a function that reports every two seconds the progress, and the time left."""
+    """Return a function that reports the progress and the time left every two seconds."""
     began = last = clock()
 
     def tell(progress: Progress) -> None:

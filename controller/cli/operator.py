@@ -1,5 +1,5 @@
 """
-An operator, as the command line sees it: its names, its controllers and what they need.
+An operator as the command line sees it: its names, its controllers and what these need.
 
 Decision: One main.
 """
@@ -17,9 +17,9 @@ from typing import Any, Final
 _LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _NAME: Final = re.compile(rf"(?=[a-z]){_LABEL}(\.{_LABEL})*")
 _MAX_NAME: Final = 42
-"""The longest derived name, the lease's role, also contains a namespace of up to 63 characters."""
+"""The longest derived name, that of the lease's role, also contains a namespace of up to 63 characters."""
 _TAKEN: Final = "pod"
-"""An operator's variables begin with its name, and $POD_NAMESPACE belongs to the pod."""
+"""Not a valid name: an operator's variables begin with its name, and $POD_NAMESPACE is the pod's."""
 
 
 class SetUpError(Exception):
@@ -29,12 +29,12 @@ class SetUpError(Exception):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
     """
-    One controller, described as far as possible without running it.
+    A description of one controller, as far as is possible without running it.
 
-    Args: kinds are the types of the custom kinds that it reconciles, which need CRDs; foreign are those whose
-    CRDs belong to other programs; written are the types with which it writes objects of other kinds; access
-    is an Access for everything that it requests from the server; sample is the path of a manifest with an
-    object of such a kind; shown is what `kubectl get` should list, "" = the kinds.
+    Args: kinds are the types of the custom kinds that it reconciles and that need CRDs; foreign are
+    reconciled types whose CRDs belong to other programs; written are the types with which it writes objects
+    of other kinds; access has an Access for everything that it requests from the server; sample is the path
+    of a manifest with an object of one of the kinds; shown is what `kubectl get` should list, "" = the kinds.
     """
 
     name: str
@@ -52,9 +52,9 @@ class Setup:
 
     def sample_fix(self, options: str = "") -> str:
         """
-        Return the command that creates an object to work on; without a sample, also one to explain fields.
+        Return a command that creates an object to work on; without a sample, also one to explain fields.
 
-        Args: options of kubectl, after a space.
+        Args: options are kubectl's, with a leading space.
         """
         if self.sample and Path(self.sample).exists():
             return f"kubectl apply -f {shlex.quote(shown_path(Path(self.sample)))}{options}"
@@ -66,15 +66,16 @@ class Setup:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operator:
     """
-    One program of controllers. It loads no library until setups, set_up or informer_options is called.
+    A program with its controllers. It loads no library until setups, set_up or informer_options is called.
 
-    name is the name of the lease, its Events, the roles and the user agent. command is how people start the
-    program, and manifests the words after it that print manifests. Hints consist of both. set_up(manager,
-    names) adds the chosen controllers to a Manager. setups() describes all of them. names are the choices of
-    `--controllers`, () = no such flag. workers is the default of `--workers`. own_commands are commands that
-    only this operator has, with their help. version() is the operator's own, "" = unknown. variables is the
-    prefix of environment variables, "" = the name. informer_options() are the Manager's, None = the defaults.
-    generator is named in the first line of printed manifests.
+    name is used for the lease, its Events, the roles and the user agent. command is what people type to start
+    the program, and manifests are the words after it that print manifests. Hints are built from both.
+    set_up(manager, names) adds the chosen controllers to a Manager. setups() describes all controllers. names
+    are the choices for `--controllers`, () = no such flag. workers is the default for `--workers`.
+    own_commands are commands that only this operator has, with their help. version() is the operator's
+    version, "" = unknown. variables is the prefix of environment variables, "" = the name. informer_options()
+    are for the Manager, None = the defaults. generator is the name in the first line of printed manifests, ""
+    = the operator's name.
     """
 
     name: str
@@ -98,12 +99,12 @@ class Operator:
             )
 
     def chosen(self, names: Sequence[str]) -> tuple[Setup, ...]:
-        """Return the controllers with these names; all of them if the operator offers no choice."""
+        """Return the controllers with these names, or all of them if the operator offers no choice."""
         return tuple(one for one in self.setups() if not self.names or one.name in names)
 
     @property
     def prefix(self) -> str:
-        """Return the prefix of its environment variables: `MY_OPERATOR` for my-operator."""
+        """The prefix of its environment variables: `MY_OPERATOR` for my-operator."""
         return self.variables or re.sub("[^A-Z0-9]", "_", self.name.upper())
 
     @property
@@ -117,18 +118,18 @@ class Operator:
         return self.printing("rbac")
 
     def printing(self, what: str) -> str:
-        """Return the command that prints some manifests."""
+        """Return the command that prints manifests of this sort."""
         return " ".join(word for word in (self.command, self.manifests, what) if word)
 
     @property
     def user_agent(self) -> str:
-        """`greeter/1.2`, without what the client adds."""
+        """The user agent, such as `greeter/1.2`; the client adds more to it."""
         version = self.version()
         return f"{self.name}/{version}" if version else self.name
 
 
 def shown_path(path: Path) -> str:
-    """Return a path as people type it: without the working directory."""
+    """Return a path as people type it, relative to the working directory if it is below it."""
     here = Path.cwd()
     return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
@@ -137,7 +138,7 @@ def typed_command(started: str, module: str = "") -> str:
     """
     Return the command that started a Python program, so that hints can be copied.
 
-    Args: started is sys.argv[0]; module is the argument of `python -m`, as `__main__.__spec__` names it, "" =
+    Args: started is sys.argv[0]; module is the argument of `python -m`, as found in `__main__.__spec__`, "" =
     a script.
     """
     path = Path(started)
@@ -149,6 +150,6 @@ def typed_command(started: str, module: str = "") -> str:
 
 
 def command_of_this_process() -> str:
-    """Return how this process was started, as people type it."""
+    """Return the command that started this process, as people type it."""
     spec = getattr(sys.modules.get("__main__"), "__spec__", None)
     return typed_command(sys.argv[0], spec.name if spec else "")

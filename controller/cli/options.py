@@ -1,4 +1,4 @@
-"""The options of the command line with their defaults. One field is one flag, which `flags` reads."""
+"""The command line's options with their defaults. Each field is a flag, which `flags` reads."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from handloop.controller.runtime.election.durations import (
 from handloop.controller.runtime.serving.bind_address import BindAddress, parse_bind_address
 
 ASKING: Final = ("run", "doctor", "plan")
-"""The commands that talk to an API server."""
+"""The commands that send requests to an API server."""
 _DECLARING: Final = ("run", "doctor", "manifests")
 """The commands that need the declared access."""
 _LOGGING: Final = ("run", "sandbox", "doctor", "plan")
@@ -45,9 +45,9 @@ _SANDBOX: Final = ("run", "sandbox")
 
 class Flag(NamedTuple):
     """
-    How one option is read. kube_api_qps is `--kube-api-qps`, and `$GREETER_KUBE_API_QPS` of the greeter.
+    How one option is read. kube_api_qps is `--kube-api-qps`, or `$GREETER_KUBE_API_QPS` for the greeter.
 
-    env is a format of the operator's prefix and the option's name, "" = no variable.
+    env is a format with the operator's prefix and the option's name, "" = no variable.
     """
 
     parse: Callable[[str], Any]
@@ -83,10 +83,10 @@ def _option(
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """
-    One command line, read and checked, for one operator.
+    One operator's command line, read and checked.
 
-    in_cluster and own_namespace are not flags, because a pod sets them. Controllers, workers and the name of
-    the lease default to the operator's.
+    in_cluster and own_namespace are not flags, because they come from the pod. Controllers, workers and the
+    name of the lease default to the operator's.
     """
 
     operator: Operator
@@ -109,13 +109,13 @@ class Options:
         short="n",
     )
     controllers: tuple[str, ...] = _option(
-        (), listed, "NAMES", "controllers to run, out of {}; * means all", (*_DECLARING, "plan")
+        (), listed, "NAMES", "controllers to run, of {}; * means all", (*_DECLARING, "plan")
     )
     workers: int = _option(
         0,
         workers_count,
         "N",
-        "worker threads per controller that sets no number itself",
+        "worker threads per controller, unless a controller sets its own number",
         ("run", "plan"),
     )
     resync: float = _option(
@@ -141,13 +141,13 @@ class Options:
         "klog, text or json; by default text on a terminal, json in a cluster, else klog",
         _LOGGING,
     )
-    metrics_bind_address: BindAddress | None = _option(  # noqa: RUF009 - a field, as the others
+    metrics_bind_address: BindAddress | None = _option(  # noqa: RUF009 - a field, like the others
         METRICS_ADDRESS,
         parse_bind_address,
         "ADDR",
         "where /metrics is served (127.0.0.1:8080; in a cluster :8080, all interfaces); 0 turns it off",
     )
-    health_probe_bind_address: BindAddress | None = _option(  # noqa: RUF009 - a field, as the others
+    health_probe_bind_address: BindAddress | None = _option(  # noqa: RUF009 - a field, like the others
         HEALTH_ADDRESS,
         parse_bind_address,
         "ADDR",
@@ -158,7 +158,7 @@ class Options:
         "warn",
         one_of("warn", "exit", "off"),
         "MODE",
-        "check server, CRDs and permissions first, then: warn and go on, or exit; off asks nothing",
+        "check server, CRDs and permissions first; on a problem, warn goes on, exit ends; off checks nothing",
     )
     shutdown_timeout: float = _option(30.0, duration, "D", "how long a stop waits for work in flight")
     kube_api_qps: float = _option(
@@ -171,7 +171,7 @@ class Options:
         False,
         boolean,
         "BOOL",
-        "ask the API server for answers in full: without gzip, and with the managedFields that nobody reads",
+        "request full responses from the API server: not compressed, and with the unused managedFields",
     )
     sandbox_kubeconfig: str = _option(
         ".sandbox/kubeconfig", str, "PATH", "where the sandbox writes its kubeconfig", _SANDBOX
@@ -215,18 +215,18 @@ class Options:
         False,
         boolean,
         "BOOL",
-        "check the Deployment that runs in the cluster, too: replicas, probes, resources and others",
+        "also check the Deployment in the cluster: replicas, probes, resources and more",
         ("doctor",),
         env="",
     )
     only_restarts: bool = _option(
-        False, boolean, "BOOL", "show only writes that restart pods", ("plan",), env=""
+        False, boolean, "BOOL", "show only the writes that restart pods", ("plan",), env=""
     )
     with_outside: bool = _option(
         False,
         boolean,
         "BOOL",
-        "plan for reconciles that act outside of the cluster, too: they do act there",
+        "also plan reconciles that act outside the cluster, where they do act",
         ("plan",),
         env="",
     )
@@ -244,17 +244,17 @@ class Options:
         "certificate that the program makes",
         _DECLARING,
     )
-    webhook_bind_address: BindAddress | None = _option(  # noqa: RUF009 - a field, as the others
+    webhook_bind_address: BindAddress | None = _option(  # noqa: RUF009 - a field, like the others
         None,
         parse_bind_address,
         "ADDR",
-        "where versions are converted, for a kind with functions (in a cluster :9443, all interfaces)",
+        "where the conversion webhook listens, for kinds with functions (in a cluster :9443, all interfaces)",
     )
     webhook_cert_dir: str = _option(
         "",
         str,
         "PATH",
-        "folder with tls.crt and tls.key, and ca.crt for the definitions, to convert with; without it the "
+        "folder with the webhook's tls.crt and tls.key, and ca.crt for the definitions; without it the "
         "program makes its own, in a Secret",
         _DECLARING,
     )
@@ -262,17 +262,17 @@ class Options:
         "",
         str,
         "NAME",
-        "the Service in the program's namespace by which the API server finds what converts (NAME-webhook)",
+        "the Service in the program's namespace that leads to the conversion webhook (NAME-webhook)",
         _DECLARING,
     )
     webhook_url: str = _option(
         "",
         https_url,
         "URL",
-        "where the API server finds a program outside of the cluster that converts",
+        "URL of the conversion webhook, for a program outside the cluster",
         _DECLARING,
     )
-    debug_listen: BindAddress | None = _option(  # noqa: RUF009 - a field, as the others
+    debug_listen: BindAddress | None = _option(  # noqa: RUF009 - a field, like the others
         None,
         parse_bind_address,
         "ADDR",
@@ -298,13 +298,13 @@ class Options:
         LEASE_DURATION_SECONDS,
         duration,
         "D",
-        "how long other replicas wait for a silent leader; only whole seconds count",
+        "how long other replicas wait for a silent leader; fractions of a second are dropped",
     )
     leader_elect_renew_deadline: float = _option(
-        RENEW_DEADLINE_SECONDS, duration, "D", "how long a leader works on without renewing the lease"
+        RENEW_DEADLINE_SECONDS, duration, "D", "how long a leader keeps working without renewing the lease"
     )
     leader_elect_retry_period: float = _option(
-        RETRY_PERIOD_SECONDS, duration, "D", "pause between two attempts to take or renew the lease"
+        RETRY_PERIOD_SECONDS, duration, "D", "pause between attempts to acquire or renew the lease"
     )
     leader_elect_resource_name: str = _option("", lease_name, "NAME", "name of the lease", _DECLARING)
     leader_elect_resource_namespace: str = _option(
@@ -321,7 +321,7 @@ class Options:
         0,
         number(int, 0, 256, "slots are 1 to 256; 0 turns shards off"),
         "N",
-        "split the work into so many slots and share them with the other replicas; 0 means off; the lease's "
+        "split the work into this many slots, shared with the other replicas; 0 means off; the lease's "
         "name, namespace and durations are those of --leader-elect",
         _DECLARING,
     )
@@ -329,7 +329,7 @@ class Options:
         "namespace",
         one_of("namespace", "uid"),
         "WHAT",
-        "what decides an object's slot: its namespace, or its uid",
+        "what an object's slot depends on: its namespace, or its uid",
         _DECLARING,
     )
 
@@ -355,7 +355,7 @@ class Options:
 
     @property
     def namespaces(self) -> tuple[str, ...]:
-        """Return the namespaces to watch, each once; () = all, or those of namespace_labels."""
+        """Return the namespaces to watch, without repetitions; () = all, or those with namespace_labels."""
         if self.namespace_labels:
             return ()
         return tuple(dict.fromkeys(name.strip() for name in self.namespace.split(",") if name.strip()))

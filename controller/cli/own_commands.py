@@ -1,7 +1,7 @@
 """
-Commands of `handloop` itself that users' programs lack: walkthrough, top, errors, init, create, update.
+The commands that only `handloop` has, not users' programs: walkthrough, top, errors, init, create, update.
 
-They read their own arguments, and some are extensions. Each is imported when it is run.
+They parse their own arguments, and some are extensions. Each is imported when it runs.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from handloop.controller.cli.terminal import show
 OWN_COMMANDS: Final = {
     "walkthrough": "learn in short chapters how a controller works inside; no cluster needed",
     "top": "show a running program in the terminal: its steps, queues, workers and caches",
-    "explore": "play an operator with a crash, a refusal, a rival at each of its writes",
+    "explore": "run an operator with a crash, a refusal or a rival at each of its writes",
     "errors": "explain an error of any operator: handloop errors E12",
-    "init": "make the project of an operator of your own: handloop init my-operator --domain example.com",
-    "create": "add to it: a kind, a controller, a view of a foreign kind: handloop create --help",
-    "update": "bring what is new in this handloop's scaffold into the project, merged with your changes",
+    "init": "create the project of your own operator: handloop init my-operator --domain example.com",
+    "create": "add to a project: a kind, a controller, a view of a foreign kind: handloop create --help",
+    "update": "merge what is new in this handloop's scaffold into a project, keeping your changes",
 }
 
 

@@ -1,4 +1,4 @@
-"""The permissions that the program needs, the command that grants them, and E09 for missing ones."""
+"""The permissions that the program needs, the commands that grant them, and E09 for missing ones."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Need(NamedTuple):
 
 
 def needs(access: Iterable[Access], namespaces: Sequence[str] = (), *, name: str = ROLE_NAME) -> list[Need]:
-    """Return the declared access by verb and namespace. Args: name is the roles' name."""
+    """Return one Need for each verb, resource, name and namespace. Args: name is the roles' name."""
     return [
         Need(Permission(verb, entry.resource, place.namespace or "", entry.subresource, name), place)
         for place, entries in grouped(access, namespaces=namespaces, name=name).items()
@@ -50,7 +50,7 @@ def missing_permissions(user: str, denied: Sequence[Need], total: int, command: 
     """
     E09: all missing permissions together.
 
-    Args: total counts the permissions that were checked; command prints the roles that grant them.
+    Args: total is the number of permissions that were checked; command prints the roles that grant them.
     """
     first = denied[0]
     listed = ", ".join(
@@ -91,7 +91,7 @@ def rbac_command(options: Options) -> str:
 
 
 def _typed(name: str, value: object) -> list[str]:
-    """One option as people type it."""
+    """Return an option as people type it."""
     if name == "namespace":
         return ["-n", shlex.quote(str(value))]
     if isinstance(value, bool):

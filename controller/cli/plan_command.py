@@ -1,4 +1,4 @@
-"""`plan`: what a run of this program would write, from one dry reconcile of each object."""
+"""`plan`: prints what a run of this program would write, found by one dry reconcile of each object."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from handloop.informers.keys import ObjectName
 from handloop.seams.seams import REAL_SEAMS, Seams
 
 WORKERS: Final = 8
-"""The number of parallel reconciles: each waits for the server most of the time."""
+"""The number of parallel reconciles. Most of the time, a reconcile waits for the server."""
 
 
 def run_plan(
@@ -33,7 +33,8 @@ def run_plan(
     """
     Print the plan on out, and the checks' findings on err.
 
-    Returns: as exit_code; 3 and more as the checks, except for a missing permission, which fails its names.
+    Returns: what exit_code returns, or 3 and more from the checks. A missing permission only makes names
+    fail.
     """
     try:
         config = load_config(
@@ -71,7 +72,7 @@ def _make(client: Client, options: Options, stop: threading.Event, seams: Seams)
 
 
 def _name(options: Options) -> ObjectName | None:
-    """Return the requested name. A name without a namespace is in the namespace of -n."""
+    """Return the requested name. If it has no namespace, the one of -n is used."""
     if not options.what:
         return None
     namespace, _, name = options.what.rpartition("/")

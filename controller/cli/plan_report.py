@@ -1,4 +1,4 @@
-"""Prints a plan: the summary first, then each object; or JSON, the same for the same cluster."""
+"""Prints a plan: a summary and then each object, or JSON that is the same for the same cluster."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from handloop.controller.runtime.planning.planner import NOT_RUN, Plan, Unshown
 
 FAILED: Final = "failed"
 _KNOWN: Final = (MORE, PAUSED, NOT_RUN)
-"""These reasons hide nothing that a first reconcile of a name would write."""
+"""With these reasons, nothing is hidden that the first reconcile of a name would write."""
 _LONGEST: Final = 120
 
 
 def exit_code(plan: Plan, *, only_restarts: bool = False) -> int:
-    """0 = a run would write nothing, 1 = it would write, 2 = a name fails, or is not planned."""
+    """Return 0 if a run would write nothing, 1 if it would write, 2 if a name fails or is not planned."""
     if any(each.what not in _KNOWN for each in plan.unshown()):
         return EXIT_USAGE
     return EXIT_FATAL if any(_chosen(plan, only_restarts)) else EXIT_OK
 
 
 def json_report(plan: Plan, out: TextIO, *, only_restarts: bool = False) -> None:
-    """Print JSON: sorted, without times and versions, so that two plans can be compared line by line."""
+    """Print sorted JSON without times and versions, so that two plans can be compared line by line."""
     _write_list(out, '{"writes": [', map(_as_json, _chosen(plan, only_restarts)))
     unshown = plan.unshown()
     _write_list(out, '], "failed": [', (_told(each) for each in unshown if each.what == FAILED))
@@ -81,9 +81,9 @@ def text_report(plan: Plan, out: TextIO, *, only_restarts: bool = False) -> None
 
 def summary(writes: Iterable[PlannedWrite], owned: dict[str, int], unshown: Iterable[Unshown]) -> str:
     """
-    Return the result of a plan, in one sentence.
+    Return a plan's result in one sentence.
 
-    Args: owned are all objects of kinds with pods, by kind.
+    Args: owned counts all objects of kinds with pods, by kind.
     """
     restarts: dict[str, Counter[str]] = {}
     others: dict[str, dict[str, set[tuple[str, ...]]]] = {}
@@ -137,7 +137,7 @@ def _counts(unshown: Iterable[Unshown]) -> Iterator[str]:
 
 
 def _groups(unshown: Iterable[Unshown]) -> Iterator[tuple[str, dict[str, list[str]]]]:
-    """Return the names that failed, are paused or not planned, by reason, with no names in the reason."""
+    """Yield the names that failed, are paused or are not planned, by title and reason."""
     found: dict[str, dict[str, list[str]]] = {}
     for each in unshown:
         if each.what != MORE:

@@ -1,7 +1,6 @@
 """
-The checks before the controller starts: the server answers, the CRDs exist, all permissions are granted.
-
-All problems are reported together, not one per attempt. `doctor` checks without starting.
+The checks before the controllers start: the server answers, the CRDs exist, all permissions are granted. All
+problems are reported at once, not one per attempt. `doctor` checks without starting anything.
 """
 
 from __future__ import annotations
@@ -53,15 +52,15 @@ T = TypeVar("T")
 TRIES: Final = 3
 PAUSE_SECONDS: Final = 2.0
 REQUEST_SECONDS: Final = 5.0
-"""The deadline of each request of the checks. A stop does not wait longer than this."""
+"""The deadline of each request in the checks. A stop does not wait longer than this."""
 AT_ONCE: Final = 4
-"""How many requests run in parallel. The informers use their connections afterwards."""
+"""How many requests run in parallel. The informers use the same connections afterwards."""
 _SERVER_FAILED: Final = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One check: its subject, and the code of the problem that it found, "" = none."""
+    """The result of a check: its subject, and the code of the problem that it found, "" = none."""
 
     check: str
     subject: str
@@ -71,7 +70,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """The findings: problems in the order of their weight, and the facts for the banner."""
+    """The result of all checks: the problems, the most serious first, and the facts for the banner."""
 
     problems: tuple[Problem, ...] = ()
     findings: tuple[Finding, ...] = ()
@@ -82,7 +81,7 @@ class Report:
 
     @property
     def exit_code(self) -> int:
-        """Return the exit code of the first error; without an error 0, or 1 after a stop before the end."""
+        """The exit code of the first error. If there is none: 0, or 1 if a stop ended the checks early."""
         otherwise = EXIT_FATAL if self.stopped else EXIT_OK
         return next((problem.exit_code for problem in self.problems if problem.exit_code), otherwise)
 
@@ -97,7 +96,7 @@ def _go_on_unless(stop: threading.Event) -> None:
 
 
 def _unless_stopped(stop: threading.Event, question: Callable[[], T]) -> T:
-    """Return the answer to a question. Raises: _StoppedError."""
+    """Ask the question and return the answer. Raises: _StoppedError."""
     _go_on_unless(stop)
     return question()
 
@@ -106,7 +105,7 @@ class Preflight:
     """
     The checks for one configuration and one command line, the same for `run` and `doctor`.
 
-    They check the access that the chosen controllers declare, where they watch, and the lease's.
+    They check the access that the chosen controllers declare, where they watch, and the access to the lease.
     """
 
     def __init__(self, client: Client, config: ClientConfig, options: Options, seams: Seams) -> None:
@@ -118,7 +117,7 @@ class Preflight:
         self._options = options
         self._operator = options.operator
 
-    # These two load the types of all kinds, so main requests them only once the server has answered.
+    # The next two load the types of all kinds, so they are first used once the server has answered.
 
     @cached_property
     def _custom(self) -> Mapping[Resource, type[Any]]:
@@ -126,7 +125,7 @@ class Preflight:
 
     @cached_property
     def _foreign(self) -> Sequence[Resource]:
-        """Return the types that the controllers read or write, but whose CRDs belong to others."""
+        """The resources that the controllers read or write, but whose CRDs belong to other programs."""
         ours = {(one.group, one.plural) for one in self._custom}
         used = {
             (one.resource.group, one.resource.plural): one.resource for one in declared_access(self._options)
@@ -135,7 +134,8 @@ class Preflight:
 
     @cached_property
     def _needs(self) -> Sequence[Need]:
-        # Rights by name are enough. If the namespaces change, so is a RoleBinding in each of them.
+        # Access that may be granted by name is not checked. Neither is access in namespaces that labels
+        # select, because they change, and a RoleBinding in each of them is enough.
         labels = self._options.namespace_labels
         access = [
             one
@@ -146,16 +146,16 @@ class Preflight:
 
     def check(self, stop: threading.Event, *, tries: int = TRIES) -> Report:
         """
-        Ask the server everything.
+        Ask the server everything that the checks need.
 
         Args: tries limits the attempts to reach a server.
-        Blocks: until all answers have arrived; after a stop, at most until the current request has ended.
+        Blocks: until all answers have arrived; after a stop, at most until the current requests have ended.
         """
         server = ""
         try:
             _go_on_unless(stop)
             problem = self._login_problem()
-            # A stop also ends the login. In that case nothing is wrong with the credentials.
+            # A stop also ends the login, which does not mean that the credentials are wrong.
             _go_on_unless(stop)
             if problem is None:
                 server, problem = self._reach(stop, tries)
@@ -174,7 +174,7 @@ class Preflight:
         return Report(problems=(problem,), findings=(finding,), summary=summary)
 
     def _login_problem(self) -> Problem | None:
-        # Log in before any request: a login program, or a person at a browser, may take longer than one.
+        # Log in before any request, because a login program or a person at a browser may need longer.
         try:
             self._config.credentials.authorization()
         except ConfigError as error:
@@ -182,7 +182,7 @@ class Preflight:
         return None
 
     def _reach(self, stop: threading.Event, tries: int) -> tuple[str, Problem | None]:
-        """Return the server's version, and the problem if no answer came. A refusal counts as an answer."""
+        """Return the server's version, and a problem if no answer came. A refusal is an answer, too."""
         problem: Problem | None = None
         began_at = self._clock.now()
         for attempt in range(tries):
@@ -257,7 +257,7 @@ class Preflight:
         )
 
     def _fits(self, kinds: Mapping[Resource, list[Problem]], stop: threading.Event) -> list[Any]:
-        """Return a Fit for each existing kind. A start that only warns does not wait: see FitWatch."""
+        """Return a Fit for each existing kind. A start that only warns leaves this to FitWatch."""
         if self._options.command != "doctor" and self._options.preflight != "exit":
             return []
         from handloop.controller.cli.fit_check import looked_at  # noqa: PLC0415 - not for every start
@@ -272,7 +272,7 @@ class Preflight:
             yield Finding(check="permissions", subject=subject, ok=True)
 
     def _stored_in_older(self, kinds: Iterable[type[Kind]]) -> Iterator[Finding]:
-        """Return findings about definitions whose older versions the server still needs."""
+        """Yield findings about kinds that may have objects stored in older versions."""
         for kind in kinds:
             stored = self._client.discovery().stored_versions(kind.resource) if kind.previous else ()
             if older := [version for version in stored if version != kind.resource.version]:
@@ -281,7 +281,7 @@ class Preflight:
                 yield Finding(check="storage", subject=subject, ok=True)
 
     def _converted(self, kinds: Iterable[type[Kind]]) -> Iterator[tuple[str, Any]]:
-        """Return pairs (definition's name, Conversion). A starting program may be the first that converts."""
+        """Yield pairs (definition's name, Conversion). Not at a start: it may be the first that converts."""
         if self._options.command != "doctor":
             return
         from handloop.controller.cli.conversion_check import conversions  # noqa: PLC0415 - not for a start
@@ -296,7 +296,7 @@ class Preflight:
             from handloop.controller.cli.conversion_check import asked_for  # noqa: PLC0415 - as above
 
             for version in asked_for(self._client, kinds):
-                subject = f"{version}: somebody has asked for it since the server started"
+                subject = f"{version}: clients have requested it since the server started"
                 yield Finding(check="deprecated", subject=subject, ok=True)
 
     def _replicas(self, allowed: Iterable[Need]) -> Iterator[Finding]:
@@ -328,7 +328,7 @@ class Preflight:
         if found.namespaced != resource.namespaced:
             scopes = ("Namespaced", "Cluster") if found.namespaced else ("Cluster", "Namespaced")
             differs = "scope {}; the controller's type has {}".format(*scopes)
-            delete = f"kubectl delete crd {name}   (deletes its objects, too)"
+            delete = f"kubectl delete crd {name}   (also deletes its objects)"
             return [
                 other_definition(
                     name, differs, [delete, f"{self._operator.crd_command} | kubectl apply -f -"]
@@ -390,9 +390,9 @@ def _need_finding(need: Need, *, ok: bool) -> Finding:
 
 def doctor(options: Options, stop: threading.Event, out: TextIO, *, seams: Seams = REAL_SEAMS) -> int:
     """
-    Make all checks that a start makes, and print their findings.
+    Run all checks that a start runs, and print their findings.
 
-    Returns: the exit code of `--preflight=exit`: that of the first class of checks that fails.
+    Returns: the exit code of `--preflight=exit`: that of the first kind of check that fails.
     """
     report = _examine(options, stop, seams)
     out.write(writable(_json(report) if options.output == "json" else _table(report), out))
@@ -413,7 +413,7 @@ def _examine(options: Options, stop: threading.Event, seams: Seams) -> Report:
         problem = config_problem(error, options.operator.command)
         finding = Finding(check="configuration", subject=problem.what, ok=False, code=problem.code)
         return Report(problems=(problem,), findings=(finding,))
-    # These are the kubeconfig that is used, and its context.
+    # Say which kubeconfig is used, and which context in it.
     shown = f"{config.source}, context {config.context_name}" if config.context_name else config.source
     return replace(
         report, findings=(Finding(check="configuration", subject=shown, ok=True), *report.findings)
@@ -440,7 +440,7 @@ def _with_production(report: Report, client: Client, options: Options, seams: Se
 
 
 def _table(report: Report) -> str:
-    """Print a line for each check, then each problem in full."""
+    """Print one line for each check, then each problem in full."""
     rows = [printable(_row(finding)) for finding in report.findings]
     failed = sum(not finding.ok for finding in report.findings)
     counted = f"{failed} of {len(rows)} checks failed" if failed else f"all {len(rows)} checks passed"

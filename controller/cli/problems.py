@@ -2,9 +2,9 @@
 Messages for common problems: what happened, the one fact behind it, and what to type next.
 
 Every problem has a code (E01 to E22), an exit code and a section in errors.md, which `handloop errors`
-prints. E01 to E06 are in connection_problems.py, E09 in permissions.py, E11 and E12 in election.py,
-E15 in program.py. E14 is the Foo controller's, E21 is in storage_check.py, and E22 in
-production_check.py.
+prints. E01 to E06 are in connection_problems.py, E09 in permissions.py, E11 and E12 in standby.py, E15 in
+program.py, E17 in sharing.py, E21 in storage_check.py, and E22 in production_check.py. E14 is the Foo
+controller's, and E18 the status writes'.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ NEWEST: Final = (1, 36)
 _TESTED: Final = "{}.{}-{}.{}".format(*OLDEST, *NEWEST)
 _VERSION: Final = re.compile(r"v?(\d+)\.(\d+)")
 _MOST_CAUSES: Final = 10
-# Each has the first Kubernetes version with the feature on by default, and what happens without it.
+# The first Kubernetes version in which a feature is on by default, and what happens without it.
 _FEATURES: Final = (
     ((1, 32), "streamed lists (it lists in pages)"),
     ((1, 29), "stable CEL rules in CRDs (invalid objects may be stored)"),
@@ -56,7 +56,7 @@ class Problem:
         lines += [f"  cause: {cause}" for cause in self.causes]
         lines += [f"  fix: {fix}" for fix in self.fixes]
         lines.append(f"  more: {self.more}")
-        # Text from a server or a lease must not look like a line of ours.
+        # Text from a server or a lease must not look like one of our lines.
         return "\n".join(map(printable, lines))
 
     @property
@@ -65,16 +65,16 @@ class Problem:
         return f"handloop errors {self.code}"
 
     def facts(self) -> dict[str, str]:
-        """Return the problem's fields as pairs for a log line whose message is `what`."""
+        """Return the problem's fields as pairs for a log line that has `what` as its message."""
         pairs = {"code": self.code, "cause": "; ".join(self.causes), "fix": "; ".join(self.fixes)}
         return {key: value for key, value in pairs.items() if value}
 
 
 def install_fixes(group_resource: str, version: str, stored: Sequence[str], crd_command: str) -> list[str]:
     """
-    Return how to install the CRD that crd_command prints, which has only this version.
+    Return the steps that install the CRD that crd_command prints, which has only this version.
 
-    Args: stored = the versions in which objects may be stored now. The server refuses a CRD that lacks one.
+    Args: stored are the versions in which objects may be stored now. The server refuses a CRD that lacks one.
     """
     install = f"{crd_command} | kubectl apply -f -"
     others = [one for one in stored if one != version]
@@ -92,7 +92,7 @@ def install_fixes(group_resource: str, version: str, stored: Sequence[str], crd_
         both,
         f"migrate them: kubectl get {plural}.{version}.{group} -A -o json | kubectl replace -f -",
         f"kubectl patch crd {group_resource} --subresource=status --type=merge -p '{migrated}'",
-        f"{install}   (the server refuses that before)",
+        f"{install}   (until then the server refuses this)",
     ]
 
 
@@ -108,7 +108,7 @@ def missing_resource(
     """
     E07: the CRD is not installed. E08: it serves other versions.
 
-    Args: crd_command prints our CRD; nearest is a similar served resource, "" = none; stored as in
+    Args: crd_command prints our CRD; nearest is a similar resource that is served, "" = none; stored is as in
     install_fixes, () = unknown.
     """
     install = f"{crd_command} | kubectl apply -f -"
@@ -135,12 +135,12 @@ def missing_foreign(
     resource: str, kind: str, plural: str, versions: tuple[str, ...] = (), nearest: str = ""
 ) -> Problem:
     """
-    E07: another program's definition is not installed, or has names other than our type's.
+    E07: another program's definition is not installed, or its names differ from those in our type.
 
-    Args: resource is `plural.group/version`; plural is the server's for that kind; nearest is a served
-    resource with a similar name; "" = none.
+    Args: resource is `plural.group/version`; plural is the one that the server has for that kind; nearest is
+    a served resource with a similar name; "" = none.
     """
-    cause = f"what defines {kind} is not installed, or not yet"
+    cause = f"the program that defines {kind} is not installed, or not yet"
     fixes = ["install it   (the controller goes on by itself when the kind appears)"]
     if plural:
         cause = f"the server calls {kind} {plural}"
@@ -160,18 +160,18 @@ def missing_foreign(
 
 
 def foreign_scope(resource: str, scope: str) -> Problem:
-    """E08: another program's kind is namespaced and our type is not, or the reverse; scope says which."""
+    """E08: another program's kind is namespaced and our type is not, or vice versa; scope is the kind's."""
     return Problem(
         code="E08",
         exit_code=EXIT_NO_CRD,
-        what=f"the server's {resource} has the scope {scope}, and the program's type has not",
-        causes=("the scope of a type is Namespaced if it does not say another",),
+        what=f"the server's {resource} has the scope {scope}, but the program's type does not",
+        causes=("a type that does not set its scope is Namespaced",),
         fixes=(f'write scope="{scope}" where the program names the kind',),
     )
 
 
 def other_definition(group_resource: str, differs: str, fixes: Sequence[str]) -> Problem:
-    """E08: the CRD exists, but differs so much from the type that nothing works."""
+    """E08: the CRD exists, but differs so much from our type that nothing works."""
     return Problem(
         code="E08",
         exit_code=EXIT_NO_CRD,
@@ -198,13 +198,13 @@ def no_status_subresource(group_resource: str, fixes: Sequence[str]) -> Problem:
 _LISTENERS: Final = {
     "metrics": ("--metrics-bind-address={host}:9090", "--metrics-bind-address=0 to turn it off"),
     "health": ("--health-probe-bind-address={host}:9091", "--health-probe-bind-address=0 to turn it off"),
-    "conversion": ("--webhook-bind-address={host}:9444", "and --webhook-url or the Service with it"),
+    "conversion": ("--webhook-bind-address={host}:9444", "and --webhook-url or the Service to match"),
     "the live page": ("--debug-listen={host}:9092", "--debug-listen=0 to turn it off"),
     "the sandbox": ("--sandbox-port=7443", "--sandbox-port=0 for a free one"),
 }
 _WITHOUT_CERTIFICATE: Final = {
     "metrics": "--metrics-cert-dir with tls.crt and tls.key, or --metrics-auth=false for plain HTTP",
-    "conversion": "--webhook-cert-dir with tls.crt and tls.key, or none for certificates of its own",
+    "conversion": "--webhook-cert-dir with tls.crt and tls.key, or leave it out for generated certificates",
 }
 
 
@@ -234,7 +234,7 @@ def port_in_use(error: ListenError) -> Problem:
 
 
 def stop_took_too_long(left: BaseException, shutdown_timeout: float) -> Problem:
-    """E16: work still ran when the time for the stop was over. Args: left names the work."""
+    """E16: work was still running when the time for the stop ended. Args: left names the work."""
     now = format_duration(shutdown_timeout)
     return Problem(
         code="E16",
@@ -246,18 +246,18 @@ def stop_took_too_long(left: BaseException, shutdown_timeout: float) -> Problem:
 
 
 def not_converted(group_resource: str, problem: str) -> Problem:
-    """E19: the server cannot convert objects. Args: problem is its message, or what the definition lacks."""
+    """E19: the server cannot convert objects. Args: problem is its message, or a fault in the definition."""
     return Problem(
         code="E19",
         exit_code=EXIT_FATAL,
         what=f"{group_resource} is not converted between its versions: {problem}",
-        causes=("no replica that converts is ready", "the definition leads elsewhere, or trusts nobody"),
-        fixes=("start the program; if the definition stays as it is, the log of its leader says why",),
+        causes=("no replica that converts is ready", "the definition points elsewhere, or has no caBundle"),
+        fixes=("start the program; if the definition does not change, the log of its leader says why",),
     )
 
 
 def misfit(resource: str, differs: Sequence[str], fixes: Iterable[str]) -> Problem:
-    """E20: the served definition of a kind does not fit the program's type. Args: differs says where."""
+    """E20: a kind's served definition does not fit the program's type. Args: differs says where."""
     more = [f"and in {len(differs) - _MOST_CAUSES} places more"] if len(differs) > _MOST_CAUSES else []
     return Problem(
         code="E20",
@@ -271,9 +271,9 @@ def misfit(resource: str, differs: Sequence[str], fixes: Iterable[str]) -> Probl
 
 def version_skew(server_version: str) -> Problem | None:
     """
-    E13: the server is older or newer than the tested range. None if it is neither, or its version is unknown.
+    E13: the server is older or newer than the tested range. None if it is neither, or is unknown.
 
-    Args: server_version as `v1.31.4`.
+    Args: server_version is a text such as `v1.31.4`.
     """
     match = _VERSION.match(server_version)
     if match is None:

@@ -1,7 +1,7 @@
 """
-`doctor --production`: checks whether the program in the cluster is deployed as production needs it.
+`doctor --production`: checks whether the program is deployed in the cluster as production requires.
 
-It reads the Deployment and what is deployed with it, but does not ask the program. docs/production.md has the
+It reads the Deployment and the objects around it, but does not ask the program. docs/production.md has the
 reason for each check.
 """
 
@@ -25,7 +25,7 @@ from handloop.controller.cli.replicas import replicas_of
 from handloop.seams.clock import Clock
 
 DRAIN_SECONDS: Final = 8.0
-"""What a process needs after --shutdown-timeout: time for lease, caches, Events, servers."""
+"""The time that a process needs after --shutdown-timeout to end its lease, caches, Events and servers."""
 _FORBIDDEN: Final = 403
 _NOT_FOUND: Final = 404
 _LEASES: Final = "apis/coordination.k8s.io/v1"
@@ -33,7 +33,7 @@ _LEASES: Final = "apis/coordination.k8s.io/v1"
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One check. Args: fix is what to do if it fails; unknown is why its result is unknown, "" = known."""
+    """One check's result. Args: fix is what to do if it failed; unknown is why it is unknown, "" = known."""
 
     what: str
     ok: bool
@@ -42,12 +42,12 @@ class Line:
 
     @property
     def subject(self) -> str:
-        """The check's name as the table shows it."""
+        """The check as the table shows it."""
         return f"{self.what} ({self.unknown})" if self.unknown else self.what
 
 
 class Deployed:
-    """A Deployment of the operator, and what is in its namespace. Args: now is in seconds since 1970."""
+    """A Deployment of the operator, and the objects in its namespace. Args: now is in seconds since 1970."""
 
     def __init__(self, client: Client, options: Options, deployment: Mapping[str, Any], now: float) -> None:
         self._client = client
@@ -73,7 +73,7 @@ class Deployed:
 
     @cached_property
     def security(self) -> Mapping[str, Any]:
-        """Return the security contexts of pod and container, merged: the container's fields win."""
+        """The merged security contexts of the pod and the container; the container's fields win."""
         return {**(self.pod.get("securityContext") or {}), **(self.container.get("securityContext") or {})}
 
     @property
@@ -105,28 +105,28 @@ class Deployed:
         return [one for one in found if _selects(one["spec"].get(field) or {}, labels)]
 
     def _items(self, group: str, plural: str, namespace: str = "") -> list[Any]:
-        """Return the objects of its namespace, or of another one. Raises: APIError."""
+        """Return the objects in its namespace, or in another one. Raises: APIError."""
         path = f"/{group}/namespaces/{quote(namespace or self.namespace, safe='')}/{plural}"
         items: list[Any] = json.loads(self._client.get_raw(path))["items"]
         return items
 
 
 def production_lines(client: Client, options: Options, clock: Clock) -> list[Line]:
-    """Check the operator's Deployment; one failing line if it does not exist. Raises: ClientError."""
+    """Check the operator's Deployment. If it does not exist, return one failed line. Raises: ClientError."""
     place = options.leader_elect_resource_namespace or f"{options.operator.name}-system"
     found = _deployment(client, place, options.operator.name)
     if found is None:
         what = f"a Deployment of {options.operator.name} in the namespace {place}"
-        return [Line(what, False, "--leader-elect-resource-namespace NAMESPACE, where it runs elsewhere")]
+        return [Line(what, False, "--leader-elect-resource-namespace NAMESPACE, if it runs elsewhere")]
     try:
         deployed = Deployed(client, options, found, clock.time())
     except UsageError as error:
-        return [Line(f"args that the program takes: {error}", False, error.fix)]
+        return [Line(f"args that the program accepts: {error}", False, error.fix)]
     return [_line(deployed, *check) for check in _CHECKS]
 
 
 def production_problem(lines: Sequence[Line]) -> Problem | None:
-    """E22, if something on the list fails."""
+    """Return E22 if a line failed."""
     failed = [line for line in lines if not line.ok]
     if not failed:
         return None
@@ -158,9 +158,9 @@ def _line(deployed: Deployed, what: str, holds: Callable[[Deployed], object], fi
     try:
         return Line(what, bool(holds(deployed)), fix)
     except APIError as error:
-        if error.code == _NOT_FOUND:  # a server without a kind has no object of it
+        if error.code == _NOT_FOUND:  # a server that lacks the kind has no such object
             return Line(what, False, fix)
-        # Missing rights are the user's choice, but a failing server proves nothing.
+        # Denied access is the user's choice and not a failure, but a failing server proves nothing.
         is_forbidden = error.code == _FORBIDDEN
         return Line(what, is_forbidden, fix, "not checked: may not be read" if is_forbidden else str(error))
 
@@ -173,7 +173,7 @@ def _is_fresh(spec: Mapping[str, Any], now: float) -> bool:
 
 
 def _selects(selector: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
-    """Return whether a selector of labels matches. A selector with expressions is assumed to match."""
+    """Return whether a label selector matches. Its matchExpressions are assumed to match."""
     return (selector.get("matchLabels") or {}).items() <= labels.items()
 
 
@@ -200,7 +200,7 @@ def _is_rolled_out(deployed: Deployed) -> bool:
 
 
 def _has_room(deployed: Deployed) -> bool:
-    """Return whether a budget allows a node to be drained: at least one pod may be evicted."""
+    """Return whether a budget allows at least one pod to be evicted, so that a node can be drained."""
     return any(
         str(one["spec"].get("maxUnavailable", "0")) not in ("0", "0%")
         or int((one.get("status") or {}).get("disruptionsAllowed") or 0) > 0
@@ -237,7 +237,7 @@ _CHECKS: Final[Sequence[tuple[str, Callable[[Deployed], object], str]]] = (
     (
         "a lease is held, and renewed",
         lambda one: one.held_leases(),
-        "look at the log of the pods, and at the leases",
+        "look at the pods' logs and at the leases",
     ),
     ("a disruption budget lets one pod go", _has_room, "manifests/manager/pod_disruption_budget.yaml"),
     ("a startup probe", _probe("startupProbe"), "startupProbe: /healthz, for a minute"),

@@ -1,4 +1,4 @@
-"""Runs the chosen controllers on one manager; reports E15 if they have no object to work on."""
+"""Runs the chosen controllers on one manager, and reports E15 if they have no object to work on."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Program:
     """
     The running part of a program: a manager with the chosen controllers.
 
-    Threads: main calls `run`; the health server calls the checks; `hint` checks whether objects exist.
+    Threads: main calls `run`; the thread `hint` checks whether objects exist.
     """
 
     def __init__(
@@ -56,10 +56,10 @@ class Program:
         seams: Seams = REAL_SEAMS,
     ) -> None:
         """
-        Set up the chosen controllers. No request is sent before run.
+        Set up the chosen controllers. Nothing is sent before run.
 
-        Args: manager_options are further options of Manager; certificates are the registry's, None = it has
-        none; on_terminal makes progress lines more frequent.
+        Args: manager_options are further options for Manager; certificates are the registry's metrics of
+        certificates, None = it has none; on_terminal makes progress lines more frequent.
         """
         self._client = client
         self._stop = stop
@@ -101,18 +101,18 @@ class Program:
         Work until stop is set, then stop everything in order.
 
         Raises: as Manager.run.
-        Blocks: until stop is set, then as Manager.run, and for one more second for a hint.
+        Blocks: until stop is set, then as Manager.run, and up to one second more for the hint's thread.
         """
         hint = self._seams.spawn("hint", self._say_nothing_to_do)
         try:
             self.manager.run(self._stop)
         finally:
             self._stop.set()
-            # The hint's thread may wait for an answer that never comes.
+            # The hint's thread may be waiting for an answer that never comes.
             hint.join(_HINT_SECONDS)
 
     def _say_nothing_to_do(self) -> None:
-        """Report E15, once: the caches are filled, and hold no object of our kinds."""
+        """Report E15 once, if the caches are filled but hold no object of our kinds."""
         while not self._seams.clock.sleep(NOTHING_TO_DO_SECONDS, self._stop):
             known = [(setup, mine) for setup, mine in self._mirrored if all(one.has_synced() for one in mine)]
             if self._mirrored and not known:
@@ -126,11 +126,11 @@ class Program:
             return
 
     def _count_elsewhere(self, idle: Sequence[Setup]) -> int | None:
-        """Count objects in all namespaces, if we watch only some and may list all; else None."""
+        """Count the objects in all namespaces. None if all are watched, or if they may not be listed."""
         if not self._namespaces:
             return None
         try:
-            # This is checked first, so that a program with roles in only some namespaces gets no 403.
+            # Check this first, so that a program with roles in only some namespaces causes no 403.
             kinds = [kind for setup in idle for kind in setup.kinds]
             for kind in kinds:
                 if not check_access(self._client, Permission("list", kind.resource)).allowed:
@@ -143,7 +143,7 @@ class Program:
 
 
 def informer_options(options: Options, *, on_terminal: bool = False) -> InformerOptions:
-    """Return the operator's options, changed by the command line. Args: as Program."""
+    """Return the operator's InformerOptions with the command line's changes. Args: as Program."""
     operator = options.operator
     return replace(
         operator.informer_options() or DEFAULT_OPTIONS,
@@ -161,7 +161,7 @@ def _convert(
     manager: Manager, client: Client, options: Options, certificates: CertificateMetrics | None
 ) -> None:
     """
-    Add the conversion webhook to a manager, if functions join versions of a kind that it reconciles.
+    Add the conversion webhook to a manager if it reconciles a kind with conversion functions.
 
     Raises: ListenError.
     """
@@ -179,7 +179,7 @@ def _convert(
         return
     service = webhook_service(options)
     if not (options.in_cluster or service.url):
-        what = "Nothing is converted here, outside of the cluster: --webhook-url=https://HOST:PORT does"
+        what = "Objects are not converted here, outside the cluster, without --webhook-url=https://HOST:PORT"
         log.warning(what, kinds=[kind.__name__ for kind in manager.reconciled_kinds()])
         return
     # loaded here: most programs convert nothing
@@ -194,7 +194,7 @@ def _convert(
 
 
 def _holds_any(informer: MultiNamespaceInformer[Any]) -> bool:
-    """Return whether the cache holds an object, or quarantines one."""
+    """Return whether the cache holds an object or has quarantined one."""
     statistics = [part.statistics() for part in informer.informers]
     return any(one.objects or one.quarantined for one in statistics)
 
@@ -205,8 +205,8 @@ def nothing_to_do(
     """
     E15: the program runs, but has no object to work on.
 
-    Args: idle are controllers without an object; namespaces () = all; elsewhere counts the objects in other
-    namespaces, None = unknown; labels select the watched namespaces, "" = any.
+    Args: idle are the controllers without an object; namespaces are the watched ones, () = all; elsewhere is
+    the number of objects in other namespaces, None = unknown; labels select the watched namespaces, "" = any.
     """
     kinds = [kind.resource for setup in idle for kind in setup.kinds]
     in_namespaces = any(resource.namespaced for resource in kinds)

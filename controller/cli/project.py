@@ -1,8 +1,8 @@
 """
-The project of an operator, which `handloop init` and `handloop create` make from templates/.
+An operator's project, which `handloop init` and `handloop create` build from templates/.
 
-Templates are plain files with `%{name}` placeholders in their contents. Their paths contain PACKAGE, MODULE,
-and DOT for a leading dot, because tools would read a dotfile as their own.
+Templates are plain files with `%{name}` placeholders in their content. Their paths contain PACKAGE, MODULE,
+and DOT for a leading dot, because tools would take a dotfile here for their own configuration.
 """
 
 from __future__ import annotations
@@ -29,36 +29,36 @@ from handloop.controller.cli.shipped_manifests import shipped_manifests
 TEMPLATES: Final = Path(__file__).parent / "templates"
 _SUFFIX: Final = ".tmpl"
 _LABEL: Final = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
-# The longest derived name, the lease's role, also contains a namespace of up to 63 characters.
+# The longest derived name, that of the lease's role, also contains a namespace of up to 63 characters.
 _NAME: Final = r"[a-z]([-a-z0-9]{0,40}[a-z0-9])?"
 _DOMAIN: Final = rf"(?=.{{,128}}$){_LABEL}(\.{_LABEL})+"
-"""The suffix of a CRD's name, which is a plural, a group and this."""
+"""The domain is the end of a CRD's name, which consists of a plural, a group and the domain."""
 _VERSION: Final = r"v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?"
 _KIND: Final = r"[A-Z][A-Za-z0-9]{0,58}"
-"""The suffix of the kind's list, whose name is also a label."""
+"""The kind is short enough that its list kind, with the suffix List, is still a valid label."""
 _GROUP_VERSION_KIND: Final = rf"({_LABEL}(\.{_LABEL})*/)?{_VERSION}/[A-Za-z][A-Za-z0-9]*"
 _OF_KUBERNETES: Final = ("k8s.io", "kubernetes.io")
 _IMPORTED: Final = frozenset(
     {"APIStruct", "Callable", "ConfigMap", "Context", "Kind", "Manager", "Path"}
     | {"NAME", "RunningOperator", "RunningSandbox", "SAMPLE"}
 )
-"""Names in the templates beside the kind's own."""
+"""Names that the templates use, besides the kind's own."""
 _TAKEN: Final = frozenset({*sys.stdlib_module_names, *keyword.kwlist, "handloop", "pod", "tests"})
 """Names that a project's package cannot have."""
 _SHADOWED: Final = ("controllers", "object", "tuple")
-"""Names that a kind's module cannot have, because controllers.py uses them or its own names."""
+"""Names that a kind's module cannot have, because controllers.py uses them."""
 _NEAR: Final = 0.9
-"""How similar two names must be to count as a misspelling of each other."""
+"""How similar a name must be to a known one to be seen as a misspelling of it."""
 NAMESPACED: Final = "Namespaced"
 _ENVELOPE: Final = ("apiVersion", "kind")
 _THIS_BUILD: Final = """\
-note: the wheels are the handloop that runs now, and its neighbours; make and the image install them by their
-paths, from no index"""
+note: the wheels are the running handloop and its neighbours; make and the image install them from their
+paths, not from an index"""
 _OTHER_BUILD: Final = """\
-note: the wheels of this project are another build of handloop than the one that runs now
+note: this project's wheels are from another build of handloop than the one that is running
   theirs: {other}
   runs:   {own}
-  fix: to change over, rm -r wheels requirements.in requirements-dev.in, and here again:
+  fix: to switch, rm -r wheels requirements.in requirements-dev.in, and repeat here:
        handloop init {folder} --domain {domain}   (then make lock, if there are locks)"""
 IMPORT_MARK: Final = "# handloop:import"
 SET_UP_MARK: Final = "    # handloop:set-up"
@@ -67,17 +67,17 @@ SET_UP_MARK: Final = "    # handloop:set-up"
 _FUNCTIONS: Final = '''\
     @classmethod
     def from_previous(cls, old: {name}) -> "{kind}":
-        """An object of the version before, as this one has it: tests/test_{module}_versions.py proves it."""
+        """Convert an object of the version before, as tests/test_{module}_versions.py tests."""
 {forth}        return cls(metadata=old.metadata{parts})
 
     def to_previous(self) -> {name}:
-        """The other way round."""
+        """Convert this object to the version before."""
 {back}        return {name}(metadata=self.metadata{parts})
 '''
 _JOINING: Final = ("from_previous", "to_previous")
 _KEPT: Final = "    kept_fields"
 _PROOF: Final = '''\
-"""The versions of {kind}: what one has, no other loses."""
+"""The versions of {kind}: converting between them loses nothing."""
 
 from handloop.testing import assert_converts
 
@@ -85,13 +85,13 @@ from {package}.{module}.types import {kind}
 
 
 def test_no_version_loses_anything() -> None:
-    """Objects of each go to the others and back; the smallest that does not come back is shown."""
+    """Convert objects of each version to the others and back; the smallest that changes is shown."""
     assert_converts({kind})
 '''
 
 
 class ProjectError(Exception):
-    """A project cannot be made or extended. The message has the reason; fix is what to type, "" = nothing."""
+    """A project cannot be created or extended. The message says why; fix is what to type, "" = nothing."""
 
     def __init__(self, message: str, fix: str = "") -> None:
         super().__init__(message)
@@ -107,9 +107,9 @@ class Project:
     """
     The folder of one operator.
 
-    Invariant: it writes only new files. It changes no existing file, except that add_api adds lines to
-    controllers.py, and add_version changes the class line. Each method yields a line of text for each file
-    that it wrote, or kept with other content.
+    Invariant: it writes only new files. It changes no existing file, except that add_api and add_controller
+    add lines to controllers.py, and add_version changes types.py. Each method yields a line of text for each
+    file that it wrote, or that it kept because its content differs.
     """
 
     folder: Path
@@ -118,11 +118,11 @@ class Project:
     templates: Path = field(default=TEMPLATES, compare=False)
 
     def __post_init__(self) -> None:
-        """Raises: ProjectError for names that a server or Python refuses: paths and code are made of them."""
+        """Raises: ProjectError for names that a server or Python refuses. Paths and code contain them."""
         _check("an operator", self.name, _NAME, "my-operator")
         _check("a domain", self.domain, _DOMAIN, "example.com")
         if f".{self.domain}".endswith(tuple(f".{each}" for each in _OF_KUBERNETES)):
-            raise ProjectError(f"{self.domain} is Kubernetes' own", "--domain with a domain of yours")
+            raise ProjectError(f"{self.domain} is Kubernetes' own", "--domain with your own domain")
         if self.package in _TAKEN:
             text = f"{self.package} is a name that Python or handloop uses"
             raise ProjectError(text, "choose another name")
@@ -130,9 +130,9 @@ class Project:
     @classmethod
     def new(cls, folder: Path, domain: str) -> Project:
         """
-        Return a project in a folder that may exist, named after it.
+        Return a project that is named after its folder, which may exist.
 
-        Raises: ProjectError, even for a folder with other content.
+        Raises: ProjectError, also for a folder with another project.
         """
         project = cls(folder=folder, name=folder.resolve().name, domain=domain)
         if (folder / "pyproject.toml").exists() and (found := cls.at(folder)) != project:
@@ -141,7 +141,7 @@ class Project:
 
     @classmethod
     def at(cls, folder: Path) -> Project:
-        """Return the project in a folder. Raises: ProjectError if none exists, or its names are unusable."""
+        """Return the project in a folder. Raises: ProjectError if there is none, or its names are invalid."""
         try:
             document = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))
             found: Mapping[str, Any] = document["tool"]["handloop"]
@@ -162,7 +162,7 @@ class Project:
         return self.name.replace("-", "_")
 
     def write(self) -> Iterator[str]:
-        """Write what every operator has. Raises: OSError; NotInstalledError if its tests lack a package."""
+        """Write every operator's files. Raises: OSError; NotInstalledError if its tests lack a package."""
         own = own_wheel()
         wheels = {"": own, **neighbour_wheels()}
         yield from self.write_scaffold({neighbour: name for neighbour, (name, _) in wheels.items()})
@@ -175,9 +175,9 @@ class Project:
 
     def write_scaffold(self, wheels: Mapping[str, str]) -> Iterator[str]:
         """
-        Write what every operator has, except for the wheels.
+        Write the files that all operators have, except for the wheels.
 
-        Args: wheels are their names by neighbour, "" = handloop's own. Raises: OSError.
+        Args: wheels has the wheels' names by neighbour, "" = handloop's own. Raises: OSError.
         """
         own = wheels.get("", "")
         neighbours = {extra: name for extra, name in wheels.items() if extra}
@@ -188,19 +188,19 @@ class Project:
             yield from _write(self.folder / "manifests" / place, text.encode())
 
     def _other_build(self, wheels: Mapping[str, bytes]) -> str:
-        """Return handloop's wheels that the project names and that are from another build, "" = none."""
+        """Return the handloop wheels that the project lists and that are from another build, "" = none."""
         files = sorted(self.folder.glob("requirements*.in"))
         text = "".join(path.read_text(encoding="utf-8") for path in files)
         named = dict.fromkeys(re.findall(r"^\./wheels/(handloop[-_][^\[\s]*\.whl)", text, re.MULTILINE))
         there = {path.name: path.read_bytes() for path in (self.folder / "wheels").glob("*.whl")}
-        # A missing wheel is rewritten, if it belongs to this build.
+        # A missing wheel is written again if it is from this build.
         return ", ".join(name for name in named if there.get(name, wheels.get(name)) != wheels.get(name, b""))
 
     def add_api(self, *, group: str, version: str, kind: str, scope: str = NAMESPACED) -> Iterator[str]:
         """
         Add a kind: types, reconciler, test, sample, and the lines that register its controller.
 
-        Raises: ProjectError for bad names, or a kind of that name in another group or version; OSError.
+        Raises: ProjectError for bad names, or if the kind exists in another group or version; OSError.
         """
         _check("a group", group, _LABEL, "web")
         _check("a version", version, _VERSION, "v1, or v1alpha1")
@@ -237,11 +237,11 @@ class Project:
 
     def add_version(self, kind: str, version: str, *, functions: bool = False) -> Iterator[str]:
         """
-        Give a kind of the project a new version: the current class moves to a module of its own.
+        Give one of the project's kinds a new version, and move the current class to a separate module.
 
-        Args: functions = also write the two functions that join the versions, and a test of them.
-        Raises: ProjectError for an unknown kind, a version that it already has, or a class that is written in
-        another way; OSError.
+        Args: functions = also write the two functions that convert between the versions, and their test.
+        Raises: ProjectError for an unknown kind, a version that it already has, or a class statement that
+        does not look as expected; OSError.
         """
         _check("a kind", kind, _KIND, "Site")
         _check("a version", version, _VERSION, "v1, or v1alpha1")
@@ -281,7 +281,7 @@ class Project:
             yield from _write(self.folder / "tests" / f"test_{module}_versions.py", test.encode())
 
     def _joined(self, text: str, added: str, kind: str, module: str, old: str) -> str:
-        """Return the types' module, with the two functions in the class. Args: added is an import."""
+        """Return the text of types.py with the two functions in the class. Args: added is an import."""
         begin = text.index("\n", text.index(f"class {kind}(Kind, "))
         end = re.search(r"^\S", text[begin:], re.MULTILINE)
         at = len(text) if end is None else begin + end.start()
@@ -303,13 +303,13 @@ class Project:
         return re.sub(line, _with_same_fields, text, count=1, flags=re.MULTILINE)
 
     def add_view(self, kind: str, text: str) -> Iterator[str]:
-        """Add the module with a view of another program's kind: views/certificate.py. Raises: OSError."""
+        """Add a module with a view of another program's kind, as views/certificate.py. Raises: OSError."""
         folder = self.folder / self.package / "views"
         yield from _write(folder / "__init__.py", b'"""Views of other programs\' kinds."""\n')
         yield from _write(folder / f"{module_of(kind).replace('-', '_')}.py", text.encode())
 
     def _unknown(self, api_version: str, kind: str, known: Sequence[str]) -> ProjectError:
-        """Say what to do for a kind that gets no controller. Args: known = the kinds that get one."""
+        """Return the error for a kind that gets no controller. Args: known = the kinds that can get one."""
         group, _, version = api_version.rpartition("/")
         named = "/".join(filter(None, (api_version, kind)))
         text, is_others = f"no controller for {named} can be made", not is_built_in(group)
@@ -317,27 +317,28 @@ class Project:
         if near := same or get_close_matches(named, known, 1, _NEAR):
             return ProjectError(text, f"did you mean {near[0]}?")
         if not re.fullmatch(_GROUP_VERSION_KIND, named):
-            return ProjectError(f"{text}: that is no GROUP/VERSION/KIND", f"one of {', '.join(known)}")
+            return ProjectError(f"{text}: that is not GROUP/VERSION/KIND", f"one of {', '.join(known)}")
         if group.endswith(f".{self.domain}"):
             first = group.removesuffix(f".{self.domain}")
             fix = f"handloop create api --group {first} --version {version} --kind {kind}"
-            return ProjectError(f"{text}: {group} is of this project", fix)
+            return ProjectError(f"{text}: {group} is a group of this project", fix)
         made, by_hand = f"`handloop create controller --for {known[0]}`", "docs/how-to/foreign-kinds.md"
         module = _module_of_types(api_version)
         if not is_others and find_spec(module) and hasattr(import_module(module), kind):
-            fix = f"take what {made} makes, with {kind} from {module}, and a sample of yours: {by_hand}"
-            return ProjectError(f"{text}: handloop has its type, and no sample", fix)
+            fix = f"start from what {made} writes, with {kind} from {module} and your own sample: {by_hand}"
+            return ProjectError(f"{text}: handloop has its type, but no sample", fix)
         views = f'a class with group="{group}", version="{version}", partial=True and the fields you read'
         if is_others:
             views = f"what `handloop create view --for PLURAL.{group}` writes"
         fix = (
-            f'take what {made} makes, with Unstructured.of("{api_version}", "{kind}"), or {views}: {by_hand}'
+            f"start from what {made} writes, "
+            f'with Unstructured.of("{api_version}", "{kind}"), or {views}: {by_hand}'
         )
-        why = "another program defines it" if is_others else "handloop has no type of it"
+        why = "another program defines it" if is_others else "handloop has no type for it"
         return ProjectError(f"{text}: {why}", fix)
 
     def _add(self, templates: str, kind: str, *, namespaced: bool, names: Mapping[str, str]) -> Iterator[str]:
-        """Write the templates of one controller, and register it. Raises: ProjectError, OSError."""
+        """Write one controller's files from the templates, and register it. Raises: ProjectError, OSError."""
         module = module_of(kind)
         if kind in _IMPORTED or keyword.iskeyword(kind) or keyword.iskeyword(module) or module in _SHADOWED:
             raise ProjectError(f"{kind} is a name that Python or handloop uses", "choose another kind")
@@ -354,10 +355,10 @@ class Project:
     def _check_unlike(self, module: str, kind: str, names: str) -> None:
         types = self.folder / self.package / module / "types.py"
         if types.exists() and f"class {kind}(Kind, {names}" not in types.read_text(encoding="utf-8"):
-            raise ProjectError(f"{types} exists, and holds no {kind} with {names}", "choose another kind")
+            raise ProjectError(f"{types} exists, but holds no {kind} with {names}", "choose another kind")
 
     def _fill(self, templates: str, names: Mapping[str, str]) -> Iterator[str]:
-        """Write the templates of a folder, each with the names filled in."""
+        """Write the files for the templates in a folder, with the names filled in."""
         values = {"name": self.name, "package": self.package, "domain": self.domain, **names}
         root = self.templates / templates
         for path in sorted(path for path in root.rglob(f"*{_SUFFIX}") if path.is_file()):
@@ -368,7 +369,7 @@ class Project:
             yield from _write(self.folder / place, text.encode())
 
     def _register(self, module: str) -> Iterator[str]:
-        """Add the controller's lines at the marks of controllers.py, with imports in order."""
+        """Add the controller's lines at the marks in controllers.py, with sorted imports."""
         path = self.folder / self.package / "controllers.py"
         added = f"from {self.package}.{module}.reconciler import set_up as {module}"
         lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
@@ -376,7 +377,7 @@ class Project:
             return
         marks = [line for line in lines if line in (IMPORT_MARK, SET_UP_MARK)]
         if marks != [IMPORT_MARK, SET_UP_MARK]:
-            yield f"kept: {path}, which has lost a mark; add yourself: {added}, and {module} to SET_UPS"
+            yield f"kept: {path}, which has lost a mark; add these yourself: {added}, and {module} to SET_UPS"
             return
         at = lines.index(IMPORT_MARK) + 1
         while lines[at].startswith("from ") and lines[at] < added:
@@ -388,7 +389,7 @@ class Project:
 
 
 def _with_same_fields(line: re.Match[str]) -> str:
-    """The names that types.py imports from handloop, with one more; they may have a line each."""
+    """Return the import from handloop in types.py with one name more. It may have a line for each name."""
     names = line[2].rstrip().rstrip(",")
     return (
         f"{line[1]}{names},\n    same_fields," if names.startswith("(") else f"{line[1]}{names}, same_fields"
@@ -396,7 +397,7 @@ def _with_same_fields(line: re.Match[str]) -> str:
 
 
 def _imported(text: str, added: str, package: str) -> str:
-    """The text with one more import of the project's own package, after the others."""
+    """Return the text with one more import from the project's package, after the other imports."""
     lines = text.splitlines(keepends=True)
     imports = [each for each in ast.parse(text).body if isinstance(each, ast.Import | ast.ImportFrom)]
     at = imports[-1].end_lineno or 0 if imports else 0
@@ -407,7 +408,7 @@ def _imported(text: str, added: str, package: str) -> str:
 
 def _without_functions(text: str, kind: str) -> str:
     """
-    The text of the types' module, its class without what joins it with the version before.
+    Return the text of types.py, with a class that is not joined to the version before it.
 
     Raises: SyntaxError.
     """
@@ -438,7 +439,7 @@ def _module_of_types(api_version: str) -> str:
 
 
 def module_of(kind: str) -> str:
-    """`blog_post` of BlogPost, `http_route` of HTTPRoute."""
+    """Return `blog_post` for BlogPost, `http_route` for HTTPRoute."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", kind).lower()
 
 
@@ -448,7 +449,7 @@ def _check(what: str, word: str, pattern: str, example: str) -> None:
 
 
 def _write(path: Path, content: bytes) -> Iterator[str]:
-    """Write a new file. An existing file stays as it is."""
+    """Write a new file. Leave an existing file unchanged."""
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         with path.open("xb") as file:

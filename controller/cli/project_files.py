@@ -1,4 +1,4 @@
-"""Reads the files of an operator's project for `bundle` and `chart`, and writes the results of both."""
+"""Reads the files of an operator's project for `bundle` and `chart`, and writes what these produce."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from handloop.kinds.apps_v1 import Deployment
 T = TypeVar("T")
 
 SOMEWHERE: Final = "some-namespace"
-"""Stands for the namespace of a pod while that is unknown."""
+"""Stands for a pod's namespace while that is unknown."""
 DEFAULT_CONTAINER: Final = "kubectl.kubernetes.io/default-container"
 
 
 class ProjectTable(msgspec.Struct, frozen=True, kw_only=True):
-    """The fields of the table [project] that bundle and chart repeat."""
+    """The fields in the table [project] that bundle and chart repeat."""
 
     version: str = ""
     description: str = ""
@@ -59,10 +59,10 @@ class _Document(msgspec.Struct, frozen=True):
 
 def project_table(operator: Operator, words: str) -> ProjectTable:
     """
-    Return the table [project] of the working directory; an empty one without a pyproject.toml.
+    Return the table [project] in the working directory, or an empty one if there is no pyproject.toml.
 
-    Args: words are the command's, for the fix. Raises: UsageError in the project of another operator;
-    OSError, UnicodeDecodeError, tomllib.TOMLDecodeError.
+    Args: words are the command line, for the fix. Raises: UsageError in another operator's project; OSError,
+    UnicodeDecodeError, tomllib.TOMLDecodeError.
     """
     path = Path("pyproject.toml")
     text = path.read_text(encoding="utf-8") if path.exists() else ""
@@ -71,24 +71,24 @@ def project_table(operator: Operator, words: str) -> ProjectTable:
     if scaffolded != operator.name:
         package = scaffolded.replace("-", "_")
         raise UsageError(
-            f"this is the project of {scaffolded}, and the program is {operator.name}",
+            f"this is the project of {scaffolded}, but the program is {operator.name}",
             fix=f"python -m {package} {words}",
         )
     return document.project
 
 
 def fitting(path: Path, document: object, kind: type[T]) -> T:
-    """Return a document as an object of its kind. Raises: UsageError that names a field that does not fit."""
+    """Return a document as an object of its kind. Raises: UsageError, which names the field that is wrong."""
     try:
         return converted(document, kind, decode_hook)
     except msgspec.ValidationError as error:
         raise UsageError(
-            f"{path} does not fit: {error}", fix="mend it: the message names the field"
+            f"{path} does not fit: {error}", fix="correct it; the message names the field"
         ) from None
 
 
 def read_documents(path: Path) -> list[dict[str, Any]]:
-    """Return the manifests of a file. Raises: OSError, UnicodeDecodeError, yaml.YAMLError."""
+    """Return the manifests in a file. Raises: OSError, UnicodeDecodeError, yaml.YAMLError."""
     text = path.read_text(encoding="utf-8")
     return [found for found in from_yaml(text) if isinstance(found, dict)]
 
@@ -97,7 +97,8 @@ def read_deployment(path: Path) -> dict[str, Any]:
     """
     Return the Deployment in a file, with the operator's container first.
 
-    Raises: UsageError for none or several Deployments, or an unknown container; as read_documents.
+    Raises: UsageError if there is not exactly one Deployment, or its operator container is unknown; as
+    read_documents.
     """
     found = [document for document in read_documents(path) if document.get("kind") == "Deployment"]
     if len(found) != 1:
@@ -110,21 +111,21 @@ def read_deployment(path: Path) -> dict[str, Any]:
     named = [one for one in containers[:1] if pod.metadata.annotations.get(DEFAULT_CONTAINER) == one.name]
     if len(containers) != 1 and not named:
         raise UsageError(
-            f"{path} has {len(containers)} containers, and does not say which one is the operator",
-            fix=f"put the operator's container first, and its name into the annotation {DEFAULT_CONTAINER}",
+            f"{path} has {len(containers)} containers, but does not say which one is the operator",
+            fix=f"put the operator's container first, and name it in the annotation {DEFAULT_CONTAINER}",
         )
     return found[0]
 
 
 def container_options(operator: Operator, container: Mapping[str, Any]) -> Options:
     """
-    Return the options of a container, as the program reads them in any namespace.
+    Return a container's options, as the program would read them in any namespace.
 
     Raises: UsageError for arguments that the program would refuse.
     """
     variables = {entry["name"]: entry["value"] for entry in container.get("env") or () if "value" in entry}
     variables["POD_NAMESPACE"] = SOMEWHERE
-    # expanded as a kubelet does it
+    # Variables are expanded as a kubelet would do it.
     args = [
         re.sub(r"\$\((\w+)\)", lambda found: str(variables.get(found[1], found[0])), str(word))
         for word in container.get("args") or []
@@ -140,7 +141,7 @@ def container_options(operator: Operator, container: Mapping[str, Any]) -> Optio
 
 def write_made(folder: Path, files: Mapping[str, str], outdated: Iterable[Path]) -> None:
     """
-    Delete outdated files, write the others at their paths below a folder, and print a line for each.
+    Delete outdated files, write the given ones below a folder, and print a line for each.
 
     Raises: OSError.
     """
@@ -155,7 +156,7 @@ def write_made(folder: Path, files: Mapping[str, str], outdated: Iterable[Path])
 
 
 def exit_code_of(write: Callable[[], None], usage: str) -> int:
-    """Write, and return the command's exit code. Print an error as a message, with usage as its last fix."""
+    """Write, and return the exit code. Print an error as a message; usage is the fix if there is no other."""
     try:
         write()
     except UsageError as error:

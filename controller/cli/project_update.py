@@ -1,9 +1,9 @@
 """
-`update`: brings a newer scaffold into a project, merged with what people have changed since the older one.
+`update`: brings a newer scaffold into a project, merged with the changes that people made to the older one.
 
 The merge has three sides: what the older handloop wrote, what exists now, and what this handloop would write.
-The first side is rebuilt from the templates in the project's wheel, or from templates/older for a project
-from before there were wheels.
+The first side is rebuilt from the templates in the project's wheel, or from templates/older if the project is
+older than the wheels.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ _KIND: Final = re.compile(
 _FOR: Final = re.compile(r"\.for_\((\w+)\)")
 _KINDS: Final = re.compile(r"^from (handloop\.kinds\.\w+) import ", re.MULTILINE)
 _MOST_CONFLICTS: Final = 127
-"""git's exit code for this many conflicts or more. Higher codes are errors."""
+"""The highest exit code of git that is a number of conflicts. Higher codes are errors."""
 
 
 @dataclass(slots=True)
 class Changes:
-    """What an update did: a line for people for each file, and the number of conflicts by file."""
+    """What an update did: a line for each file, and the number of conflicts by file."""
 
     lines: list[str] = field(default_factory=list)
     conflicts: dict[str, int] = field(default_factory=dict)
@@ -57,8 +57,8 @@ def update(project: Project) -> Changes:
     """
     Merge the newer scaffold into the files of a project.
 
-    Raises: ProjectError for a project whose older scaffold is unknown, or that has uncommitted changes;
-    OSError; NotInstalledError if its tests' packages are missing.
+    Raises: ProjectError if the older scaffold is unknown or the project has uncommitted changes; OSError;
+    NotInstalledError if its tests' packages are missing.
     """
     _refuse_uncommitted(project.folder)
     changes = Changes()
@@ -77,14 +77,14 @@ def update(project: Project) -> Changes:
 
 
 def _wheels(folder: Path) -> dict[str, str]:
-    """Return the wheels in a project: handloop's under "", and its neighbours' in the order of `init`."""
+    """Return a project's wheels: handloop's under "", and its neighbours' in the same order as `init`."""
     names = sorted(path.name for path in folder.glob("wheels/*.whl"))
     wheels = {found[2] or "": name for name in names if (found := _WHEEL.fullmatch(name))}
     return {extra: wheels[extra] for extra in ("", *NEIGHBOURS) if extra in wheels}
 
 
 def _refuse_uncommitted(folder: Path) -> None:
-    """Raises: ProjectError for uncommitted changes: git could not undo only the merge. Outside git: none."""
+    """Raises: ProjectError for uncommitted changes in git, which could not be told from the merge."""
     if shutil.which("git") is None:
         raise ProjectError("git is not installed, but the merge needs it")
     status = _git(folder, "status", "--porcelain", "--", ".")
@@ -97,14 +97,14 @@ def _git(folder: Path, *words: str) -> subprocess.CompletedProcess[bytes]:
 
 
 def _older(project: Project, folder: Path) -> Project:
-    """Return the project with the templates that wrote it. Raises: ProjectError."""
+    """Return the project with the templates from which it was written. Raises: ProjectError."""
     own = _wheels(project.folder).get("", "")
     document = tomllib.loads((project.folder / "pyproject.toml").read_text(encoding="utf-8"))
     written = document["tool"]["handloop"].get("scaffold", "")
     if not own and not written:
         return replace(project, templates=_OLDEST)
     if written not in ("", own):
-        problem = f"{written} wrote this project, and wheels has {own or 'no handloop'}"
+        problem = f"{written} wrote this project, but wheels has {own or 'no handloop'}"
         raise ProjectError(problem, "put the older wheel back: the update brings the newer one")
     try:
         with zipfile.ZipFile(project.folder / "wheels" / own) as archive:
@@ -133,7 +133,7 @@ def _add_kinds(project: Project, made: Project) -> None:
 
 
 def _merge(folder: Path, before: Path, after: Path) -> list[_Step]:
-    """Return the steps that bring into the project each file that differs between before and after."""
+    """Return a step for each file that differs between before and after."""
     steps = []
     for place in sorted(_files(before) | _files(after)):
         own, older, newer = (_content(each / place) for each in (folder, before, after))
@@ -149,13 +149,13 @@ def _merge(folder: Path, before: Path, after: Path) -> list[_Step]:
             steps.append(_Step(place, f"deleted: {place}"))
         else:
             steps.append(
-                _Step(place, f"kept: {place}, which is yours now: handloop no longer writes it", own)
+                _Step(place, f"kept: {place}, which is yours now, because handloop no longer writes it", own)
             )
     return steps
 
 
 def _refuse_link(folder: Path, path: Path) -> None:
-    """Raises: ProjectError for a path that a link leads out of the project, or to another file."""
+    """Raises: ProjectError for a path that is a link, or that a link leads out of the project."""
     if path.is_symlink() or not path.parent.resolve().is_relative_to(folder.resolve()):
         place = path.relative_to(folder)
         link = next(each for each in (path, *path.parents) if each.is_symlink())
@@ -166,7 +166,7 @@ def _refuse_link(folder: Path, path: Path) -> None:
 def _merged(place: str, own: bytes, older: bytes, newer: bytes) -> _Step:
     """Merge a file. The same change on both sides is not a conflict. Raises: ProjectError."""
     sides = {"yours": own, "before": older, "handloop": newer}
-    if b"\r\n" in own:  # git's choice for the whole checkout
+    if b"\r\n" in own:  # git chooses the line ends of a whole checkout
         sides = {label: re.sub(rb"\r?\n", b"\r\n", content) for label, content in sides.items()}
     with TemporaryDirectory() as folder:
         for label, content in sides.items():
@@ -196,7 +196,7 @@ def _take(folder: Path, steps: Iterable[_Step], changes: Changes) -> None:
 
 
 def _files(folder: Path) -> set[str]:
-    """Return the paths of a scaffold's files, except for the wheels."""
+    """Return the paths of a scaffold's files, without the wheels."""
     found = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
     return {place for place in found if not place.startswith("wheels/")}
 

@@ -1,4 +1,4 @@
-"""Which mode the options ask for: Alone, Elected or Sharing."""
+"""The mode that the options select: Alone, Elected or Sharing."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from handloop.controller.cli.options import Options
 
 
 def replicas_of(options: Options) -> Alone:
-    """Return what the program's replicas do. With both flags, `check` of the result raises."""
+    """Return the mode of the program's replicas. If both flags are set, `check` of the result raises."""
     if options.shards:
         from handloop.controller.cli.sharing import Sharing  # noqa: PLC0415 - few programs share
 

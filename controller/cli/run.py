@@ -1,4 +1,4 @@
-"""`run`, the default: takes options, runs the controllers, and returns the exit code."""
+"""`run`, the default command: runs the controllers with the given options, and returns the exit code."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ log = get_logger("controller")
 
 def run(options: Options, stop: threading.Event, stream: TextIO, *, seams: Seams = REAL_SEAMS) -> int:
     """
-    Run the controller until stop is set.
+    Run the controllers until stop is set.
 
     Args: problems and the banner are written to stream.
     Returns: the exit code.
@@ -79,7 +79,7 @@ def _stopped() -> int:
 
 
 class _Run:
-    """One run with one configuration: the servers of our own pages, the checks, then the controllers."""
+    """One run with one configuration. It starts our own pages, then the checks, then the controllers."""
 
     def __init__(
         self, config: ClientConfig, options: Options, stop: threading.Event, stream: TextIO, seams: Seams
@@ -98,7 +98,7 @@ class _Run:
         Returns: the exit code.
         Raises: ConfigError, ListenError, and the error of a controller that failed.
         """
-        # Bind first, so that a port in use is reported immediately, and a slow start can be probed.
+        # Listen first, so that a port in use is reported immediately, and a slow start can be probed.
         with self._services() as services, live_page(self._options) as live:
             report = self._preflight(services)
             if self._stop.is_set():
@@ -129,7 +129,7 @@ class _Run:
             pages=Pages(
                 metrics=options.metrics_bind_address,
                 health=options.health_probe_bind_address,
-                # In a pod, a proxy passes on the Host of its clients, and there are no browsers.
+                # In a pod, a proxy may pass on any Host header of its clients, and there are no browsers.
                 any_host=options.in_cluster,
                 certificate_folder=options.metrics_cert_dir,
                 metrics_auth=options.metrics_auth,
@@ -178,7 +178,7 @@ class _Run:
         }
 
     def _work(self, services: ProcessServices, live: LivePage) -> int:
-        # These are loaded here because the checks need neither informers nor controllers.
+        # Load these only here, because the checks need neither informers nor controllers.
         from handloop.controller.cli.program import Program  # noqa: PLC0415
         from handloop.controller.runtime.election.leader_election import (  # noqa: PLC0415
             LeadershipLost,
@@ -198,14 +198,14 @@ class _Run:
             seams=self._seams,
         )
         closing = replicas.join(program.manager, process)
-        # They are closed after the servers, so the process ends in time even if the servers do not stop.
+        # These are closed after the servers, and the process ends in time even if the servers do not stop.
         services.attach(program.manager, *closing)
         live.show(program, self._config)
         clean = True
         try:
             program.run()
         except* LeadershipLost:
-            # E12 was printed when it happened
+            # E12 was already printed.
             clean = False
         except* StopTimeoutError as several:
             clean = False
@@ -215,7 +215,7 @@ class _Run:
 
 
 def show_banner(name: str, facts: Mapping[str, Any], stream: TextIO) -> None:
-    """Write the banner to a terminal, or otherwise one log line with the facts as pairs."""
+    """Write the banner to a terminal; elsewhere, log one line with the facts as pairs."""
     if stream.isatty():
         show(banner(name, facts), stream)
     else:
@@ -224,7 +224,7 @@ def show_banner(name: str, facts: Mapping[str, Any], stream: TextIO) -> None:
 
 
 def banner(name: str, facts: Mapping[str, Any]) -> str:
-    """Return six lines for people, and one for the live page. A fact that is "" is unknown."""
+    """Return six lines for people, and one for the live page if any. A fact that is "" is unknown."""
     server = f" ({facts['serverVersion']})" if facts["serverVersion"] else ""
     context = f"  context {facts['context']}" if facts["context"] else ""
     source = f"  from {facts['source']}" if facts["source"] else ""

@@ -1,4 +1,4 @@
-"""`sandbox` and `--sandbox`: runs the built-in API server, alone or with the controllers."""
+"""`sandbox` and `--sandbox`: run the built-in API server, without or with the controllers."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ from handloop.controller.runtime.serving.listening import ListenError, listen_er
 
 CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _ANSWER_SECONDS: Final = 2.0
-"""The time in which a server on this machine answers."""
+"""The time within which a server on this machine answers."""
 
 
 @contextmanager
 def running_sandbox(options: Options) -> Iterator[Path]:
     """
-    Run a sandbox for as long as the context lasts, with the CRDs installed unless it is to be bare.
+    Run a sandbox for as long as the context lasts, with the CRDs installed unless --bare is set.
 
-    Returns: the path of the kubeconfig that it wrote and deletes at the end.
-    Raises: ListenError if the port is in use; ConfigError if the kubeconfig cannot be written, or names a
-    running server, or no certificate can be created.
+    Returns: the path of the kubeconfig, which is deleted at the end.
+    Raises: ListenError if the port is in use; ConfigError if the kubeconfig cannot be written or names a
+    running server, or if no certificate can be created.
     """
     _refuse_a_kubeconfig_in_use(options.sandbox_kubeconfig)
     program = extension("sandbox")
@@ -76,7 +76,7 @@ def running_sandbox(options: Options) -> Iterator[Path]:
 
 
 def _refuse_a_kubeconfig_in_use(path: str) -> None:
-    """Keep a kubeconfig whose server runs: people find the server by it. Raises: ConfigError."""
+    """Refuse to overwrite a kubeconfig whose server runs, because people need it. Raises: ConfigError."""
     try:
         config = load_config(kubeconfig=path)
         with closing(HTTPTransport(config, request_seconds=_ANSWER_SECONDS)) as transport:
@@ -86,14 +86,14 @@ def _refuse_a_kubeconfig_in_use(path: str) -> None:
     raise ConfigError(
         ConfigProblem.UNREADABLE,
         f"cannot write {path}",
-        cause=f"it leads to {shown_server(config.host)}, which runs: another sandbox was started here",
+        cause=f"it names {shown_server(config.host)}, which is running: another sandbox was started here",
         fix="stop that one, or write another file: --sandbox-kubeconfig PATH",
         path=path,
     )
 
 
 def _install(server: ClientConfig, options: Options) -> None:
-    """Create the CRDs of all controllers, each with a request, as kubectl would."""
+    """Create the CRDs of all controllers, each with its own request, as kubectl would."""
     everything = replace(options, controllers=())
     with closing(HTTPTransport(server)) as transport:
         for kind in declared_kinds(everything):
@@ -120,7 +120,7 @@ def sandbox_hint(kubeconfig: Path, setups: Sequence[Setup], stream: TextIO) -> N
     """Say what to type next. Args: setups are the controllers whose kinds are installed, () = bare."""
     lines = ["sandbox ready; in another terminal:", f"  export KUBECONFIG={shown_path(kubeconfig)}"]
     foreign = dict.fromkeys(kind.resource.group_resource for setup in setups for kind in setup.foreign)
-    lines += [f"  kubectl apply -f FILE   (the CRD of {one}: this program has none)" for one in foreign]
+    lines += [f"  kubectl apply -f FILE   (the CRD of {one}, which this program lacks)" for one in foreign]
     with_kinds = [setup for setup in setups if setup.kinds]
     if with_kinds:
         lines += [f"  {with_kinds[0].sample_fix()}", f"  kubectl get {with_kinds[0].watched} -w"]

@@ -1,6 +1,6 @@
 """
-`init`, `create` and `update`: make the project of an operator, add a kind, a controller or a view to it, and
-merge a newer handloop's scaffold into it.
+`init`, `create` and `update`: create an operator's project, add a kind, a version, a controller or a view to
+it, and merge a newer handloop's scaffold into it.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ next:
 """
 _NEXT_OF_VERSION = """\
 next:
-  add fields in {package}/{module}/types.py; those of the version before stay in it, as they were
+  add fields in {package}/{module}/types.py; keep the fields of the version before unchanged
   make manifests && make crd-diff OLD=git:HEAD
 """
 _NEXT_OF_FUNCTIONS = """\
 next:
-  change fields in {package}/{module}/types.py, and from_previous and to_previous with them
-  add cryptography to requirements.in, for the certificate of the webhook
+  change fields in {package}/{module}/types.py, and adapt from_previous and to_previous
+  add cryptography to requirements.in, for the webhook's certificate
   make test && make manifests
 """
 _NEXT_OF_API = """\
@@ -64,10 +64,10 @@ next:
 
 def run_scaffold(command: str, arguments: Sequence[str]) -> int:
     """
-    Run `init`, `create` or `update`, in the working directory.
+    Run `init`, `create` or `update` in the working directory.
 
-    Returns: the exit code; 1 for an update with conflicts. Raises: SystemExit from argparse, after its help
-    or a message about bad arguments.
+    Returns: the exit code; 1 if an update has conflicts. Raises: SystemExit from argparse, after its help or
+    a message about bad arguments.
     """
     given = _parser(command).parse_args(arguments)
     try:
@@ -132,7 +132,7 @@ def _update(project: Project) -> int:
 
 def _add_view(project: Project, given: argparse.Namespace) -> str:
     """
-    Write a view of an installed kind, or of a kind whose definition is in a file.
+    Write a view of a kind that is installed, or whose definition is in a file.
 
     Returns: the name of the view's class. Raises: ViewError, OSError; ConfigError, ClientError.
     """
@@ -163,7 +163,7 @@ def _installed(given: argparse.Namespace) -> Mapping[str, Any]:
         try:
             body = Client(transport).get_raw(f"{DEFINITIONS_PATH}/{quote(given.of, safe='')}")
         except NotFound:
-            fix = "kubectl get crds, or --crd FILE where it is not installed"
+            fix = "kubectl get crds, or --crd FILE if it is not installed"
             raise ViewError(f"the cluster has no CustomResourceDefinition {given.of}", fix) from None
     found: Mapping[str, Any] = json.loads(body)
     return found
@@ -179,23 +179,23 @@ def _say(lines: Iterator[str], after: str, stream: TextIO) -> None:
 def _parser(command: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=f"handloop {command}", allow_abbrev=False)
     if command == "init":
-        parser.description = "Make the project of an operator. A file that exists is kept."
-        parser.add_argument("name", help="its folder, named as the operator: my-operator")
-        parser.add_argument("--domain", required=True, help="the end of its kinds' groups: example.com")
+        parser.description = "Create an operator's project. Existing files are kept."
+        parser.add_argument("name", help="its folder, which has the operator's name: my-operator")
+        parser.add_argument("--domain", required=True, help="the suffix of its kinds' groups: example.com")
         return parser
     if command == "update":
         parser.description = (
-            "Bring what is new in the scaffold into the project in this folder. Your changes stay; what both "
-            "changed stands there as git shows a conflict, and the exit code is 1."
+            "Merge what is new in the scaffold into the project in this folder. Your changes stay. What both "
+            "sides changed is marked like a git conflict, and then the exit code is 1."
         )
         return parser
-    parser.description = "Add to the project in this folder. A file that exists is kept."
+    parser.description = "Add to the project in this folder. Existing files are kept."
     what = parser.add_subparsers(dest="what", required=True)
     api = what.add_parser("api", help="a kind of your own, with its controller", allow_abbrev=False)
     api.add_argument("--group", required=True, help="the group before the domain, such as web")
     api.add_argument("--version", required=True, help="such as v1, or v1alpha1")
     api.add_argument("--kind", required=True, help="such as Site")
-    scopes, told = ("Namespaced", "Cluster"), "Cluster: its objects are in no namespace"
+    scopes, told = ("Namespaced", "Cluster"), "Cluster: its objects have no namespace"
     api.add_argument("--scope", choices=scopes, default=scopes[0], help=told)
     controller = what.add_parser("controller", help="a controller for a built-in kind", allow_abbrev=False)
     controller.add_argument(
@@ -204,15 +204,18 @@ def _parser(command: str) -> argparse.ArgumentParser:
     version = what.add_parser("version", help="a new version of a kind of your own", allow_abbrev=False)
     version.add_argument("--kind", required=True, help="such as Site")
     version.add_argument("--version", required=True, help="such as v1, or v1beta1")
-    told = "also the two functions that join it with the version before, for fields that move, and their test"
+    told = (
+        "also write two functions that convert to and from the version before, for fields that move, "
+        "and their test"
+    )
     version.add_argument("--functions", action="store_true", help=told)
     view = what.add_parser("view", help="the type of another program's kind, to read it", allow_abbrev=False)
     add = view.add_argument
     add("--for", dest="of", metavar="NAME", required=True, help="its CRD: certificates.cert-manager.io")
-    told = "those that you read, spec.secretName,status.conditions; all of spec and status if not given"
+    told = "those that you read, such as spec.secretName,status.conditions; by default all of spec and status"
     add("--fields", default="", metavar="PATH,PATH", help=told)
-    add("--version", default="", help="the stored one if not given")
+    add("--version", default="", help="by default the stored one")
     add("--crd", default="", metavar="FILE", help="the CRD in a file, in place of the cluster's")
-    add("--kubeconfig", help="as for kubectl, if it is not given")
+    add("--kubeconfig", help="by default as for kubectl")
     add("--context", help="of the kubeconfig")
     return parser

@@ -1,10 +1,10 @@
 """
-Has the server store the objects of a kind again, with a StorageVersionMigration.
+Lets the server store a kind's objects again, by means of a StorageVersionMigration.
 
-Its controller writes what existed when the migration began, and then removes the older versions from
-storedVersions itself, unless the definition has changed meanwhile: in 1.36 also after a migration that
-failed, when old objects are left. It works on one migration of a kind at a time, and continues by itself
-if nobody waits for it.
+The server's controller writes the objects that existed when the migration began. It then removes the older
+versions from storedVersions, unless the definition has changed meanwhile. In 1.36 it does so even after a
+failed migration, although old objects are left. It works on one migration of a kind at a time, and continues
+even if nobody waits for it.
 Follows: kubernetes pkg/controller/storageversionmigrator.
 """
 
@@ -23,22 +23,22 @@ Object = dict[str, Any]
 
 _GROUP: Final = "storagemigration.k8s.io"
 _VERSIONS: Final = ("v1", "v1beta1")
-"""The alpha version names the resource differently, and does not change storedVersions."""
+"""The alpha version has another name for the resource, and does not change storedVersions."""
 _OK, _CREATED, _NOT_FOUND = 200, 201, 404
 _TURN_SECONDS: Final = 1.0
 _BEGIN_SECONDS: Final = 30.0
-"""If the status does not change for this long, the controller does not run."""
+"""If the status has no condition after this long, the controller is not running."""
 _TIDY_SECONDS: Final = 30.0
-"""How long to wait for storedVersions: the controller shortens them after it has reported an end."""
+"""How long to wait for storedVersions, which the controller shortens after it has reported an end."""
 _HEADERS: Final = {"Content-Type": "application/json"}
 
 
 class NotByServerError(Exception):
-    """The server does not migrate. The message says why, "" = it does not support that."""
+    """The server does not migrate the kind. The message says why, "" = it does not support migrations."""
 
 
 class ServerMigration:
-    """The migration of one definition. Threads: one. Raises from its methods: TransportError."""
+    """The migration of one definition. Threads: one. Its methods raise TransportError."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class ServerMigration:
         pause: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Args: name is the definition's; tell is called once with each state."""
+        """Args: name is the definition's; tell is called with each new state."""
         self._transport = transport
         plural, _, group = name.partition(".")
         self._resource = {"group": group, "resource": plural}
@@ -59,10 +59,10 @@ class ServerMigration:
 
     def run(self) -> None:
         """
-        Follow the migration that is under way, or a new one, to its end.
+        Follow the migration that is already running, or start a new one, and wait for its end.
 
         The caller then checks what is left in storedVersions. Raises: NotByServerError.
-        Blocks: while the server works; it retries as long as objects cannot be converted.
+        Blocks: while the server works, which retries as long as objects cannot be converted.
         """
         path = self._path()
         found = self._under_way(path) or self._made(path)
@@ -79,7 +79,7 @@ class ServerMigration:
         return f"/apis/{_GROUP}/{version}/storageversionmigrations"
 
     def _under_way(self, path: str) -> Object | None:
-        """Return a migration that a stopped run or somebody else has begun."""
+        """Return a running migration that an earlier run or somebody else has begun."""
         answer = self._transport.request("GET", path)
         if answer.status != _OK:
             raise NotByServerError(message_of(answer.body))
@@ -114,7 +114,7 @@ class ServerMigration:
                     break
             elif not migration.get("status", {}).get("conditions") and now - began > _BEGIN_SECONDS:
                 self._transport.request("DELETE", place)
-                raise NotByServerError(f"nobody has begun {name} in {_BEGIN_SECONDS:.0f} s")
+                raise NotByServerError(f"no controller has begun {name} within {_BEGIN_SECONDS:.0f} s")
             self._say(f"StorageVersionMigration {name} {_state(migration)}")
             self._pause(_TURN_SECONDS)
             answer = self._transport.request("GET", place)
@@ -132,7 +132,7 @@ class ServerMigration:
 
 
 def _condition(migration: Object, kind: str) -> Object | None:
-    """Return the condition of this type, if it is true."""
+    """Return the condition of this type if its status is True."""
     conditions = migration.get("status", {}).get("conditions") or ()
     return next((each for each in conditions if (each["type"], each["status"]) == (kind, "True")), None)
 

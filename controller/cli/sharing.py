@@ -1,4 +1,4 @@
-"""All replicas work, each on some slots. With the messages of that: E17, and what the server makes of it."""
+"""The mode in which all replicas work, each on some slots; its error E17, and the server's support for it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from handloop.controller.runtime.sharding.shard_access import shards_access
 from handloop.controller.runtime.sharding.sharded_kinds import ShardingError
 from handloop.controller.runtime.sharding.shards import Shards
 
-OBEYS: Final = "the server obeys shardSelector, so each replica reads its own objects alone"
+OBEYS: Final = "the server obeys shardSelector, so each replica reads only its own objects"
 IGNORES: Final = (
     "the server ignores shardSelector (its feature gate ShardedListAndWatch is off), so each replica reads "
     "all objects and drops those of the others"
@@ -28,11 +28,11 @@ IGNORES: Final = (
 UNKNOWN: Final = "no kind can be listed, so nobody knows whether the server obeys shardSelector"
 
 _QUESTION: Final = ListOptions(shard_selector="handloop asks whether you read this", limit=1)
-"""Not a selector: a server that obeys refuses it (kube-apiserver 1.36.3 with a 500), others ignore it."""
+"""Not a selector. A server that obeys it returns an error (kube-apiserver 1.36.3: 500), others ignore it."""
 
 
 class Sharing(Alone):
-    """--shards. State: _connections, those of the Leases, set and used on main."""
+    """--shards. State: _connections, the connections for the Leases, set and used on main."""
 
     flag: ClassVar[str] = "--shards"
     needs_all_namespaces: ClassVar[bool] = True
@@ -48,16 +48,16 @@ class Sharing(Alone):
         if self._options.leader_elect:
             raise ValueError("--shards and --leader-elect exclude each other: with shards all replicas work")
         if self._options.namespace:
-            raise ValueError("--shards is for all namespaces: leave -n out")
+            raise ValueError("--shards needs all namespaces: leave -n out")
         self._shards()
 
     def access(self) -> Sequence[Any]:
-        """See Alone. To leave out the namespaces of other replicas, the program must know their names."""
+        """See Alone. To skip the namespaces of other replicas, the program must list all namespaces."""
         others = (LISTING_NAMESPACES,) if self._options.shards_by == "namespace" else ()
         return (*others, *shards_access(self._options.leader_elect_resource_namespace))
 
     def lease_pattern(self) -> re.Pattern[str]:
-        """See Alone. The Leases of slots and members append a number or a pod's name."""
+        """See Alone. The names of the slots' and members' Leases end with a number or a pod's name."""
         return re.compile(f"{super().lease_pattern().pattern}-.+")
 
     def facts(self) -> str:
@@ -65,7 +65,7 @@ class Sharing(Alone):
         return f"{self._shards()}, shared by leases {self.lease()}-*"
 
     def findings(self, client: Client, allowed: Iterable[Permission]) -> Iterator[str]:
-        """See Alone. A running program finds this out from what its informers receive."""
+        """See Alone. A running program sees from what its informers receive whether the server obeys."""
         told = "by namespace: every server leaves out the namespaces of other replicas"
         if self._options.shards_by == "uid":
             told = f"by uid: {told_by_server(client, allowed)}"
@@ -87,11 +87,11 @@ class Sharing(Alone):
         return (self._connections,)
 
     def refused(self, error: Exception) -> Problem:
-        """E17: the work cannot be shared by slots as requested. Args: error has the reason and the fix."""
+        """E17: the work cannot be shared in slots as requested. Args: error has the reason and the fix."""
         return Problem(code="E17", exit_code=EXIT_CONFIG, what=f"the work is not shared: {error}")
 
     def _shards(self) -> Shards:
-        """Raises: ValueError for the name of a Lease that cannot be a label's value."""
+        """Raises: ValueError for a Lease's name that is not a valid label value."""
         options = self._options
         return Shards(
             options.shards,
@@ -105,9 +105,9 @@ class Sharing(Alone):
 
 def told_by_server(client: Client, allowed: Iterable[Permission]) -> str:
     """
-    Return how the server treats shardSelector: OBEYS, IGNORES or UNKNOWN.
+    Ask the server how it treats shardSelector. Returns: OBEYS, IGNORES or UNKNOWN.
 
-    Args: allowed are permissions of the user; the first kind that can be listed gives the answer.
+    Args: allowed are the user's permissions; the first kind that can be listed gives the answer.
     Blocks: for a request, and one more for each kind that is not served. Raises: TransportError.
     """
     for verb, resource, namespace, subresource, name in allowed:

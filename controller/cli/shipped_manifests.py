@@ -1,8 +1,8 @@
 """
-The manifests of this repository, `manifests/`, for an operator of another name.
+This repository's manifests, `manifests/`, changed for an operator with another name.
 
-They are the only source for what `handloop init` writes and `monitoring` prints. Wherever handloop's name
-occurs in their labels, texts and queries, the operator's name replaces it.
+They are the only source of the manifests that `handloop init` writes and `monitoring` prints. The operator's
+name replaces handloop's in their labels, texts and queries.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from typing import Final
 from handloop.apis.grammar.yaml_text import scalar
 
 _FOLDER: Final = Path(__file__).parent / "templates/manifests"
-"""The folder is a link in a checkout."""
+"""In a checkout, this folder is a link."""
 _NAME: Final = re.compile(r"\bhandloop\b(?!\.dev)")
-"""Not in handloop_hot_loops_total and other metrics, or in handloop.dev/shards: all operators have those."""
+"""Does not match handloop_hot_loops_total, other metrics or handloop.dev/shards: all operators have those."""
 _WHOLE: Final = re.compile(r"(?<=[:-] )handloop$", re.MULTILINE)
 _MADE: Final = "# made by "
 _OF_OURS: Final = ("bundle", "charts", "samples", "install.yaml")
 
 
 def shipped_manifests(name: str, folder: Path = _FOLDER) -> Iterator[tuple[str, str]]:
-    """Yield each hand-written manifest's path and text. Kinds and roles are generated from the code."""
+    """Yield the path and text of each hand-written manifest. CRDs and roles are generated from code."""
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         place = path.relative_to(folder)
         text = path.read_text(encoding="utf-8")

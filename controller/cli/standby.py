@@ -15,8 +15,8 @@ STANDBY_SECONDS: Final = 60.0
 
 class StandbyReport:
     """
-    Reports E11 after the first failed attempt, and each change: a new holder immediately, an attempt's error
-    at most once a minute.
+    Reports E11 after the first failed attempt and after each change: a new holder immediately, a change
+    between failing and working attempts at most once a minute.
 
     State: _said_at, _holder, _failing, used only by the elector's thread, which calls it.
     """
@@ -40,7 +40,7 @@ class StandbyReport:
 
 
 def standby(seen: ElectionStatistics) -> Problem:
-    """E11: this replica runs, and another one works."""
+    """E11: this replica is on standby, because another one works."""
     namespace, _, name = seen.lease.partition("/")
     return Problem(
         code="E11",
@@ -70,7 +70,7 @@ def _cause(seen: ElectionStatistics) -> str:
 
 
 def lost_lease(lost: LeadershipLost) -> Problem:
-    """E12: another replica may work from now on, so this process must not."""
+    """E12: another replica may lead from now on, so this process must not work."""
     return Problem(
         code="E12",
         exit_code=EXIT_FATAL,

@@ -1,5 +1,5 @@
 """
-What a program does to objects that are stored in another version than its own, for example after a rollback.
+Checks what a program does to objects that are stored in a version other than its own, as after a rollback.
 
 The server decodes an object in the requested version and stores the result. With the strategy None, every
 write, even of the status, erases the fields that the program's version lacks.
@@ -25,14 +25,14 @@ _WEBHOOK: Final = "Webhook"
 
 def storage_problems(client: Client, kind: type[Kind], storage: str) -> Iterator[Problem]:
     """
-    Return E21 for a stored version with fields that the program's own version would lose.
+    Yield E21 for each stored version with fields that the program's own version would lose.
 
     Args: storage is the version in which the server stores now, "" = unknown.
     Blocks: for two requests, and two more for each version. Raises: as Discovery, except about OpenAPI.
     """
     own, discovery = kind.resource, client.discovery()
     strategy = discovery.conversion_strategy(own)
-    # A version older than the program's loses nothing here, unless the server stores in it.
+    # With a version older than the program's nothing is lost, unless the server stores in it.
     harmless = {version.resource.version for version in versions_of(kind)}
     if not is_converted(kind):
         harmless = {own.version, *(harmless - {storage})}
@@ -52,7 +52,7 @@ def storage_problems(client: Client, kind: type[Kind], storage: str) -> Iterator
 
 
 def _schema(client: Client, resource: Resource) -> Schema | None:
-    """Return the kind's schema; None without one. A changed definition is published a moment later."""
+    """Return the kind's published schema, or None. A changed definition is published a moment later."""
     try:
         found = PublishedSchemas.fetch(client, resource.group, resource.version).find(resource, {})
     except ClientError:
@@ -63,10 +63,10 @@ def _schema(client: Client, resource: Resource) -> Schema | None:
 def _loses(
     own: Resource, version: str, strategy: str, erased: Sequence[str], unstored: Sequence[str]
 ) -> Problem:
-    told = [f"each write, one of the status too, erases: {_listed(erased)}"] if erased else []
+    told = [f"each write, even of the status, erases: {_listed(erased)}"] if erased else []
     told += [f"what it writes there is not stored: {_listed(unstored)}"] if unstored else []
     copied = f"no function copies between {version} and {own.version}"
-    unless = "" if strategy else ", unless a webhook converts them: who may read the definition is told"
+    unless = "" if strategy else ", unless a webhook converts them (the definition may not be read)"
     keep = f"kubectl get {own.plural}.{version}.{own.group} -A -o yaml"
     return Problem(
         code="E21",
@@ -78,13 +78,13 @@ def _loses(
 
 
 def _unknown(own: Resource, version: str) -> Problem:
-    cause = f"each write erases what {own.version} lacks: what that is, the server does not say"
+    cause = f"each write erases what {own.version} lacks; the server does not say what that is"
     return _warning(own, version, cause, f"run the release whose newest version is {version}")
 
 
 def _needs_webhook(own: Resource, version: str) -> Problem:
     cause = f"this program does not convert {version}: run the release that does"
-    alone = "with the Service of the webhook leading to it alone"
+    alone = "with the webhook's Service leading only to it"
     fix = f"leave a replica of the release whose newest version is {version} running, {alone}"
     return _warning(own, version, cause, fix)
 

@@ -1,10 +1,10 @@
 """
-Writes each object of a kind again, so that the newest version is stored; then shortens storedVersions.
+Writes each object of a kind again, so that it is stored in the newest version, then shortens storedVersions.
 
-An empty patch changes nothing. The server writes the object in the current version if it was stored in an
-older one; otherwise it does not write at all. So after a kill, the next run continues where the last one was,
-but has to send its requests again.
-Follows: kube-storage-version-migrator, and Kubernetes' page on versions of CustomResourceDefinitions.
+It sends an empty patch, which changes nothing: the server writes the object in the current version if it was
+stored in an older one, and otherwise does not write. So a run after a kill does not repeat the writes, but
+has to send the requests again.
+Follows: kube-storage-version-migrator, and Kubernetes' page about versions of CustomResourceDefinitions.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Object = dict[str, Any]
 _PAGE: Final = 500
 _TRIES: Final = 5
 _ROUNDS: Final = 10
-"""The maximum number of lists, because new objects can appear all the time."""
+"""The maximum number of rounds, because new objects can appear all the time."""
 _OK, _NOT_FOUND, _CONFLICT, _TOO_MANY, _EXPIRED, _FAILURES = 200, 404, 409, 429, 410, 500
 _FAILED_MIGRATION: Final = ("StorageMigrating", "MigrationFailed")
 _MERGE: Final = {"Content-Type": "application/merge-patch+json", "Accept": "application/json"}
@@ -37,7 +37,8 @@ class Progress:
     """
     How many objects of a kind have been written.
 
-    Fields: total is the server's latest count; refused are the objects that it refused to write, and why.
+    Fields: total is the server's latest count; refused has the objects that it refused to write, and the
+    reasons.
     """
 
     name: str
@@ -64,7 +65,7 @@ class StorageMigration:
         pause: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Args: name is the definition's; rate = writes a second at most; tell is called after each write."""
+        """Args: name is the definition's; rate is the most writes per second; tell is called after each."""
         self._transport = transport
         self._name = name
         self.tell, self._pause, self._clock = tell, pause, clock
@@ -73,17 +74,17 @@ class StorageMigration:
         self.progress = Progress(name)
 
     def old_versions(self) -> list[str]:
-        """Return the versions, except the newest, in which the server says that objects may be stored."""
+        """Return the versions, except for the storage version, in which objects may be stored."""
         definition = self._definition()
         return [each for each in definition["status"]["storedVersions"] if each != _stored(definition)]
 
     def is_doubtful(self) -> bool:
-        """Return whether a migration by the server has failed: in 1.36 it shortens storedVersions anyway."""
+        """Return whether a migration by the server has failed, as 1.36 shortens storedVersions even then."""
         conditions = self._definition()["status"].get("conditions") or ()
         return any((each["type"], each.get("reason")) == _FAILED_MIGRATION for each in conditions)
 
     def put_back(self, versions: Sequence[str]) -> None:
-        """Add these versions to storedVersions until a list proves that no object is left in them."""
+        """Add versions to storedVersions again, until a list proves that no object is left in them."""
         for _ in range(_TRIES):
             definition = self._definition()
             stored = definition["status"]["storedVersions"]
@@ -96,9 +97,9 @@ class StorageMigration:
 
     def run(self) -> bool:
         """
-        Write objects until a list shows no unwritten one, then shorten storedVersions.
+        Write objects until a list has only written ones, then shorten storedVersions.
 
-        Returns: whether that is done; False if the server refused objects, or too much changed meanwhile.
+        Returns: whether it finished; False if the server refused objects, or too much changed meanwhile.
         Blocks: until then, at the given rate.
         """
         before = self._definition()
@@ -118,7 +119,7 @@ class StorageMigration:
         return True
 
     def _round(self, definition: Object, written: set[str]) -> int:
-        """List the objects, and write those not yet written. Returns: their number."""
+        """List the objects, and write those that are not written yet. Returns: their number."""
         came = 0
         for items, left in self._pages(definition):
             new = [item["metadata"] for item in items if item["metadata"]["uid"] not in written]
@@ -159,7 +160,7 @@ class StorageMigration:
         self._next = max(self._next, now) + self._seconds
 
     def _pages(self, definition: Object) -> Iterator[tuple[list[Object], int]]:
-        """Return the metadata of all objects, page by page, each with the number of remaining objects."""
+        """Yield pages with the metadata of all objects, each with the number of objects that follow."""
         path = f"{self._root(definition)}/{self._plural(definition)}"
         query = {"limit": str(_PAGE)}
         while True:
@@ -167,7 +168,8 @@ class StorageMigration:
             document = json.loads(answer.body)
             token = document.get("metadata", {}).get("continue")
             if answer.status == _EXPIRED and token:
-                # Read the rest of the list in its current state. It omits no object that always existed.
+                # Read the rest of the list in its current state. It omits no object that existed all the
+                # time.
                 query = {"limit": str(_PAGE), "continue": token}
                 continue
             if answer.status != _OK:
@@ -183,7 +185,7 @@ class StorageMigration:
             raise SourceError(f"{self._name}: {message_of(answer.body)}")
 
     def _say_stored(self, definition: Object, versions: Sequence[str]) -> Response:
-        """Write storedVersions, on condition that the definition has not changed since it was read."""
+        """Write storedVersions, provided that the definition has not changed since it was read."""
         metadata = {"resourceVersion": definition["metadata"]["resourceVersion"]}
         body = json.dumps({"metadata": metadata, "status": {"storedVersions": versions}}).encode()
         path = f"{DEFINITIONS_PATH}/{quote(self._name, safe='')}/status"

@@ -1,9 +1,9 @@
 """
-What a new definition does to the objects that a cluster has now.
+Checks what a new definition would do to the objects that a cluster has now.
 
-Each object is sent to a sandbox that has the new definition: would it accept the object, and what would it
-keep? Since Kubernetes 1.33 a server ignores invalid parts that a write does not change. An object that is
-refused here is refused there when somebody changes that part.
+Each object is sent to a sandbox that has the new definition, to see whether it accepts the object and what it
+keeps. Since Kubernetes 1.33 a server ignores invalid parts that a write does not change, so it refuses an
+object that is refused here only when somebody changes the invalid part.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _KEPT: Final = ("labels", "annotations")
 
 @dataclass
 class _Tally:
-    """How many objects are affected, and the first of them."""
+    """The number of affected objects, and the first of them."""
 
     count: int = 0
     first: str = ""
@@ -45,7 +45,7 @@ class _Tally:
 
 @dataclass
 class Judgement:
-    """The results for the objects of a kind, by rule and path."""
+    """The results for a kind's objects, by rule and path."""
 
     seen: int = 0
     tallies: dict[tuple[str, str], _Tally] = field(default_factory=dict)
@@ -55,7 +55,7 @@ class Judgement:
         self.tallies.setdefault((rule, path), _Tally()).add(name, message)
 
     def findings(self, version: str) -> Iterator[Finding]:
-        """Return a finding for each thing that happens, with its count."""
+        """Yield a finding for each rule and path, with the number of objects."""
         for (rule, path), tally in sorted(self.tallies.items()):
             text = f"{tally.count} of {self.seen} objects {_TEXTS[rule]}; the first is {tally.first}"
             more = f": {tally.message}" if tally.message else ""
@@ -77,10 +77,10 @@ def judge(
     progress: Callable[[int], None] = lambda _seen: None,
 ) -> list[Finding]:
     """
-    Read the objects of a kind, in pages, and check each against the new definition.
+    Read a kind's objects in pages, and check each against the new definition.
 
-    Args: old is the definition in the cluster; reads decodes an object as the program would, and raises if it
-    cannot read one. progress is called after each page, with the number of objects so far.
+    Args: old is the definition in the cluster; reads decodes an object as the program would, and raises an
+    error if it cannot. progress is called after each page, with the number of objects so far.
     Raises: SourceError, NotInstalledError without the sandbox, TransportError. Blocks: until all are read.
     """
     served = [each["name"] for each in old["spec"]["versions"] if each.get("served")]
@@ -140,7 +140,7 @@ class _Bench:
         self._transport = sandbox.transport()
         answer = self._asked("POST", DEFINITIONS_PATH, self._definition)
         if answer.status != _CREATED:
-            raise SourceError(f"no server takes the new definition: {json.loads(answer.body)['message']}")
+            raise SourceError(f"no server accepts the new definition: {json.loads(answer.body)['message']}")
         sandbox.tick()
         return self
 
@@ -169,7 +169,7 @@ class _Bench:
                 reads(
                     json.dumps({**document, "metadata": metadata, "status": obj.get("status", {})}).encode()
                 )
-            except Exception as error:  # noqa: BLE001 - whatever a reader raises keeps the object out
+            except Exception as error:  # noqa: BLE001 - any error of a reader keeps the object out
                 judged.add("stored-unreadable", "", name, str(error))
 
     def _asked(self, method: str, path: str, body: Object) -> Any:
@@ -178,7 +178,7 @@ class _Bench:
 
 
 def _lost(before: Any, after: Any, path: str = "") -> Iterator[str]:
-    """Return the outermost paths that exist in one value and not in another."""
+    """Yield the outermost paths that exist in the first value but not in the second."""
     if isinstance(before, dict) and isinstance(after, dict):
         for key, value in before.items():
             step = f"{path}.{key}" if path else key

@@ -1,7 +1,7 @@
 """
-Lines for people: makes foreign text safe to show.
+Writes lines for people, and makes text from elsewhere safe to show.
 
-A terminal obeys control characters, and log readers split at anything that looks like the end of a line.
+Terminals obey control characters, and log readers split at anything that looks like the end of a line.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ _SHORT = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 
 
 def _escape(char: str) -> str:
-    # This escapes half of a surrogate pair too.
+    # This escapes lone surrogates, too.
     code = char.encode("utf-16-be", "surrogatepass").hex()
     return _SHORT.get(char) or "".join(f"\\u{code[at : at + 4]}" for at in range(0, len(code), 4))
 
 
 def writable(text: str, stream: TextIO) -> str:
-    """Return the text, in ASCII if the stream's encoding lacks one of its characters. JSON stays JSON."""
+    """Return the text; in ASCII if the stream's encoding lacks a character of it. JSON stays JSON."""
     try:
         text.encode(stream.encoding or "utf-8", stream.errors or "strict")
     except UnicodeEncodeError:
@@ -51,8 +51,8 @@ def show(text: str, stream: TextIO) -> None:
 
 
 def open_closed() -> None:
-    """Open the standard streams that this process was started without. They discard what is written."""
-    # Otherwise the next file or connection gets this descriptor, and all that is written to the stream.
+    """Open the standard streams that this process was started without. They discard everything."""
+    # Otherwise the next file or connection would get the descriptor, and everything written to the stream.
     while (number := os.open(os.devnull, os.O_RDWR)) <= _STDERR:
         pass
     os.close(number)
@@ -62,7 +62,7 @@ def open_closed() -> None:
 
 
 def drop_unwritten(stream: TextIO) -> None:
-    """Drop text that cannot be written. The interpreter would try again, and make the exit code 120."""
+    """Drop text that cannot be written. Otherwise the interpreter would retry and exit with 120."""
     try:
         stream.flush()
     except ValueError:

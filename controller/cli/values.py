@@ -1,4 +1,4 @@
-"""Parsers for the command line's values. Each raises ValueError with a message for people."""
+"""Parsers for values on the command line. Each raises ValueError with a message for people."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[
 
 
 def number(kind: type[N], least: float, most: float, otherwise: str) -> Callable[[str], N]:
-    """Return a parser of numbers in a range. By default the error message is argparse's own."""
+    """Return a parser for numbers in a range. otherwise is the message for numbers outside the range."""
 
     def parse(text: str) -> N:
         number = kind(text)
@@ -46,21 +46,21 @@ port_number: Final = number(int, 0, MAX_PORT, "ports are 0 to 65535")
 
 
 def boolean(text: str) -> bool:
-    """Return a truth value as Go's flags spell it."""
+    """Parse a truth value that is spelled as in Go's flags."""
     if text not in (*_TRUE, *_FALSE):
         raise ValueError(f'"{text}" is neither true nor false')
     return text in _TRUE
 
 
 def lease_name(text: str) -> str:
-    """Return the name of an object: a DNS subdomain."""
+    """Parse an object's name, which is a DNS subdomain."""
     if len(text) > _MAX_NAME or not _NAME.fullmatch(text):
         raise ValueError(f'"{text}" is not a name: use lower case letters, digits, "-" and "."')
     return text
 
 
 def namespace_name(text: str) -> str:
-    """Return the name of a namespace: a DNS label. "" stays."""
+    """Parse a namespace's name, which is a DNS label. "" stays ""."""
     if text and (len(text) > _MAX_LABEL or "." in text or not _NAME.fullmatch(text)):
         raise ValueError(
             f'"{text}" is not a valid name for a namespace: use up to 63 lower case letters, digits and "-"'
@@ -69,32 +69,32 @@ def namespace_name(text: str) -> str:
 
 
 def is_label_selector(text: str) -> bool:
-    """Return whether a string is not a list of names."""
+    """Return whether a text is a label selector, and not a list of names."""
     return any(char in text for char in "=!()<>")
 
 
 def namespaces(text: str) -> str:
     """
-    Parse a list such as `a,b`, "" = all, or a selector of the namespaces' labels, such as `team=a`.
+    Parse a list such as `a,b`, "" = all, or a selector for the labels of namespaces, such as `team=a`.
 
-    An empty item in a list is not a name: it may come from an unset variable.
+    An empty item in a list is an error, because it may come from an unset variable.
     """
     if is_label_selector(text):
-        from handloop.apis.grammar.labels import Operator, parse_selector  # noqa: PLC0415 - a version needs no library
+        from handloop.apis.grammar.labels import Operator, parse_selector  # noqa: PLC0415 - only for labels
 
         selector = parse_selector(text)
         names = [str(each) for each in selector.requirements if each.operator == Operator.EXISTS]
         if names:
-            raise ValueError(f'"{text}" mixes the name {names[0]} with labels: give names, or labels, alone')
+            raise ValueError(f'"{text}" mixes the name {names[0]} with labels: give only names or labels')
         return str(selector)
     names = [name.strip() for name in text.split(",")] if text else []
     if not all(names):
-        raise ValueError(f'"{text}" lacks the name of a namespace; all namespaces are -A')
+        raise ValueError(f'"{text}" lacks the name of a namespace; for all namespaces, use -A')
     return ",".join(map(namespace_name, names))
 
 
 def one_of(*choices: str) -> Callable[[str], str]:
-    """Return a parser that takes one of some words."""
+    """Return a parser that accepts only these words."""
 
     def parse(text: str) -> str:
         if text not in choices:
@@ -105,7 +105,7 @@ def one_of(*choices: str) -> Callable[[str], str]:
 
 
 def ip_address_text(text: str) -> str:
-    """Parse an IP address. A name is refused, because it may have several addresses."""
+    """Parse an IP address. A host name is refused, because it may have several addresses."""
     try:
         return str(ip_address(text))
     except ValueError:
@@ -114,7 +114,7 @@ def ip_address_text(text: str) -> str:
 
 def duration(text: str) -> float:
     """
-    Parse seconds of a Go duration such as `1m30s`, at least 0. "0" needs no unit.
+    Parse a Go duration such as `1m30s` into seconds, at least 0. "0" needs no unit.
 
     Raises: ValueError with the words of Go's time.ParseDuration, and an example.
     """
@@ -122,14 +122,14 @@ def duration(text: str) -> float:
         seconds = parse_duration(text) / 1e9
     except DurationError as error:
         told = str(error).removeprefix("time: ")
-        raise ValueError(f"{told} (write for example 30s, 1m30s or 500ms)") from error
+        raise ValueError(f"{told} (write, for example, 30s, 1m30s or 500ms)") from error
     if seconds < 0:
         raise ValueError(f'duration "{text}" must not be negative')
     return seconds
 
 
 def format_duration(seconds: float) -> str:
-    """Return the shortest usual Go spelling: `30s`, `1m30s`, `500ms`, `0s`. seconds is 0 or more."""
+    """Return the shortest usual spelling in Go: `30s`, `1m30s`, `500ms`, `0s`. seconds is 0 or more."""
     if 0 < seconds < 1:
         return f"{seconds * 1000:g}ms"
     minutes, rest = divmod(seconds, 60)
@@ -153,7 +153,7 @@ ALL: Final = "*"
 
 
 def listed(text: str) -> tuple[str, ...]:
-    """Return the words of a list such as `foo,myapp`."""
+    """Return the words in a list such as `foo,myapp`."""
     return tuple(word.strip() for word in text.split(",") if word.strip())
 
 

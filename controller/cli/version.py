@@ -1,8 +1,8 @@
 """
-`version`: the versions of an operator, of handloop, of Python and of the platform.
+`version`: prints the versions of an operator, of handloop, of Python and of the platform.
 
-A checkout adds a local version (PEP 440) that identifies its content; setup.py and `handloop init` do so for
-what they build. Two builds therefore have the same version only if they have the same content.
+A checkout adds a local version (PEP 440) that identifies its content, and so do setup.py and `handloop init`
+for what they build. Two builds therefore have the same version only if they have the same content.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from handloop.controller.cli.operator import Operator
 
 DISTRIBUTION: Final = "handloop"
 _GIVEN: Final = "HANDLOOP_LOCAL_VERSION"
-"""The variable that gives the local version to a release, and to an image's build, which has no git."""
+"""The variable that sets the local version for a release, and for an image build, which has no git."""
 _NOT_SHIPPED: Final = ("__pycache__", "bundle", "charts")
 """Python's compiled files, and the folders of generated manifests."""
 
 
 def exact_version() -> str:
-    """Return version(), in a checkout with the local version. Blocks: then, for a twentieth of a second."""
+    """Return version(), with the local version in a checkout. Blocks: there, for about 50 ms."""
     root = Path(__file__).parents[3]
     return version() + (local_version(root / DISTRIBUTION, root) if checkout(root) else "")
 
@@ -36,7 +36,7 @@ def local_version(package: Path, top: Path) -> str:
     Return the local version that a build of a package adds to its version.
 
     It is `+g1a2b3c4d5e6f` for a commit, `+g1a2b3c4d5e6f.d5f0e9a1b` with uncommitted changes, and
-    `+nogit.c5f0e9a1b` if git does not answer. A release sets the variable to "".
+    `+nogit.c5f0e9a1b` if git does not work. A release sets the variable to "".
 
     Args: top is the root of the repository.
     """
@@ -51,9 +51,9 @@ def local_version(package: Path, top: Path) -> str:
 
 
 def _git(top: Path, *words: str) -> str:
-    """Raises: OSError, SubprocessError, even if top is only a folder of somebody's repository."""
+    """Raises: OSError, SubprocessError; also if top is only a folder in another repository."""
     (top / ".git").stat()
-    # A git hook names another repository in these variables.
+    # In a git hook, these variables name another repository.
     variables = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     command = ["git", "-C", str(top), *words]
     ended = subprocess.run(command, env=variables, capture_output=True, text=True, check=True, timeout=30)  # noqa: S603
@@ -68,7 +68,7 @@ def _content(package: Path) -> str:
 
 
 def shipped_files(package: Path) -> Iterator[tuple[str, bytes]]:
-    """Return the files of a package that a wheel contains, in order. In a checkout its folders are links."""
+    """Yield a package's files that a wheel contains, in order. In a checkout, its folders are links."""
     for folder, folders, names in os.walk(package, followlinks=True):
         folders[:] = sorted(set(folders).difference(_NOT_SHIPPED))
         for path in (Path(folder, name) for name in sorted(names)):
@@ -88,7 +88,7 @@ def version() -> str:
 
 
 def checkout(root: Path, distribution: str = DISTRIBUTION) -> Mapping[str, Any]:
-    """Return the [project] in a checkout of ours; {} for any other folder, such as site-packages."""
+    """Return the table [project] in one of our checkouts; {} for other folders, such as site-packages."""
     try:
         text = (root / "pyproject.toml").read_text(encoding="utf-8")
         import tomllib  # noqa: PLC0415 - an image has no project file

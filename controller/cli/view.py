@@ -1,9 +1,9 @@
 """
-Writes a view of another program's kind from its installed definition: a Kind with the fields that are read.
+Writes a view of another program's kind from its definition. The view is a Kind with the fields that are read.
 
-The view accepts more than the definition does: each field may be absent, an enum is any text, and a part
-without a schema is JSON. Objects of a newer version of the other program can therefore still be read. Texts
-of the definition become names at most, and are quoted if they are not identifiers.
+A view accepts more than the definition does: each field may be absent, an enum is any text, and a part
+without a schema is JSON. So it can also read objects of a newer version of the other program. Only names are
+taken from the definition, and they are quoted if they are not identifiers.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from handloop.apis.declaration import plural_of, wire_name
 Schema = Mapping[str, Any]
 
 _MOST_FIELDS: Final = 60
-"""A part with more fields than this is JSON: a pod template has thousands, and nobody reads all."""
+"""A part with more fields is JSON, because a pod template has thousands, and nobody reads them all."""
 _SCALARS: Final = {
     "string": ("str", '""'),
     "boolean": ("bool | None", "None"),
@@ -39,7 +39,7 @@ _OF_CONDITIONS: Final = frozenset({"type", "status"})
 
 
 class ViewError(Exception):
-    """No view can be written. The message has the reason; fix is what to type, "" = nothing helps."""
+    """No view can be written. The message says why; fix is what to type, "" = nothing helps."""
 
     def __init__(self, message: str, fix: str = "") -> None:
         super().__init__(message)
@@ -48,7 +48,7 @@ class ViewError(Exception):
 
 def view_of(definition: Mapping[str, Any], paths: Sequence[str], *, version: str = "") -> str:
     """
-    Return the source of a module with a view.
+    Return the source code of a module with a view.
 
     Args: definition is a CustomResourceDefinition; paths are fields such as `spec.secretName`, () = spec and
     status; version "" = the stored one.
@@ -67,7 +67,7 @@ def view_of(definition: Mapping[str, Any], paths: Sequence[str], *, version: str
 
 
 def class_of(definition: Mapping[str, Any]) -> str:
-    """Return the name of the view: the kind's, if Python allows it. Raises: ViewError."""
+    """Return the name of the view's class: the kind's, if Python allows it. Raises: ViewError."""
     return _unlike(_class_name(_checked(definition)["names"]["kind"]), {*_IMPORTED})
 
 
@@ -77,7 +77,7 @@ def _checked(definition: Mapping[str, Any]) -> Mapping[str, Any]:
         spec: Mapping[str, Any] = definition["spec"]
         names = [spec["group"], spec["names"]["plural"], *(each["name"] for each in spec["versions"])]
         if not all(map(_DNS.fullmatch, names)) or not _NAME.fullmatch(spec["names"]["kind"]):
-            raise ViewError("it has names that no server takes")
+            raise ViewError("it has names that no server accepts")
     except (KeyError, TypeError) as error:
         raise ViewError(f"no definition of apiextensions.k8s.io/v1: it lacks {error}") from error
     return spec
@@ -102,7 +102,7 @@ def _part(schema: Schema, name: str) -> Schema:
 
 @dataclass
 class _Tree:
-    """Return the requested fields, by name; whole = all fields below this one."""
+    """The requested fields, by name; whole = all fields below this one."""
 
     below: dict[str, _Tree] = field(default_factory=dict)
     whole: bool = False
@@ -130,14 +130,16 @@ def _words(path: str) -> list[str]:
 
 
 def _into(schema: Schema, word: str, above: str, path: str) -> Schema:
-    """Return the schema of a field. A list's items and a map's values take no word in a path."""
+    """Return a field's schema. A path has no word for a list's items or a map's values."""
     schema = _items(schema)
     fields = schema.get("properties") or {}
     if word in fields:
         found: Schema = fields[word]
         return found
     if not fields and _is_free(schema):
-        raise ViewError(f"{path}: {above or 'it'} has no shape to look into", f"take {above} as it is: JSON")
+        raise ViewError(
+            f"{path}: {above or 'it'} has no schema to look into", f"take the whole {above}, which is JSON"
+        )
     near = get_close_matches(word, fields, 1) or sorted(fields)[:9]
     where = f"{above}." if above else ""
     raise ViewError(
@@ -163,7 +165,7 @@ def _is_free(schema: Schema) -> bool:
 
 @dataclass
 class _Module:
-    """The parts of a view's module: its structs, the inner ones first, and the names that it imports."""
+    """The parts of a view's module: its structs, inner ones first, and the names that it imports."""
 
     structs: list[str] = field(default_factory=list)
     imported: set[str] = field(default_factory=lambda: {"Kind"})
@@ -175,7 +177,7 @@ class _Module:
         return _Line(name, kind, default)
 
     def type_of(self, owner: str, name: str, tree: _Tree, schema: Schema) -> tuple[str, str]:
-        """Return the annotation of a field and its default."""
+        """Return a field's annotation and its default."""
         if schema.get("x-kubernetes-int-or-string"):
             return "int | str | None", "None"
         kind = schema.get("type")
@@ -195,7 +197,7 @@ class _Module:
         return "JSON", "JSON()"
 
     def _item(self, owner: str, name: str, tree: _Tree, schema: Schema) -> str:
-        """Return the annotation of a list's item or map's value: never absent; null only if allowed."""
+        """Return the annotation of a list's item or a map's value, which is null only if that is allowed."""
         if name == "conditions" and set(schema.get("properties") or ()) >= _OF_CONDITIONS:
             self.imported.add("ForeignCondition")
             return "ForeignCondition"
@@ -212,7 +214,7 @@ class _Module:
         return f"MapOf[{item}]", "MapOf()"
 
     def _struct(self, owner: str, name: str, tree: _Tree, schema: Schema) -> str:
-        """Write a struct of the requested fields. Returns: its name."""
+        """Write a struct with the requested fields. Returns: its name."""
         self.imported.add("APIStruct")
         struct = _unlike(owner + _class_name(name), self.taken)
         self.taken.add(struct)
@@ -254,7 +256,7 @@ def _all_fields(schema: Schema) -> Iterator[str]:
 
 
 def _written(lines: Sequence[_Line], module: _Module) -> Iterator[str]:
-    """Return the lines of a class. A field whose Python name differs also has the server's name."""
+    """Yield the lines of a class. A field whose name in Python differs also has the server's name."""
     taken: set[str] = set()
     for line in lines:
         name = _unlike(_field_name(line.name), taken)
@@ -280,7 +282,7 @@ def _head(spec: Mapping[str, Any], version: str, name: str) -> str:
 
 
 def _field_name(name: str) -> str:
-    """`secret_name` of secretName, `pod_cidrs` of podCIDRs."""
+    """Return `secret_name` for secretName, `pod_cidrs` for podCIDRs."""
     words = [word.lower() for word in _WORD.findall(name)]
     found = "_".join(words) or _OF_MSGSPEC
     found = found if not found[0].isdigit() else f"{_OF_MSGSPEC}_{found}"

@@ -1,4 +1,4 @@
-"""Where a program converts between the versions of its kinds, and which access it needs for that."""
+"""The webhook with which a program converts between its kinds' versions, and the access it needs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LOOPBACK: Final = "127.0.0.1"
 
 
 def definition_of(kind: type[Any], options: Options) -> dict[str, Any]:
-    """Return the definition of a kind, with this program's webhook if its versions are converted."""
+    """Return a kind's definition, with this program's webhook if its versions are converted."""
     return custom_resource_definition(kind, webhook_service(options))
 
 
@@ -25,7 +25,7 @@ def webhook_service(options: Options) -> WebhookService:
     """
     Return where the API server finds the webhook, and the namespace of its Secret.
 
-    An unknown namespace is that of the manifests; outside a cluster it is `default`.
+    If the namespace is unknown, it is the manifests'; if the webhook has a URL, it is `default`.
     """
     name = options.operator.name
     url = options.webhook_url or (f"https://{_LOOPBACK}:0" if options.sandbox else "")
@@ -35,7 +35,7 @@ def webhook_service(options: Options) -> WebhookService:
 
 
 def conversion_access(kinds: Sequence[type[Any]], options: Options) -> tuple[Access, ...]:
-    """Return the access that the keeper of these kinds' definitions needs."""
+    """Return the access that is needed to keep these kinds' definitions up to date."""
     if not any_is_converted(kinds):
         return ()
     from handloop.controller.runtime.conversion.conversion import access_for  # noqa: PLC0415
@@ -44,7 +44,7 @@ def conversion_access(kinds: Sequence[type[Any]], options: Options) -> tuple[Acc
 
 
 def any_is_converted(kinds: Iterable[type[Any]]) -> bool:
-    """Return whether functions join versions of one of these kinds."""
+    """Return whether functions convert between versions of any of these kinds."""
     return any(is_converted(kind) for kind in kinds)
 
 

@@ -1,4 +1,4 @@
-"""`why`: ask the process that works on an object why something, or nothing, happens to the object."""
+"""`why`: asks the process that works on an object why something, or nothing, happens to the object."""
 
 from __future__ import annotations
 
@@ -72,21 +72,21 @@ def _failed(text: str, fix: str = "") -> int:
 def _parser(operator: Operator) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=f"{operator.command} why",
-        description=f"{COMMANDS['why'].capitalize()}. The answer is the process's own: newest first.",
+        description=f"{COMMANDS['why'].capitalize()}. The process itself answers, newest first.",
         allow_abbrev=False,
     )
-    told = "[CONTROLLER] NAMESPACE/NAME; a name alone without a namespace"
+    told = "[CONTROLLER] NAMESPACE/NAME; only NAME for objects without a namespace"
     parser.add_argument("words", metavar="NAME", nargs="+", help=told)
     parser.add_argument(
-        "--address", metavar="HOST:PORT", help="of the metrics of a process: 127.0.0.1:8080 on this machine"
+        "--address", metavar="HOST:PORT", help="a process's metrics address; 127.0.0.1:8080 on this machine"
     )
     where = f"{operator.name}-system"
-    told = f"of the program, not of the object ({where})"
+    told = f"the program's namespace, not the object's ({where})"
     parser.add_argument("-n", "--namespace", default=where, help=told)
-    parser.add_argument("--name", default=operator.name, help="with which the program's Leases begin")
+    parser.add_argument("--name", default=operator.name, help="the name that the program's Leases begin with")
     parser.add_argument(
         "-o", "--output", choices=("text", "json"), default="text", help="json in place of text"
     )
-    parser.add_argument("--kubeconfig", metavar="PATH", help="as for kubectl, if it is not given")
+    parser.add_argument("--kubeconfig", metavar="PATH", help="by default as for kubectl")
     parser.add_argument("--context", help="of the kubeconfig")
     return parser

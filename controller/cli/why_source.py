@@ -1,9 +1,9 @@
 """
-Finds whom `why` asks: a process at an address, or the process in a cluster that works on a name.
+Finds the process that `why` asks: one at an address, or the one in a cluster that works on a name.
 
-A request to a pod goes through the API server's proxy, which serves any user who may read `pods/proxy`, and
-removes the header Authorization. So another header has a token of the pod's own service account, valid for
-ten minutes. As for any request, the pod asks the API server whether that account may read `/why`.
+A request to a pod goes through the API server's proxy, which any user may use who may read `pods/proxy`, and
+which removes the header Authorization. So another header has a token of the pod's own service account, valid
+for ten minutes. As with any request, the pod asks the API server whether that account may read `/why`.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ _FORBIDDEN: Final = 403
 _NOT_FOUND: Final = 404
 _NO_SUCCESS: Final = 300
 _UNREACHED: Final = 500
-"""The proxy's answers for a pod that speaks the other scheme."""
+"""The proxy answers with such a status if the pod speaks the other scheme."""
 _REQUEST_SECONDS: Final = 10.0
 
 
 class Question(NamedTuple):
-    """The question: an object's name, and a controller, "" = all controllers."""
+    """The question: an object's name, and a controller's, "" = all controllers."""
 
     name: str
     controller: str = ""
 
     @property
     def query(self) -> dict[str, str]:
-        """The query parameters of the page."""
+        """The page's query parameters."""
         return {"name": self.name, "controller": self.controller, "o": "json"}
 
 
@@ -56,7 +56,7 @@ class SourceFailedError(Exception):
 
 
 def ask_process(transport: Transport, question: Question) -> Why:
-    """Ask the process at the other end. Raises: SourceFailedError, TransportError."""
+    """Ask the process that transport reaches. Raises: SourceFailedError, TransportError."""
     answer = transport.request("GET", WHY, query=question.query, timeout_seconds=_REQUEST_SECONDS)
     return _read(answer, "the process")
 
@@ -73,19 +73,19 @@ def _read(answer: Response, who: str) -> Why:
 
 class ClusterSource:
     """
-    Finds the processes of an operator in a namespace of a cluster.
+    Finds an operator's processes in one of a cluster's namespaces.
 
     Threads: one. Its methods raise SourceFailedError and TransportError.
     """
 
     def __init__(self, transport: Transport, namespace: str, name: str) -> None:
-        """Args: name is the operator's, with which its Leases begin."""
+        """Args: name is the operator's; its Leases' names begin with it."""
         self._transport = transport
         self._namespace = namespace
         self._name = name
 
     def ask(self, question: Question) -> Why:
-        """Ask the process that works on a name. Each process knows which process that is."""
+        """Ask the process that works on a name. Every process knows which one that is."""
         first = next(self._holders(), "")
         if not first:
             raise SourceFailedError(
@@ -96,7 +96,7 @@ class ClusterSource:
         return self._ask_pod(why.holder, question) if why.holder not in ("", first) else why
 
     def _holders(self) -> Iterator[str]:
-        """Return the identities of the operator's processes, the leader's first."""
+        """Yield the identities of the operator's processes, the leader's first."""
         path = f"/apis/coordination.k8s.io/v1/namespaces/{quote(self._namespace, safe='')}/leases"
         found = {
             each["metadata"]["name"]: (each.get("spec") or {}).get("holderIdentity") or ""
@@ -155,7 +155,7 @@ class ClusterSource:
 
     def _may_not(self, what: str) -> SourceFailedError:
         role = _ROLE % (self._name, self._namespace)
-        return SourceFailedError(f"you may not {what}", f"a role for those who ask, to bind to you:\n{role}")
+        return SourceFailedError(f"you may not {what}", f"a role that allows it, to be bound to you:\n{role}")
 
 
 _ROLE: Final = """\

@@ -258,7 +258,9 @@ def test_a_kind_gets_its_second_version(cluster: Cluster, operator: ModuleType, 
                 ] == [told[each] for _ in range(2) for each in QUIET]
                 doctor = _command(cluster, tmp_path, "doctor")
                 assert [
-                    line for line in doctor if "conversion " in line and "an object is v1beta1 in" in line
+                    line
+                    for line in doctor
+                    if "conversion " in line and "an object was converted to v1beta1 in" in line
                 ]
                 assert second.stop() == 0
         _replace(cluster, _without_the_old(operator))

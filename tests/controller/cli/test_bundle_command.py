@@ -226,8 +226,8 @@ def test_a_file_that_does_not_fit_is_named_with_its_field(
 @pytest.mark.parametrize(
     ("argument", "message"),
     [
-        ("--namespace=demo", "the Deployment names the namespaces to watch, and OLM chooses them"),
-        ("--leader-elect-resource-namespace=x", 'the Deployment puts the lease into "x", and OLM chooses'),
+        ("--namespace=demo", "the Deployment names the namespaces to watch, but OLM chooses them"),
+        ("--leader-elect-resource-namespace=x", 'the Deployment puts the lease into "x", but OLM chooses'),
         ("--help", "the Deployment's args ask for help"),
         ("--worker=2", "the program would refuse the Deployment's args: unknown flag --worker"),
     ],
@@ -248,7 +248,7 @@ def test_the_project_of_another_operator_is_refused(bundle: Callable[..., Ended]
     ended = bundle()
     assert ended.code == 2
     assert ended.err == (
-        "error: this is the project of my-operator, and the program is handloop\n"
+        "error: this is the project of my-operator, but the program is handloop\n"
         "  fix: python -m my_operator bundle --image IMG\n"
     )
 
@@ -304,7 +304,7 @@ def test_of_several_containers_the_operator_is_named(bundle: Callable[..., Ended
     edit_containers(list.reverse)
     ended = bundle()
     assert ended.code == EXIT_USAGE
-    assert "has 2 containers, and does not say which one is the operator" in ended.err
+    assert "has 2 containers, but does not say which one is the operator" in ended.err
 
 
 def _shop() -> Operator:

@@ -154,11 +154,11 @@ ELSEWHERE = "--leader-elect-resource-namespace=ops"
     [
         (
             lambda: edited(lambda one: container(one)["args"].append("--leader-elect-resource-name=abc")),
-            "the Deployment says --leader-elect-resource-name, and a chart's lease is the release's",
+            "the Deployment sets --leader-elect-resource-name, but a chart's lease is named after",
         ),
         (
             lambda: edited(lambda one: container(one)["args"].append(ELSEWHERE)),
-            "the Deployment says --leader-elect-resource-namespace",
+            "the Deployment sets --leader-elect-resource-namespace",
         ),
         (
             lambda: edited(lambda one: one["metadata"].pop("name"), "manager/pod_disruption_budget.yaml"),
@@ -166,7 +166,7 @@ ELSEWHERE = "--leader-elect-resource-namespace=ops"
         ),
         (
             add_roles,
-            "two files of the manifests would be the template roles.yaml",
+            "two manifest files would become the template roles.yaml",
         ),
     ],
 )
@@ -199,7 +199,7 @@ def test_it_is_no_chart_of_another_project(chart: Callable[..., Ended]) -> None:
     path = Path("pyproject.toml")
     text = path.read_text(encoding="utf-8")
     path.write_text(text.replace('name = "sites"', 'name = "shops"'), encoding="utf-8")
-    assert "this is the project of shops, and the program is sites" in chart().err
+    assert "this is the project of shops, but the program is sites" in chart().err
     path.write_text(text, encoding="utf-8")
     deployment = Path("manifests/manager/deployment.yaml")
     text = deployment.read_text(encoding="utf-8").replace("--workers", "--wrokers")

@@ -40,7 +40,7 @@ def test_e02_without_a_fix_names_a_way_to_look() -> None:
     """A fault between entries of a kubeconfig, and one that has no cause beside itself."""
     problem = connection_problems.config_problem(ConfigError(ConfigProblem.MALFORMED, "m"), "greeter")
     assert (problem.what, problem.causes) == ("m", ())
-    assert problem.fixes == ("kubectl config view   (what your files say)",)
+    assert problem.fixes == ("kubectl config view   (what your files contain)",)
 
 
 def test_e06_a_paragraph_becomes_a_line() -> None:

@@ -68,7 +68,7 @@ def test_an_object_is_read_in_each_older_version() -> None:
     """With the time that it took."""
     old = _answer({**OBJECT, "apiVersion": "example.org/v1beta1"})
     found, paths = _found(_definition(**TRUSTING), _list(OBJECT), old)
-    assert found == [Conversion("sites.example.org: an object is v1beta1 in 0 ms")]
+    assert found == [Conversion("sites.example.org: an object was converted to v1beta1 in 0 ms")]
     assert paths[-1] == "/apis/example.org/v1beta1/namespaces/n/sites/a"
 
 
@@ -92,9 +92,9 @@ def test_without_an_object_nothing_is_tried() -> None:
     [
         (
             {"conversion": {"strategy": "None"}},
-            "the definition says strategy None: fields that move are lost",
+            "the definition has the strategy None: fields that move are lost",
         ),
-        ({}, "the definition trusts nobody: no replica has written it yet"),
+        ({}, "the definition has no caBundle: no replica has written it yet"),
     ],
 )
 def test_a_definition_that_cannot_work_is_a_problem(change: dict[str, Any], told: str) -> None:
@@ -130,5 +130,5 @@ def test_a_kind_without_functions_is_not_looked_at() -> None:
     assert _found(kind=Old) == ([], [])
     refused = _answer({"kind": "Status", "status": "Failure", "message": "no", "code": 403}, 403)
     (found,), _ = _found(refused)
-    assert found.subject == "sites.example.org: could not be looked at"
+    assert found.subject == "sites.example.org: could not be checked"
     assert "no" in found.problem

@@ -37,9 +37,7 @@ def test_the_programs_kinds_are_looked_at(tmp_path: Path, capsys: pytest.Capture
             assert run_command(PROGRAM, only) == 1
         said = capsys.readouterr().out
         assert "foos.samplecontroller.k8s.io: default/a cannot be written: " in said
-        assert said.endswith(
-            "1 objects, 0 of them rewritten; 1 cannot be written: mend them, and try again\n"
-        )
+        assert said.endswith("1 objects, 0 of them rewritten; 1 cannot be written: fix them, and try again\n")
         assert run_command(PROGRAM, only) == 0
         assert "1 objects, 1 of them rewritten; status.storedVersions is shortened" in capsys.readouterr().out
 

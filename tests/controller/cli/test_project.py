@@ -312,7 +312,7 @@ def test_a_second_run_keeps_edits(project: Project) -> None:
         f"kept: {at / 'Makefile'}",
         f"kept: {at / 'my_operator/controllers.py'}",
     ]
-    assert note.startswith("note: the wheels are the handloop that runs now")
+    assert note.startswith("note: the wheels are the running handloop")
     assert list(project.add_api(**API, kind="Site")) == [f"kept: {at / 'my_operator/site/reconciler.py'}"]
     assert contents(project) == before
 
@@ -331,13 +331,13 @@ def test_wheels_of_another_build_are_kept_and_named(project: Project, same_name:
     *_, note = project.write()
     assert contents(project) == before
     assert f"  theirs: {older.name}\n  runs:   {own.name}\n" in note
-    assert "rm -r wheels requirements.in requirements-dev.in, and here again:\n" in note
+    assert "rm -r wheels requirements.in requirements-dev.in, and repeat here:\n" in note
     assert f"handloop init {project.folder} --domain example.com" in note
     shutil.rmtree(wheels)
     for name in ("requirements.in", "requirements-dev.in"):
         (project.folder / name).unlink()
     *_, note = project.write()
-    assert note.startswith("note: the wheels are the handloop that runs now")
+    assert note.startswith("note: the wheels are the running handloop")
     assert own.exists()
 
 
@@ -467,27 +467,27 @@ def test_a_kind_that_kubectl_takes_for_another_value_is_quoted(project: Project,
         ("apps/v1/Deploymant", "", "did you mean apps/v1/Deployment?"),
         ("Deployment", "", "did you mean apps/v1/Deployment?"),
         ("apps/v1beta1/Deployment", "", "did you mean apps/v1/Deployment?"),
-        ("apps/v1", ": that is no GROUP/VERSION/KIND", "one of apps/v1/Deployment, "),
-        ("a/b/v1/C", ": that is no GROUP/VERSION/KIND", "one of apps/v1/Deployment, "),
+        ("apps/v1", ": that is not GROUP/VERSION/KIND", "one of apps/v1/Deployment, "),
+        ("a/b/v1/C", ": that is not GROUP/VERSION/KIND", "one of apps/v1/Deployment, "),
         (
             "web.example.com/v1/Site",
-            ": web.example.com is of this project",
+            ": web.example.com is a group of this project",
             "handloop create api --group web --version v1 --kind Site",
         ),
         (
             "policy/v1/PodDisruptionBudget",
-            ": handloop has its type, and no sample",
-            "with PodDisruptionBudget from handloop.kinds.policy_v1, and a sample of yours: docs/how-to/",
+            ": handloop has its type, but no sample",
+            "with PodDisruptionBudget from handloop.kinds.policy_v1 and your own sample: docs/how-to/",
         ),
         (
             "resource.k8s.io/v1/ResourceClaim",
-            ": handloop has no type of it",
+            ": handloop has no type for it",
             'with Unstructured.of("resource.k8s.io/v1", "ResourceClaim"), or a class with group=',
         ),
         (
             "serving.knative.dev/v1/Service",
             ": another program defines it",
-            'makes, with Unstructured.of("serving.knative.dev/v1", "Service"), or what `handloop create view',
+            'with Unstructured.of("serving.knative.dev/v1", "Service"), or what `handloop create view',
         ),
     ],
 )

@@ -32,7 +32,7 @@ def deployment(*containers: str, annotations: dict[str, str] | None = None) -> d
     [
         ([], "has 0 Deployments"),
         ([deployment("a"), deployment("b")], "has 2 Deployments"),
-        ([deployment("a", "b")], "has 2 containers, and does not say which one is the operator"),
+        ([deployment("a", "b")], "has 2 containers, but does not say which one is the operator"),
         ([{**deployment("a"), "metadata": {}}], "has a Deployment without a name"),
         ([{**deployment("a"), "spec": {"replicas": "two", "selector": {}}}], "does not fit: Expected `int"),
     ],

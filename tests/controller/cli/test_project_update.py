@@ -220,7 +220,7 @@ def link_folder() -> None:
             lambda: Path("wheels/handloop-0.0.9-py3-none-any.whl").rename(
                 "wheels/handloop-2-py3-none-any.whl"
             ),
-            "handloop-0.0.9-py3-none-any.whl wrote this project, and wheels has handloop-2-py3-none-any.whl",
+            "handloop-0.0.9-py3-none-any.whl wrote this project, but wheels has handloop-2-py3-none-any.whl",
             "put the older wheel back",
             id="another wheel",
         ),

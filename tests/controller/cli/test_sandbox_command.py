@@ -64,7 +64,7 @@ def test_a_second_sandbox_leaves_the_first_its_kubeconfig(options: Options) -> N
         assert run_sandbox(options, at_once, said) == 3
         assert said.getvalue().splitlines() == [
             f"error: cannot write {path}",
-            f"  cause: it leads to {host}, which runs: another sandbox was started here",
+            f"  cause: it names {host}, which is running: another sandbox was started here",
             "  fix: stop that one, or write another file: --sandbox-kubeconfig PATH",
             "  more: handloop errors E02",
         ]
@@ -200,4 +200,6 @@ def test_the_definition_of_another_program_is_asked_for(tmp_path: Path) -> None:
     crontabs = Unstructured.of("stable.example.com/v1", "CronTab")
     sandbox_hint(tmp_path / "k", [Setup(name="x", kinds=(), foreign=(crontabs,), access=())], stream)
     *_, last = stream.getvalue().splitlines()
-    assert last == "  kubectl apply -f FILE   (the CRD of crontabs.stable.example.com: this program has none)"
+    assert (
+        last == "  kubectl apply -f FILE   (the CRD of crontabs.stable.example.com, which this program lacks)"
+    )

@@ -31,7 +31,7 @@ def test_each_prints_what_to_type_next(
     said = capsys.readouterr().out
     assert "wrote: my-operator/pyproject.toml\n" in said
     assert (
-        "note: the wheels are the handloop that runs now, and its neighbours; make and the image install them"
+        "note: the wheels are the running handloop and its neighbours; make and the image install them from"
         in said
     )
     assert said.endswith(f"next:\n  cd my-operator\n  handloop {' '.join(CREATE)}\n")

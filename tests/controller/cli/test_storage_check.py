@@ -77,7 +77,7 @@ def test_what_a_write_would_erase(user: str) -> None:
     assert (problem.code, problem.exit_code, problem.severity) == ("E21", 6, "error")
     where = "objects of sites.example.org may be stored as v1; the program works with v1beta1"
     assert problem.what == where
-    assert problem.causes[0] == "each write, one of the status too, erases: spec.note, spec.parts"
+    assert problem.causes[0] == "each write, even of the status, erases: spec.note, spec.parts"
     assert ("unless a webhook" in problem.causes[1]) == (user == "alice")
 
 

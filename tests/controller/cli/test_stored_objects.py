@@ -96,5 +96,5 @@ def test_pages_are_read_one_after_the_other(sandbox: RunningSandbox, monkeypatch
 
 def test_a_definition_that_no_server_takes_is_told(sandbox: RunningSandbox) -> None:
     """In the server's words."""
-    with pytest.raises(SourceError, match=r"no server takes the new definition: .*Unsupported value"):
+    with pytest.raises(SourceError, match=r"no server accepts the new definition: .*Unsupported value"):
         judge(config(sandbox), OLD, changed(note={"type": "nonsense"}), None)

@@ -198,7 +198,7 @@ def test_a_part_with_too_many_fields_is_json(name: str) -> None:
     [
         ("spec.secretNam", "there is no field spec.secretNam", "such as spec.secretName"),
         ("spek", "there is no field spek", "such as spec"),
-        ("spec.free.x", "spec.free has no shape to look into", "take spec.free as it is: JSON"),
+        ("spec.free.x", "spec.free has no schema to look into", "take the whole spec.free, which is JSON"),
         ("metadata.name", "every kind has metadata", ""),
         ("spec..x", "is not a path of a field", "such as spec.secretName"),
         ("spec.routes.nothing", "there is no field spec.routes.nothing", "such as spec.routes."),
@@ -222,7 +222,7 @@ def test_a_path_that_leads_nowhere_is_told(path: str, says: str, fix: str) -> No
 )
 def test_a_name_that_no_server_takes_becomes_no_code(names: dict[str, str]) -> None:
     """A file may hold anything."""
-    with pytest.raises(ViewError, match="names that no server takes"):
+    with pytest.raises(ViewError, match="names that no server accepts"):
         view_of(definition(SCHEMA, **names), [])
 
 
