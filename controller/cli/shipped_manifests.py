@@ -1,5 +1,5 @@
 """
-This repository's manifests, `manifests/`, changed for an operator with another name.
+The manifests of this repository, `manifests/`, changed for an operator with another name.
 
 They are the only source of the manifests that `handloop init` writes and `monitoring` prints. The operator's
 name replaces handloop's in their labels, texts and queries.

@@ -323,7 +323,7 @@ def test_several_set_ups_can_be_chosen(greeter: Callable[..., Ended]) -> None:
         set_up(manager, name="second")
 
     two = [set_up, second]
-    assert "out of greeter, second;" in " ".join(greeter("--help", set_up=two).out.split())
+    assert ", of greeter, second;" in " ".join(greeter("--help", set_up=two).out.split())
     assert greeter("rbac", "--controllers=second", set_up=two).code == 0
     ended = greeter("rbac", "--controllers=scond", set_up=two)
     assert 'unknown controller "scond"; did you mean second?' in ended.err

@@ -349,7 +349,7 @@ def test_without_its_marks_nothing_is_added(end: str, project: Project) -> None:
     edited = text.replace(IMPORT_MARK, "").replace(f"{SET_UP_MARK}\n", "" if end else SET_UP_MARK) + end
     path.write_text(edited, encoding="utf-8")
     *_, last = project.add_api(**API, kind="Page")
-    assert "add yourself: from my_operator.page.reconciler import set_up as page" in last
+    assert "add these yourself: from my_operator.page.reconciler import set_up as page" in last
     assert path.read_text(encoding="utf-8") == edited
 
 

@@ -134,7 +134,7 @@ def test_a_kind_gets_versions_one_after_the_other(
         ("v1alpha1", False),
     ]
     assert run_command(PROGRAM, [*create, "v2", "--functions"]) == 0
-    assert "change fields in my_operator/site/types.py, and from_previous" in capsys.readouterr().out
+    assert "change fields in my_operator/site/types.py, and adapt from_previous" in capsys.readouterr().out
     assert subprocess.run(checked, capture_output=True, check=False).returncode == 0
     conversion = yaml.safe_load(subprocess.run(crd, env=here, capture_output=True, check=True).stdout)["spec"]
     service = conversion["conversion"]["webhook"]["clientConfig"]["service"]

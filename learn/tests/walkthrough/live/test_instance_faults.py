@@ -44,7 +44,7 @@ def test_only_the_key_that_was_named_fails(program: Any) -> None:
         eventually(lambda: any(step.facts.get("forgotten", 0) >= 2 for step in program.told(11)), "a success")
         eventually(lambda: len(program.told(12, "default/b")) > before, "the other key synced")
     # a lost race is a failure, too, of whichever key
-    failed = [line["objectReference"].name for line in lines if "was asked for" in line.get("err", "")]
+    failed = [line["objectReference"].name for line in lines if "was requested" in line.get("err", "")]
     assert failed == ["a", "a"]
 
 
