@@ -412,7 +412,7 @@ class Controller(DividedWork):
             with self._admitted(name):
                 self._work_on_ours(name, taken)
         except NotYetAdmittedError as opening:
-            self._park(name, taken, opening.retry_seconds, "the caches do not have all of its slot yet")
+            self._park(name, taken, opening.retry_seconds, "the caches do not have all of its objects yet")
         except NotAdmittedError:
             # Do not drop it. Keep later causes, because the object may have arrived in the meantime.
             self.queue.settle(name)
