@@ -17,5 +17,5 @@ The runtime for controllers, modelled on controller-runtime. It depends on no ex
     events/       Events, written for people
     metrics/      what is measured
     rbac/         declared access, and roles
-    serving/      health and metrics pages
+    serving/      the health and metrics pages
 """

@@ -102,7 +102,7 @@ class _Rechecked:
         return result
 
     def _tell(self, name: ObjectName, context: Context, message: str) -> None:
-        """Record an Event with a message; for retries of the same generation, less and less often."""
+        """Record an Event with a message. Retries of the same generation report it less and less often."""
         obj = self._cached(name)
         if obj is None:
             return
@@ -119,7 +119,7 @@ class Assembly:
     Build one controller from its spec in the manager whose parts it shares.
 
     Implements handloop.controller.runtime.guards.admission.ShareWorker.
-    Fields: informer, that of the reconciled kind; memory, everything that is remembered by name.
+    Fields: informer, the one for the reconciled kind; memory, everything that is remembered by name.
     """
 
     def __init__(self, manager: Manager, spec: ControllerSpec) -> None:
@@ -186,7 +186,7 @@ class Assembly:
         return self._informers[watch.kind, watch.selection]
 
     def wake(self, name: ObjectName) -> None:
-        """See ShareWorker. The objects are queued like those of a first list, behind recent changes."""
+        """See ShareWorker. The objects are queued behind recent changes, like those from a first list."""
         self._queue.wake(name, priority=LOW_PRIORITY)
 
     def share_grew(self, names: Chosen) -> None:
@@ -205,7 +205,7 @@ class Assembly:
     def complete(self, reconcile: ReconcileFunc[ObjectName]) -> Controller:
         """Create the controller and add it, with its sources, to the manager. Raises: as Manager.add."""
         manager, spec = self._manager, self._spec
-        # Only a kind's first controller does this, because another one's success would remove its condition.
+        # Only a kind's first controller does this, because a success of another would remove its condition.
         stalls = can_stall(spec.kind) and spec.kind not in manager.reconciled_kinds()
         if stalls:
             reconcile = Stalling(self.informer.held, reconcile, is_last=self._is_last).reconcile

@@ -80,7 +80,7 @@ class ControllerBuilder(Generic[K]):
         fields: str = "",
     ) -> ControllerBuilder[T]:
         """
-        Reconcile the objects of a kind. Call it exactly once.
+        Reconcile the objects of a kind. Call this method exactly once.
 
         Args: labels and fields (also in owns and watches) limit the cache to the objects that they select, as
         in Manager.informer_for. An object that no longer matches looks deleted.
@@ -113,8 +113,8 @@ class ControllerBuilder(Generic[K]):
         child that is missing from the cache, and does not create a second one. A reconciler that creates
         children in another way has to ask as well.
 
-        Args: every_owner = also reconcile owners that do not control the object. only="metadata" = cache only
-        PartialObjectMetadata[kind]; Context.apply then reads the server. labels and fields as in for_.
+        Args: every_owner also reconciles owners that do not control the object. only="metadata" caches only
+        PartialObjectMetadata[kind]; Context.apply then reads from the server. labels and fields as in for_.
         """
         if only not in (None, "metadata"):
             raise ValueError(f'only is "metadata" or None, and not {only!r}')
@@ -151,12 +151,12 @@ class ControllerBuilder(Generic[K]):
         """
         Cache only those objects of a kind that the reconciled objects refer to by name.
 
-        When one of them is created, changed or deleted, the objects that refer to it are reconciled.
-        Context.referred reads it. Each object has a separate watch for as long as it is referred to.
+        When one of them is created, changed or deleted, the objects that refer to it are reconciled. They
+        read it with Context.referred. Each object has a separate watch for as long as it is referred to.
 
         Args: names, a pure function, returns the names that an object refers to: strings for its own
-        namespace, or ObjectNames; "" is ignored. allowed lists the only names that may be referred to (None =
-        any); the generated role lists them, too.
+        namespace, or ObjectNames; "" is ignored. If allowed is given, only those names may be referred to,
+        and the generated role lists them.
         Raises: TypeError; MutableKind; BuilderError for a second call with the same kind.
         """
         if not callable(names):
@@ -174,10 +174,11 @@ class ControllerBuilder(Generic[K]):
 
     def source(self, name: str, function: SourceFunc) -> Self:
         """
-        Reconcile names when something outside the cluster concerns them.
+        Reconcile names when something happens outside the cluster that concerns them.
 
         Args: name is for logs and causes. function runs on its own thread and gets wake, which takes an
-        ObjectName and blocks while too many wait, and a threading.Event that is set when it has to return.
+        ObjectName and blocks while too many names are waiting, and a threading.Event that is set when the
+        function has to return.
         Raises: TypeError.
         """
         if not callable(function):
@@ -228,8 +229,8 @@ class ControllerBuilder(Generic[K]):
         watched, any verb includes get; see OwnWrites. Watches, and Events in the controller's name, are
         declared automatically.
 
-        Args: subresource as in `.writes(Foo, "patch", subresource="status")`. For a status, update, which a
-        client's update_status sends, includes the patch that Context.update_status sends.
+        Args: subresource as in `.writes(Foo, "patch", subresource="status")`. For a status, "update" (which a
+        client's update_status needs) includes the patch that Context.update_status sends.
         Raises: ValueError without a verb, and for a verb that no server has.
         """
         if not verbs:
@@ -284,7 +285,7 @@ class ControllerBuilder(Generic[K]):
 
 def controller_for(manager: Manager, name: str) -> ControllerBuilder[Any]:
     """
-    Begin a controller. Its queue, logs, metrics and Events carry its name.
+    Begin to build a controller. Its queue, logs, metrics and Events carry its name.
 
     Raises: as Manager.begin. A controller that was begun must be completed before the manager runs.
     """

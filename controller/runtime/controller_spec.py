@@ -47,7 +47,7 @@ def checked_predicates(kind: Any, predicates: Sequence[Predicate]) -> tuple[Pred
 
 
 class WatchSpec(NamedTuple):
-    """One declared watch. names_of None = reconcile the controlling owner, or every owner."""
+    """One declared watch. If names_of is None, the controlling owner (or every owner) is reconciled."""
 
     kind: type[Any]
     selection: Selection
@@ -65,7 +65,7 @@ class ReferenceSpec(NamedTuple):
 
     @property
     def access(self) -> Access | None:
-        """Includes get without a list of names, because there can be too many to watch; those are read."""
+        """Without a list of names, includes get, because objects that are too many to watch are read."""
         if self.allowed is None:
             return Access(resource=self.kind.resource, verbs=("get", "list", "watch"), by_name=True)
         names = tuple(dict.fromkeys(self.allowed))

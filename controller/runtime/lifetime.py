@@ -31,10 +31,10 @@ from handloop.seams.threads import Joinable, as_error
 
 log = get_logger("manager")
 
-# The time for the lease, caches and Events, after the runnables' shutdown_timeout_seconds.
+# The time that the lease, caches and Events get after the runnables' shutdown_timeout_seconds.
 _GRACE_SECONDS: Final = 5.0
 # Caches and Events get at least this time even if the runnables have used up theirs (idle threads end
-# sooner). So do late runnables, so that a controller can log the work that it leaves behind.
+# sooner). Late runnables get it as well, so that a controller can log the work that it leaves behind.
 _LEAST_SECONDS: Final = 0.5
 
 
@@ -42,7 +42,7 @@ class Lifetime:
     """
     The life of a manager's parts, from run until all of them have ended.
 
-    A request that waits, for the rate limit or because the server asked for it, would outlast a stop.
+    A request that waits, for the rate limit or because the server asked it to, would outlast a stop.
     _work_stop ends the requests of runnables that took too long or lost the lease; _caches_stop ends the
     lists.
     Fields, set before run: elector, the candidate in the election, or None; part, which runs so that this
@@ -81,7 +81,7 @@ class Lifetime:
 
     def run(self, runnables: Sequence[Runnable], stop: threading.Event) -> None:
         """
-        Start everything, wait for stop, and end everything. Call it once. A runnable that fails sets stop.
+        Start everything, wait for stop, and end everything. Call this once. A runnable that fails sets stop.
 
         Raises, blocks: as Manager.run.
         """
@@ -154,7 +154,7 @@ class Lifetime:
         return leading
 
     def seconds_to_stop(self) -> float:
-        """Return how long a stop may take. After a lost lease, it ends before another leader may begin."""
+        """Return how long a stop may take. If the lease was lost, it ends before another leader may begin."""
         if self._lost_the_lease() and self.elector is not None:
             config = self.elector.config
             return (config.written_seconds - config.renew_deadline_seconds) / 2
@@ -183,14 +183,14 @@ class Lifetime:
             say("Controller failed", controller=name, err=in_words(as_error(error)) or in_words(error, repr))
 
     def stopped_check(self) -> str | None:
-        """A health check that no stop is set."""
+        """A health check: stop is not set."""
         return "shutting down" if self.stop.is_set() else None
 
     def _raise_failures(self) -> None:
         with self._lock:
             failures = tuple(self._failures)
         if self._lost_the_lease() or not self._shutdown_timeout_seconds:
-            # Nothing is to wait for work in these cases, so work that still runs is not a failure.
+            # Nothing should wait for work in these cases, so work that is still running is not a failure.
             failures = tuple(each for each in failures if not isinstance(each, StopTimeoutError))
         if len(failures) == 1:
             raise failures[0]

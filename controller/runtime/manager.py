@@ -80,7 +80,7 @@ log = get_logger("manager")
 T = TypeVar("T", bound=Kind)
 
 PATIENCE_SECONDS: Final = 2.0
-"""How long a controller's request waits for a busy server, which at first asks for a wait of one second."""
+"""How long a controller's request waits for a busy server, which first asks for a wait of one second."""
 
 
 class Manager(Roster):
@@ -110,15 +110,15 @@ class Manager(Roster):
         """
         Create a manager. It sends no request to the server before run.
 
-        Args: namespaces: the names of those to watch, () = all, or a label selector such as "team=a".
-        Selected namespaces can come and go; when one goes, its objects are not treated as deleted. A read of
-        another namespace raises NamespaceNotWatched. informer_options apply to every informer,
-        controller_options are the defaults of every controller. A registry is for one manager; None = a new
-        one, in the field registry. shards = work on some slots while other replicas work on the others; it
-        names its lease. leases is the client for their Leases, None = over the connections of client; see
-        LeaseConnections.
+        Args: namespaces has the names of those to watch (none means all), or is a label selector such as
+        "team=a". Selected namespaces can come and go; when one goes, its objects are not treated as deleted.
+        A read of any other namespace raises NamespaceNotWatched. informer_options apply to every informer,
+        controller_options are the defaults of every controller. A registry is for one manager; None creates a
+        new one, in the field registry. With shards, this process works on some slots while other replicas
+        work on the others; shards names the lease. leases is the client for their Leases; None uses the
+        connections of client; see LeaseConnections.
         Raises: ValueError for a registry with another manager's metrics, for a rate_limiter (never shared),
-        and for shards with leader election or namespaces; TypeError if seams is no Seams; as Caches.
+        and for shards with leader election or namespaces; TypeError if seams is not a Seams; as Caches.
         """
         if not isinstance(seams, Seams):
             raise TypeError(f"seams is Seams(clock=...), and not {seams!r}")
@@ -149,7 +149,7 @@ class Manager(Roster):
         )
         self._caches = self._new_caches(client.until(caches_stop), namespaces, informer_options)
         registry.register(CacheState(self.informers, seams.clock))
-        # With named namespaces, the roles are in these namespaces, and none of them allows a watch of all.
+        # With named namespaces, the roles are in these namespaces, and none of them allows watching all.
         whole = isinstance(chosen := chosen_namespaces(namespaces), Selector) or chosen == [""]
         watch = partial(self._caches.watch, namespace="", plain=True)
         self.namespace_annotations = NamespaceAnnotations(watch if whole else None)
@@ -214,11 +214,11 @@ class Manager(Roster):
         """
         Create a manager with its services: connections, pages and the lease, until run ends.
 
-        Args: config None = load_config(): the kubeconfig, or the pod's account. name is the program's name,
-        as the server sees it. leader_election is a Lease, `namespace/name` (in a pod, the name is enough); ""
-        = none. metrics and health are addresses such as `:8080`, on which run serves `/metrics`, and
-        `/healthz` and `/readyz`; None = not served; `served` has the actual ones. Shards without a lease are
-        named after the program. options are those of Manager.
+        Args: if config is None, load_config() finds the kubeconfig, or the pod's account. name is the
+        program's name, as the server sees it. leader_election is a Lease, `namespace/name` (in a pod, the
+        name is enough); "" = none. metrics and health are addresses such as `:8080`, on which run serves
+        `/metrics`, and `/healthz` and `/readyz`; None = not served; `served` has the actual addresses. Shards
+        without a lease are named after the program. options are those of Manager.
         Raises: ConfigError; ValueError for a lease without a namespace, or an invalid address; as Manager.
         """
         config = load_config() if config is None else config
@@ -266,15 +266,15 @@ class Manager(Roster):
         self, kind: type[T], *, labels: Labels = "", fields: str = ""
     ) -> MultiNamespaceInformer[T]:
         """
-        Return the shared informers of a kind or a selection, of which they list and hold only the objects.
+        Return the shared informers of a kind or a selection. They list and hold only those objects.
 
         Before run, they are empty. Once run has begun, they are started and filled; the first read of an
         informer that was created earlier waits for that as well.
 
         Args: labels and fields, written as for the server: `app=web`, `metadata.name=settings`.
         Raises: SelectorError for a selector that the server would refuse. Once run has begun,
-        CacheSyncTimeoutError with the reason, and DeadlineExceededError if a stop comes first. In a
-        reconcile, WaitError as soon as their list fails or a stop comes.
+        CacheSyncTimeoutError with the reason, and DeadlineExceededError if the manager stops first. In a
+        reconcile, WaitError as soon as their list fails or the manager stops.
         Blocks: once run has begun, until they are filled, for at most cache_sync_timeout_seconds.
         """
         informer = self._caches.informer_for(kind, selection_of(kind, labels=labels, fields=fields))
@@ -283,7 +283,7 @@ class Manager(Roster):
 
     def watch(self, kind: type[T], namespace: str) -> MultiNamespaceInformer[T] | None:
         """
-        Start an informer of a namespace for the caller; `stop` ends it. None if there are too many.
+        Start an informer for a namespace for the caller; `stop` ends it. None if there are too many.
 
         Once run has begun, its first get waits for it, as in informer_for.
         """
@@ -302,7 +302,7 @@ class Manager(Roster):
         return self._caches.informer_of(group_resource)
 
     def lister_for(self, kind: type[T], *, labels: Labels = "", fields: str = "") -> Lister[T]:
-        """Return the same informers, for reading."""
+        """Return what informer_for returns, for reading."""
         return self.informer_for(kind, labels=labels, fields=fields)
 
     def recorder(self, component: str) -> EventRecorder:
@@ -317,7 +317,7 @@ class Manager(Roster):
         on_lost: Callable[[LeadershipLost], None] | None = None,
     ) -> None:
         """
-        Work only while holding a lease. Call it once, before run. The lock can use this manager's recorder.
+        Work only while holding a lease. Call this once, before run. The lock can use this manager's recorder.
 
         The lock needs a separate client, because the manager's client writes nothing before the lease is
         held.
@@ -339,7 +339,7 @@ class Manager(Roster):
 
     def add(self, runnable: Runnable) -> None:
         """
-        Add a runnable, before run. At a stop, it runs until the reconciles, which may use it, have ended.
+        Add a runnable, before run. During a stop, it runs until the reconciles, which may use it, have ended.
 
         Raises: as begin; ShardingError for a runnable that cannot be sharded.
         """
@@ -363,7 +363,7 @@ class Manager(Roster):
         """
         Return what the controllers of this process know about a name: its state, and recent decisions.
 
-        Args: controller "" = all. Never waits. Threads: any.
+        Args: controller may be "", for all of them. Never waits. Threads: any.
         """
         found = [
             each.explain(name)
@@ -381,7 +381,7 @@ class Manager(Roster):
         return why_page(self)
 
     def _who_works_on(self, name: ObjectName, *, is_known: bool) -> tuple[str, str, str]:
-        """Return our identity, why a name is not ours, and the identity of its holder; each "" = none."""
+        """Return our identity, why a name is not ours, and its holder's identity; each is "" if missing."""
         if self.elector is None:
             return self.replica.identity, *self.replica.elsewhere(name, is_known=is_known)
         seen = self.elector.candidacy.statistics()
@@ -391,7 +391,7 @@ class Manager(Roster):
         return seen.identity, text, seen.holder
 
     def seconds_to_write(self) -> float:
-        """Return for how long no other process can lead; infinity without election, and with shards."""
+        """Return for how long no other process can lead; infinity without an election, and with shards."""
         return math.inf if self.elector is None else self.elector.candidacy.seconds_to_write()
 
     def liveness_checks(self) -> Mapping[str, Check]:
@@ -426,7 +426,7 @@ class Manager(Roster):
         Work until stop is set, and then stop everything in order. A controller that fails also sets stop.
 
         Raises: ListenError if a page of from_config cannot be served; LeadershipLost, on its own; the error
-        of a runnable, unless a stop came first (then it is only logged); StopTimeoutError if runnables were
+        of a runnable, unless the stop came first (then it is only logged); StopTimeoutError if runnables were
         left behind, unless shutdown_timeout_seconds is 0; an ExceptionGroup of several such failures.
         RuntimeError on a second call, and, before anything starts, if a controller was begun but never
         completed, or if there is nothing to run.

@@ -72,8 +72,8 @@ class ProcessServices:
         """
         Prepare; nothing is opened.
 
-        Args: pages says where they are served; registry None = a new one; burst 0 = twice qps; the others as
-        Client.
+        Args: pages says where the pages are served; registry None creates a new one; burst 0 means twice qps;
+        the others are as for Client.
         """
         self.registry = new_registry() if registry is None else registry
         self.client_metrics = ClientMetrics(self.registry)
@@ -113,7 +113,7 @@ class ProcessServices:
         """
         Answer probes with a manager's checks. Without a manager, the process is alive but not ready.
 
-        Args: closing: objects to close at the end, after the servers.
+        Args: closing are objects to close at the end, after the servers.
         """
         self._manager = manager
         self._last += closing

@@ -33,14 +33,14 @@ class WaitError(ReconcileError):
     """
     Something else must happen first. This is not a failure, and it is not logged as an error.
 
-    A watch event about it triggers the next reconcile; otherwise, that comes after retry_seconds.
+    A watch event about it triggers the next reconcile; if none comes, it follows after retry_seconds.
     """
 
     retry_seconds = 30.0
 
 
 class CacheNotFilledError(WaitError):
-    """A cache's first list fails. It is retried soon, because no event tells when the list works again."""
+    """A cache's first list fails. The retry comes soon, because no event tells when the list works again."""
 
     retry_seconds = 5.0
 
@@ -52,7 +52,8 @@ class TerminalError(ReconcileError):
     The text is the reason, for the log and for the condition Stalled. `raise TerminalError("...") from error`
     keeps the cause.
 
-    Fields: is_told = the object had that condition with that text before the reconcile, so it is not news.
+    Fields: is_told, whether the object had that condition with that text before the reconcile, so it is not
+    news.
     """
 
     is_told: bool = False
@@ -64,7 +65,7 @@ class DeadlineExceededError(ReconcileError):
 
 class Deadline:
     """
-    A point in time, which a stop brings forward. Threads: any.
+    A point in time. A stop brings it forward. Threads: any.
 
     A thread cannot be stopped from outside, so a reconcile that works in steps, or waits, checks between
     them. Each request to the server has its own time limit. When the server asks for a wait (Retry-After), no
@@ -80,7 +81,7 @@ class Deadline:
         stop: threading.Event | None = None,
         clock: Clock = REAL_CLOCK,
     ) -> None:
-        """Args: seconds from now, None = only the stop ends it; stop is the program's."""
+        """Args: seconds from now, None if only stop ends it; stop is the program's stop event."""
         self._clock = clock
         self._at = math.inf if seconds is None else clock.now() + seconds
         self._stop = threading.Event() if stop is None else stop
@@ -125,9 +126,9 @@ class Result:
     """
     How a reconcile ended.
 
-    Args: requeue_after = reconcile again after this many seconds, even without a change; None or 0 = only
-    after a change. priority = the name's priority in the queue, None = the same as this time. Higher
-    priorities come first: watch events and changes have 0, objects of a first list and resyncs have -100.
+    Args: requeue_after reconciles again after this many seconds, even without a change; None or 0 = only
+    after a change. priority is the name's priority in the queue, None = the same as this time. Higher
+    priorities come first: watch events and changes have 0, objects from a first list and resyncs have -100.
 
     Raises: ValueError; TypeError for a value that is not a number, such as a timedelta.
     """

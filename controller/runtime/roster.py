@@ -74,7 +74,7 @@ class Roster:
             self._reconciled.append(kind)
 
     def declare_written(self, *kinds: type[Kind]) -> None:
-        """Declare the types with which a controller writes, in addition to its own kind."""
+        """Declare the types that a controller writes with, in addition to its own kind."""
         with self._lock:
             self._written += kinds
 
@@ -89,7 +89,7 @@ class Roster:
             return tuple(dict.fromkeys(self._reconciled))
 
     def written_kinds(self) -> tuple[type[Kind], ...]:
-        """Return the types with which controllers write, each once."""
+        """Return the types that controllers write with, each once."""
         with self._lock:
             return tuple(dict.fromkeys(self._written))
 
@@ -99,7 +99,7 @@ class Roster:
             return {runnable.name: runnable for runnable in self._runnables}
 
     def _complete(self, *, watches: bool) -> list[Runnable]:
-        """Refuse further runnables and return them. Args: watches = there are informers to run."""
+        """Refuse further runnables and return all. Args: watches tells whether there are informers to run."""
         with self._lock:
             self._refuse_a_second_run()
             if self._begun:
@@ -111,7 +111,7 @@ class Roster:
             return list(self._runnables)
 
     def _refuse_a_second_run(self) -> None:
-        """Works even without the lock, which a forked child may find held by a thread of its parent."""
+        """Works without the lock, because a forked child may find the lock held by a thread of its parent."""
         if self._ran:
             raise RuntimeError("a manager runs only once: create another one, with another registry")
 

@@ -32,9 +32,9 @@ class Pages:
     """
     Where the pages are served. The address None turns a page off.
 
-    Args: any_host = answer requests for any host, as in a pod. With metrics_auth, the API server decides who
-    may read the metrics, over TLS. certificate_folder contains tls.crt and tls.key; "" = the program creates
-    a pair, or serves plain HTTP without metrics_auth.
+    Args: any_host answers requests for any host, as in a pod. With metrics_auth, the API server decides who
+    may read the metrics, over TLS. certificate_folder contains tls.crt and tls.key; if it is "", the program
+    creates a pair or, without metrics_auth, serves plain HTTP.
     """
 
     metrics: BindAddress | None = None
@@ -89,7 +89,7 @@ class Servers:
             raise
 
     def show(self, live: Checks, ready: Checks, why: Page = _not_yet) -> None:
-        """Use these checks from now on. Until then, the program reports that it is alive and not ready."""
+        """Use these checks from now on. Before that, the program reports that it is alive and not ready."""
         with self._lock:
             self._checks = {"live": live, "ready": ready}
             self._why = why

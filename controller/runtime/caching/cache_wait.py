@@ -19,7 +19,7 @@ from handloop.informers.sync import poll_seconds
 from handloop.seams.clock import REAL_CLOCK, Clock
 
 Troubles = Callable[[], Sequence[str]]
-"""Return, in words, what keeps the caches from being filled; empty once they are filled."""
+"""Return, in words, what keeps the caches from being filled. The result is empty once they are filled."""
 
 READER: Final[ContextVar[str]] = ContextVar("READER", default="")
 """
@@ -50,7 +50,7 @@ def wait_for_caches(
     Wait until there are no troubles.
 
     Args: waiting is the name of the waiting component, for the error; timeout_seconds may be infinite.
-    Returns: False when stop was set first.
+    Returns: False if stop was set first.
     Raises: CacheSyncTimeoutError.
     Blocks: until then.
     """
@@ -83,7 +83,7 @@ class Filling(Protocol):
 
 class FirstReads:
     """
-    Makes the first reads of a cache wait until it is filled, from the start of a process to its stop.
+    Makes the first reads of a cache wait until it is filled, from the start of a process until it stops.
 
     State: _stop, the process's event, None before begin. Threads: any.
     """
@@ -107,8 +107,8 @@ class FirstReads:
         """
         Wait until the informers of a namespace ("" = all) are filled.
 
-        Raises: CacheSyncTimeoutError; DeadlineExceededError if a stop comes first. In a reconcile,
-        CacheNotFilledError as soon as their list fails or a stop comes.
+        Raises: CacheSyncTimeoutError; DeadlineExceededError if the process stops first. In a reconcile,
+        CacheNotFilledError as soon as their list fails or the process stops.
         Blocks: until then.
         """
         stop = self._stop

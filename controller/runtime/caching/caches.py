@@ -1,5 +1,5 @@
 """
-The informers of a process, one per kind, selection and namespace, and checks of whether they are up to date.
+The informers of a process, one per kind, selection and namespace, and checks that they are up to date.
 
 Follows: controller-runtime pkg/cache, differs: a kind has one typed form, so it has one informer.
 """
@@ -68,7 +68,7 @@ STUCK_SECONDS: Final = 300.0
 
 
 class _One(Protocol):
-    """Something started for one user. Stopping all caches ends it as well."""
+    """Something that was started for one user. Stopping all caches ends it as well."""
 
     def stop(self) -> None:
         """End it; does not wait."""
@@ -91,10 +91,10 @@ class Caches:
     With a label selector in place of names, factories come and go with the namespaces that it selects. When a
     namespace leaves, its informers end; no handler is called, because nothing was deleted. A cluster-scoped
     kind always has one informer.
-    State: _stop, the event given to start, None before that. start writes it before it starts the factories,
-    each under its lock, so an informer that is created too late for that start finds _stop set. Under _lock
-    (4): _factories, a mapping that is replaced; _views = (kind, selection) -> its informers; _left = the
-    namespaces that have left; _ones = what was started for single users and may still run -> its thread.
+    State: _stop, the event passed to start, None before that. start sets it before it starts the factories,
+    each under its lock, so an informer that is created too late for that start finds _stop in place. Under
+    _lock (4): _factories, a mapping that is replaced; _views = (kind, selection) -> its informers; _left =
+    the namespaces that have left; _ones = what was started for single users and may still run -> its thread.
     """
 
     def __init__(
@@ -170,7 +170,7 @@ class Caches:
                 if kind.resource.namespaced:
                     view.join(namespace, factory.informer_of(kind, selection))
         self._start_all_of(namespace)
-        # The startup log line has the namespaces of the first list.
+        # The startup log line contains the namespaces from the first list.
         say = log.info if self._changing is not None and self._changing.known() else log.debug
         say("Namespace is watched", namespace=namespace)
 
@@ -238,10 +238,10 @@ class Caches:
 
         Stopping the caches ends it as well. It has no metrics, because they would outlive it.
 
-        Args: plain = without the options that the author chose for the controllers' kinds.
+        Args: plain leaves out the options that the author chose for the controllers' kinds.
         """
         suffix = f"@{namespace}" if namespace else ""
-        # It is quiet about failures, because the caller then has another source.
+        # Keep quiet about failures, because the caller then has another source.
         options = replace(
             self._options,
             metrics_provider=None,
@@ -343,8 +343,8 @@ class Caches:
         """
         Stop all informers, permanently.
 
-        Returns: the plurals of the kinds whose informers have not ended in that time.
-        Blocks: until they have ended, or the time is over.
+        Returns: the plurals of the kinds whose informers have not ended in time.
+        Blocks: until they have ended, or time is up.
         """
         deadline = Deadline(seconds, clock=self._clock)
         late = [kind for each in self._all_factories() for kind in each.shutdown(deadline.remaining())]
@@ -372,7 +372,7 @@ class Caches:
 
     def catch_up(self, stop: threading.Event) -> None:
         """
-        Wait until all caches have everything that was written before this call, such as by a former leader.
+        Wait until all caches have everything that was written before this call, perhaps by a former leader.
 
         Blocks: until then, or until stop is set.
         """
@@ -415,7 +415,7 @@ class Caches:
         return f"dead threads: {', '.join(dead)}" if dead else self._blocked(STUCK_SECONDS)
 
     def _blocked(self, seconds: float) -> str | None:
-        """Return the handlers that have been in one call for longer, including their map functions."""
+        """Return the handlers, including map functions, whose current call has lasted longer than this."""
         found = [
             f"{informer.name}: {listener.name} for {listener.blocked_seconds:.0f}s"
             for informer in self.informers()
@@ -478,7 +478,7 @@ def chosen_namespaces(namespaces: Sequence[str] | str | Selector) -> list[str] |
 
 
 def _waits_for_conversion(view: MultiNamespaceInformer[Any]) -> bool:
-    """Return whether only conversions keep its informers from being filled."""
+    """Return whether only conversions keep the view's informers from being filled."""
     unfilled = [each for each in view.informers if not each.has_synced()]
     return bool(unfilled) and all(map(waits_for_conversion, unfilled))
 

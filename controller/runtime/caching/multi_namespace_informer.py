@@ -1,5 +1,5 @@
 """
-The informers of one kind, seen as one: a single one for all namespaces, or one for each of several.
+The informers of one kind, seen as one: a single informer for all namespaces, or one for each of several.
 
 A watch covers one namespace or all, so a controller for several namespaces has an informer in each. With a
 namespace selector, the informers come and go. With a restriction, the objects of one informer come and go.
@@ -48,10 +48,10 @@ class Synced(Protocol):
 
 class ChangingNamespaces(NamedTuple):
     """
-    A changing set of namespaces: what they have in common, in words, and whether the first ones are known.
+    A changing set of namespaces. text says what they have in common; known, whether the first are known.
 
-    model is an informer that never starts. It is set up like each namespace's informer, and refuses what that
-    would.
+    model is an informer that never starts. It is set up like each namespace's informer, and refuses whatever
+    that would refuse.
     """
 
     text: str
@@ -64,8 +64,8 @@ class _Gate(Generic[T]):
     One namespace's handler, until the namespace leaves. Implements
     handloop.informers.handlers.ResourceEventHandler.
 
-    It also drops objects that the restriction no longer admits when it is called. A call that is in progress
-    when a namespace leaves may read a namespace that is no longer watched.
+    It also drops objects that the restriction no longer admits at the time of the call. A call that is in
+    progress when a namespace leaves may read a namespace that is no longer watched.
     """
 
     def __init__(self, handler: ResourceEventHandler[T], restriction: Restriction[T]) -> None:
@@ -144,10 +144,10 @@ class MultiNamespaceInformer(Lister[T]):
     handler is called, reads raise NamespaceNotWatched, and `has_left` is True for it.
     Fields: kind; indexer, which reads their stores; restricts, whether a restriction admits only part of the
     kind.
-    State: _parts, a mapping that is replaced; _filled = if there is only one part, what its restriction
-    admitted when last checked, and the stores of the namespaces that were filled by then, which is enough for
-    most reads. Under _lock (6), what parts that join later get: _indexers, _callbacks and _registrations, and
-    _on_left. Threads: any.
+    State: _parts, a mapping that is replaced; _filled, used only if there is a single part: what its
+    restriction admitted when last checked, and the stores of the namespaces that were filled by then, which
+    is enough for most reads. Under _lock (6), what parts that join later get: _indexers, _callbacks and
+    _registrations, and _on_left. Threads: any.
     """
 
     def __init__(
@@ -160,8 +160,8 @@ class MultiNamespaceInformer(Lister[T]):
         fill: Callable[[MultiNamespaceInformer[Any], str], None] = lambda _informer, _namespace: None,
     ) -> None:
         """
-        Args: changing None = parts never change. While the stores are not filled, get, list and by_index
-        first call fill with the namespace ("" = all).
+        Args: if changing is None, the parts never change. While the stores are not filled, get, list and
+        by_index first call fill with the namespace ("" = all).
         """
         self.kind = kind
         self.restricts = any(part.restriction.restricts for part in parts.values())
@@ -227,7 +227,7 @@ class MultiNamespaceInformer(Lister[T]):
             self._on_left.append(callback)
 
     def has_left(self, namespace: str) -> bool:
-        """Return whether the set of namespaces changes, and this one is not watched now."""
+        """Return whether the set of namespaces can change, and this one is not watched now."""
         return self._changing is not None and self._part(namespace) is None
 
     def watches(self, namespace: str) -> bool:
@@ -343,7 +343,7 @@ class MultiNamespaceInformer(Lister[T]):
         return None if part is None or found is None or not part.restriction.holds(found) else found
 
     def has_seen(self, namespace: str, resource_version: str) -> bool:
-        """Return whether the store has a namespace's changes up to a version; True if it is not watched."""
+        """Return whether a namespace's changes up to a version are stored. True if it is not watched."""
         part = self._part(namespace)
         return part is None or part.has_seen(resource_version)
 
@@ -353,7 +353,7 @@ class MultiNamespaceInformer(Lister[T]):
 
         An object without labels, such as a deletion's Status, never matches a selection by labels.
 
-        Args: body = the object, as the server sent it.
+        Args: body is the object as the server sent it.
         Raises: msgspec.MsgspecError.
         """
         restricted = [part.restriction for part in self.informers if part.restriction.restricts]
@@ -386,7 +386,7 @@ class MultiNamespaceInformer(Lister[T]):
         Return why first lists are not complete yet, in words: one text per informer that is not synced.
 
         A namespace whose list is refused, for example before its role is bound, does not delay the others. If
-        namespaces come and go, no other failing list does either. If a namespace is given, only that is
+        namespaces come and go, no other failing list does either. If a namespace is given, only that one is
         reported on.
         """
         if self._changing is not None and not self._changing.known():
@@ -399,14 +399,14 @@ class MultiNamespaceInformer(Lister[T]):
         return not self._unlisted(version)
 
     def listing_troubles(self, version: int) -> list[str]:
-        """Return, in words, why has_listed is not True yet: the last error, if a list fails."""
+        """Return, in words, why has_listed is not True yet: the last error if a list has failed."""
         return [_trouble(part) for part in self._unlisted(version)]
 
     def _unlisted(self, version: int) -> list[SharedIndexInformer[T]]:
         return [p for p in self.informers if p.restriction.restricts and not p.has_listed(version)]
 
     def _unfilled(self, namespace: str) -> list[SharedIndexInformer[T]]:
-        """Return the awaited parts that have no first list yet since they may hold the namespace."""
+        """Return the awaited parts that have not listed since they were allowed to hold the namespace."""
         awaited = self._awaited(namespace)
         unfilled = [part for part in awaited if not part.has_synced()]
         if unfilled or not self.restricts or not namespace:  # every read of a lister calls this

@@ -1,8 +1,8 @@
 """
-The annotations that users write on namespaces for the controllers of this process, by a metadata watch.
+The annotations that users put on namespaces for the controllers of this process, from a metadata watch.
 
-The first controller that starts begins the watch. A program for named namespaces has none. A program that may
-not list namespaces logs that once, and then goes only by the annotations of the objects themselves.
+The first controller that starts begins the watch. A program for named namespaces has no such watch. A program
+that may not list namespaces logs that once, and then goes only by the annotations of the objects themselves.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ class NamespaceAnnotations:
     """
     The annotations of all namespaces.
 
-    State, under _lock: _informer, written once and read without the lock, None before start or if there is no
-    thread for it; _started; _told, whether the missing permission was logged. _readers grows only before
+    State, under _lock: _informer, written once and read without the lock, None before start or if no thread
+    was available; _started; _told, whether the missing permission was logged. _readers grows only before
     start.
     Threads: any thread reads; the listener of the namespaces calls the readers.
     """
 
     def __init__(self, watch: Callable[[type[Kind]], MultiNamespaceInformer[Any] | None] | None) -> None:
-        """Args: watch starts an informer of a kind, which ends with the process; None = no watch."""
+        """Args: watch starts an informer for a kind, which ends with the process; None = no watch."""
         self._watch = watch
         self._lock = new_lock("NamespaceAnnotations._lock", 2)
         self._readers: list[tuple[str, Callable[[str], None]]] = []
@@ -74,7 +74,7 @@ class NamespaceAnnotations:
                 changed(namespace)
 
     def _gone(self, obj: Any) -> None:
-        """Ignore it, because its objects are gone as well. If it is recreated, its annotations come along."""
+        """A deleted namespace has no annotations. If it is recreated, its annotations come along."""
         state: Any = final_state(obj)
         before = {} if state is None else state.metadata.annotations
         self._changed(deletion_handling_object_to_name(obj).name, before, None)

@@ -1,5 +1,5 @@
 """
-Wait for caches at a takeover: a new leader does nothing until they have all earlier writes.
+Wait for caches at a takeover: a new leader does nothing until its caches have all earlier writes.
 
 A process that becomes the leader, of everything or of a slot, takes over from another process. Its own
 watches may not have delivered that process's last writes yet, so it might create a second child or undo a
@@ -21,10 +21,10 @@ from handloop.seams.logs import get_logger
 log = get_logger("controller")
 
 PATIENCE_SECONDS: Final = 1.0
-"""How long to wait until a large cache's watch reaches the takeover's version before listing it again."""
+"""How long a large cache's watch may take to reach the takeover's version. Then it is listed again."""
 
 SMALL: Final = 500
-"""A cache with at most this many objects is listed again at once: that is one page."""
+"""A cache with at most this many objects is listed again at once, because they fit on one page."""
 
 _WARN_SECONDS: Final = 60.0
 

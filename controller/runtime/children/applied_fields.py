@@ -1,14 +1,14 @@
 """
-Decide whether to send an apply, from the wanted fields, the stored object, and the controller's last apply.
+Decide whether to send an apply, given the wanted fields, the stored object, and the controller's last apply.
 
 A cached object shows its fields, but not which manager wants them: besides a wanted key, it can contain an
 older key of ours, such as a revoked key of a Secret. The server knows the owners from managedFields, but
 caches drop those because they are as large as the object. A controller therefore remembers what it applied
 last, and asks the server once about each object that an earlier process applied.
 
-The memory also shows that an apply would change nothing although the object differs from the wanted one: the
-server omits zeros, spells a value in its own way, or an admission policy has changed it. In that case, the
-object still has the result of the last apply.
+The memory also shows that an apply would change nothing although the object differs from the wanted one,
+because the server omits zeros or spells a value in its own way, or an admission policy has changed it. In
+that case, the object still has the result of the last apply.
 
 When the stored object changes, the server is asked again, because a delayed write by a former leader or an
 earlier process may have restored what was revoked since.
@@ -53,7 +53,7 @@ _BUILT_IN: Final = "built-in"
 _CUSTOM: Final = "custom"
 
 _CONTAINERS: Final = ("containers", "initContainers", "ephemeralContainers")
-# An apply merges these lists by their keys (() = by the elements), and replaces all other lists.
+# An apply merges these lists by their keys (or by whole elements if () is given), and replaces all others.
 _MERGED: Final[dict[_Way, tuple[str, ...]]] = {
     ("metadata", "ownerReferences"): ("uid",),
     ("metadata", "finalizers"): (),
@@ -138,8 +138,8 @@ class AppliedFields:
     """
     The last apply that one controller sent to each object.
 
-    State, under _lock, a leaf: _last = object -> its last apply; _owned, the kinds with owners whose every
-    apply so far had an owner. Threads: workers.
+    State, under _lock, a leaf: _last, object -> its last apply; _owned, the kinds with owners for which every
+    apply so far named an owner. Threads: workers.
     """
 
     def __init__(self, *, owned: Iterable[str] = ()) -> None:
@@ -156,7 +156,7 @@ class AppliedFields:
         return is_first
 
     def remember(self, wanted: Kind, stored: Kind, *, reconciled: ObjectName) -> None:
-        """Record that the server applied these fields to a child of a name, and answered with stored."""
+        """Record that the server applied these fields to a child of reconciled, and answered with stored."""
         metadata, said = stored.metadata, owned_fields(wanted)
         applied = LastApply(
             reconciled,
@@ -180,7 +180,7 @@ class AppliedFields:
                 self._last.pop(place, None)
 
     def forget(self, wanted: Kind) -> None:
-        """Record that an apply has failed. Without its response, the last applied fields are unknown."""
+        """Record that an apply has failed. Without a response, the last applied fields are unknown."""
         with self._lock:
             self._last.pop(_place(wanted), None)
 
@@ -276,14 +276,14 @@ def _digest_of_ours(said: Fields, there: Fields) -> int:
     """
     Return a digest of the live values of the wanted fields.
 
-    Leave out the fields next to them. A scheduler or another controller sets those, an apply does not change
+    Leave out the neighbouring fields. A scheduler or another controller sets those, an apply does not change
     them, and sending them can be refused or do harm: a port with protocol "" is a new entry every time.
     """
     return _digest(_ours(said, there))
 
 
 def _ours(said: Any, there: Any) -> Any:
-    """Return the values of there at the places of said. If a list has another length, return all of it."""
+    """Return what `there` has in the places of `said`. A list of a different length is returned whole."""
     if isinstance(said, dict) and isinstance(there, dict):
         return {key: _ours(value, there[key]) for key, value in said.items() if key in there}
     if isinstance(said, list) and isinstance(there, list) and len(said) == len(there):
@@ -303,14 +303,14 @@ def is_applied(desired: Kind, present: Kind) -> bool:
     """
     Return whether applying desired would change nothing, as far as the two objects show.
 
-    Lists and maps are compared in the way in which an apply treats them. If an apply replaces a list or map,
-    the two must be equal. If it merges, all desired entries must be present, in the same order in a list.
-    Lists of custom kinds are treated as replaced. An empty list or map must be empty in present, except
-    labels and annotations, which many managers share.
+    Lists and maps are compared the way an apply treats them. If an apply replaces a list or map, the two must
+    be equal. If it merges them, all desired entries must be present, and in a list in the same order. Lists
+    of custom kinds are treated as replaced. An empty list or map must be empty in present, except labels and
+    annotations, which many managers share.
 
     Values that are not sent are not compared: None, empty values, and the defaults of a type that leaves them
     out. An entry of a merged list or map that is no longer desired is not noticed here either. Context.apply
-    notices it, by AppliedFields.
+    notices it with the help of AppliedFields.
     """
     return holds(present, desired, owned_fields(desired))
 

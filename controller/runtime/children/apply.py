@@ -2,7 +2,7 @@
 Server-side apply of the fields that a controller owns.
 
 An apply leaves fields that the typed view does not set to other managers. The server removes a field that an
-earlier apply set and this one does not. An apply that changes nothing is still a request, which
+earlier apply set and this one leaves out. An apply that changes nothing is still a request, which
 applied_fields avoids.
 """
 
@@ -22,7 +22,7 @@ ABSENT: Final[Mapping[str, str]] = {"resourceVersion": "1"}
 """
 The precondition of an apply that has to create its object.
 
-No object has that version, because the first write of an API server already has a later one. When an apply
+No object has that version, because an API server's very first write already has a later one. When an apply
 creates an object, the server ignores the version.
 """
 
@@ -38,7 +38,7 @@ def apply(
     """
     Create the object, or set these fields in the server's object.
 
-    Args: force takes fields over from other managers; without it, such a field causes a Conflict.
+    Args: force takes over fields from other managers; without it, such a field causes a Conflict.
     precondition is either ABSENT, or the uid or resourceVersion that the server's object must have.
     Returns: the stored object. Its resource version is the old one if nothing changed.
     Raises: as ResourceClient.patch. If the precondition is not met, raises Conflict, or Invalid for an object

@@ -1,8 +1,8 @@
 """
 The children of one reconcile: applied if they differ, and deleted once they are no longer wanted.
 
-An apply has four steps: build the wanted object with its owner; read the present one, from the cache or the
-server; check that it is ours; and send the request, unless applied_fields finds no difference.
+An apply has four steps: build the wanted object with its owner; read the present object, from the cache or
+the server; check that it is ours; and send the request, unless applied_fields finds no difference.
 Decision: An apply for an owner has a precondition.
 """
 
@@ -36,7 +36,7 @@ class Caches(Protocol):
         """Return the cached objects of a kind. The first call per kind starts its cache and waits."""
 
     def listers_of(self, kind: type[K]) -> Sequence[Lister[Any]]:
-        """Return all caches of a kind, of selections and of metadata, too; if none, that of lister_for."""
+        """Return all caches of a kind, also those for selections or metadata; if none, the lister_for one."""
 
 
 class Tools(Protocol):
@@ -158,7 +158,7 @@ class Children:
         return self._live(wanted)
 
     def _lister_of(self, wanted: K) -> Lister[K]:
-        """Return the lister of its kind. If there are several, return the one that would hold it."""
+        """Return the lister for wanted's kind. If there are several, return the one that would hold it."""
         try:
             return self._caches().lister_for(type(wanted))
         except SeveralSelections as several:
@@ -183,7 +183,7 @@ class Children:
         """
         The cache can lag, so the object may have been replaced, orphaned or marked for deletion by now.
 
-        The apply therefore names the version in the cache or, if it has none, the server's version.
+        The apply therefore names the version in the cache or, if the cache has none, the server's version.
         """
         try:
             return self._send(wanted, _that_of(present))
@@ -213,7 +213,7 @@ class Children:
 
 
 def _that_of(present: Kind | None) -> Mapping[str, str]:
-    """Return the precondition that the server still has the object that we read."""
+    """Return the precondition that the server's object is still the one that we read."""
     if present is None:
         return ABSENT
     version = present.metadata.resource_version

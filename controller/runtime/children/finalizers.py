@@ -1,7 +1,7 @@
 """
 Finalizers: the server keeps an object until every controller has cleaned up and removed its finalizer.
 
-Follows: controller-runtime pkg/controller/controllerutil, differs: the change is a patch that holds only for
+Follows: controller-runtime pkg/controller/controllerutil, differs: the change is a patch that applies only to
 the version that was read, so that another controller's finalizer is never lost.
 """
 

@@ -46,7 +46,7 @@ NAME_TAKEN: Final = "NameTaken"
 
 class NameTakenError(ReconcileError):
     """
-    An object to write has the name of a foreign object, which is left alone but may be deleted.
+    An object to be written has the name of a foreign object, which is left alone but may be deleted.
 
     Its deletion triggers no reconcile, so retries come after at least 5 s, with growing delays.
     """
@@ -89,7 +89,7 @@ def without_owner(obj: T, owner: Kind) -> T:
 
 
 def _with(obj: T, wanted: OwnerReference) -> T:
-    """Let wanted replace a reference to the same owner, or a plain one to an earlier object of its name."""
+    """Let wanted replace a reference to the same owner, or a plain one to an earlier object with its name."""
     references = obj.metadata.owner_references
     # Use a dict to drop duplicates, because references to both owner and predecessor can be present.
     updated = dict.fromkeys(wanted if _gives_way(each, wanted) else each for each in references)
@@ -110,7 +110,7 @@ def require_ours(present: Kind, owner: Kind | None) -> None:
     """
     Refuse to write an object that owner does not control, or that is being deleted.
 
-    Args: owner None = any object counts as ours.
+    Args: if owner is None, any object counts as ours.
     Raises: NameTakenError; WaitError.
     """
     what, holder = f"{present.resource.kind} {present.metadata.name}", controller_of(present)
@@ -158,7 +158,7 @@ def _new_reference(obj: Kind, owner: Kind) -> OwnerReference:
 
 
 def _refuse_circle(obj: Kind, owner: Kind) -> None:
-    """Refuse a cycle, which a server accepts, and of which the garbage collector deletes neither object."""
+    """Refuse a cycle: the server accepts it, but the garbage collector then deletes neither object."""
     names, metadata = obj.resource, obj.metadata
     for each in owner.metadata.owner_references:
         is_kind = (each.kind, each.api_version.rpartition("/")[0]) == (names.kind, names.group)

@@ -40,8 +40,8 @@ class ConversionOptions:
     How a program converts.
 
     address is where the webhook listens. webhook is where the API server finds it; a url that ends in `:0`
-    gets the actual port. folder contains tls.crt, tls.key and perhaps ca.crt; "" = certificates that we make,
-    stored in the Secret `NAME` in the webhook's namespace.
+    gets the actual port. folder contains tls.crt, tls.key and perhaps ca.crt; if it is "", we make the
+    certificates, and store them in the Secret `NAME` in the webhook's namespace.
     """
 
     address: BindAddress
@@ -57,10 +57,10 @@ def add_conversion(
     certificates: CertificateMetrics | None = None,
 ) -> Webhook | None:
     """
-    Let a manager convert those of its reconciled kinds whose versions are joined by functions.
+    Let a manager convert those of its reconciled kinds that have functions to convert between versions.
 
     Args: client reads the Secret, on the leader and on standbys; certificates as Program.
-    Returns: the webhook, or None without such kinds. Raises: ListenError.
+    Returns: the webhook, or None if there are no such kinds. Raises: ListenError.
     """
     kinds = converted_kinds(manager)
     if not kinds:
@@ -72,7 +72,7 @@ def add_conversion(
 
 
 def converted_kinds(manager: Manager) -> list[type[Kind]]:
-    """Return the kinds of a manager whose versions are joined by functions."""
+    """Return the kinds of a manager that have functions to convert between versions."""
     return [kind for kind in manager.reconciled_kinds() if is_converted(kind)]
 
 
@@ -116,7 +116,7 @@ def _keep(kinds: Sequence[type[Kind]], manager: Manager, options: ConversionOpti
 
 
 def access_for(kinds: Sequence[type[Kind]], webhook: WebhookService, *, secret: bool) -> tuple[Access, ...]:
-    """The access that the keepers of kinds need; secret tells whether we make the certificates."""
+    """The access that the keepers of kinds need. secret tells whether we make the certificates ourselves."""
     names = [kind.resource.group_resource for kind in kinds if is_converted(kind)]
     watched = (Access(resource=Definition.resource, verbs=("list", "watch"), names=(name,)) for name in names)
     place = ObjectName(webhook.namespace, webhook.name) if secret else None

@@ -84,7 +84,7 @@ class Definition(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where the webhook and its Secret are; versions are those that it converts, by definition."""
+    """Where the webhook and its Secret are. versions has the versions that it converts, by definition."""
 
     webhook: WebhookService
     secret: ObjectName
@@ -101,8 +101,8 @@ class Keeper:
     Implements Reconciler[Definition].
 
     Objects of a definition with one version are never converted, so the program can be deployed first. The
-    previous release's definition then already names and trusts the webhook, and so does the next one from the
-    moment that it is applied over it.
+    previous release's definition then already names and trusts the webhook, and so does the next one, from
+    the moment when it is applied on top.
     """
 
     def __init__(self, place: Place, trust: Trust, clock: Clock) -> None:
@@ -138,7 +138,7 @@ class Keeper:
 
 
 class FileKeeper:
-    """Like Keeper, but for external certificates. read returns the authorities, None = leave them alone."""
+    """Like Keeper, but for external certificates. read returns the authorities; None leaves them alone."""
 
     def __init__(self, place: Place, read: Callable[[], bytes | None]) -> None:
         self._place = place
@@ -154,7 +154,7 @@ def put_right(definition: Definition, context: Context, place: Place, bundle: by
     """
     Write whatever differs from the correct settings.
 
-    Args: bundle None = leave the authorities alone.
+    Args: if bundle is None, leave the authorities alone.
     Raises: ClientError; ReconcileError if another program that knows more versions converts the kind.
     """
     conversion, name = definition.spec.conversion, definition.metadata.name
@@ -167,7 +167,7 @@ def put_right(definition: Definition, context: Context, place: Place, bundle: by
         if newer and (found.url, found.service) != (wanted.url, wanted.service):
             what = f"left {name} to the webhook that it names: {', '.join(newer)} is not known here"
             raise ReconcileError(what)
-    # The address is given by url or service. A null removes the one that is not used.
+    # Either url or service gives the address. A null removes the one that is not used.
     client = {"url": None, "service": None, **to_builtins(wanted)}
     patch = {
         "metadata": {"resourceVersion": definition.metadata.resource_version},

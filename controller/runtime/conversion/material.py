@@ -43,7 +43,7 @@ def material_of(secret: Secret | None) -> Material:
 
 def write_material(client: Client, name: ObjectName, secret: Secret | None, material: Material) -> None:
     """
-    Store it in place of the Secret that was read.
+    Store the material in place of the Secret that was read.
 
     Raises: Conflict or AlreadyExists if another client has written meanwhile; other ClientErrors.
     """

@@ -23,7 +23,7 @@ log = get_logger("conversion")
 
 _NAMED: Final = 5
 _LONGEST: Final = 500
-"""How many objects a failure names, and how long the text about each may be."""
+"""How many objects a failure names, and how long the text about each one may be."""
 
 Converters = Mapping[tuple[str, str], Converter]
 """By group and kind."""

@@ -43,8 +43,8 @@ class Material(NamedTuple):
     """
     The content of the Secret.
 
-    authorities are the certificates to trust, as PEM, newest first; key belongs to the newest; pair is what
-    the webhook serves with, or NO_PAIR while there is none.
+    authorities are the certificates to trust, as PEM, newest first; key belongs to the newest of them; pair
+    is the one that the webhook serves with, or NO_PAIR while there is none.
     """
 
     authorities: bytes = b""
@@ -61,7 +61,7 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """Decides from the time, the Secret, and the definitions' bundles. name is the authorities' name."""
+    """Decides based on the time, the Secret, and the definitions' bundles. name is the authorities' name."""
 
     name: str
     hosts: Sequence[str]
@@ -71,8 +71,8 @@ class Trust:
         """
         Return the next state.
 
-        Args: given may be empty, or anything that a user wrote; trusted: the bundles of all definitions; now
-        is in seconds since the Unix epoch.
+        Args: given may be empty, or anything that a user wrote; trusted has the bundles of all definitions;
+        now is in seconds since the Unix epoch.
         Raises: ImportError without the cryptography package.
         """
         key, ours = given.key, self._ours([given.authorities], now)
@@ -97,7 +97,7 @@ class Trust:
         trusted: Sequence[bytes],
         now: float,
     ) -> tuple[KeyPair, float]:
-        """Return the pair to serve with, and for how many seconds to keep it."""
+        """Return the pair to serve with, and how many seconds to keep it for."""
         authority = known[0]
         is_valid = any(self._is_pair_of(given, each) for each in known)
         lasts = _created(certificates_in(given.certificate)[0]) if is_valid else 0.0

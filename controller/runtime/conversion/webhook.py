@@ -2,7 +2,7 @@
 The webhook that converts, on every replica. It serves as soon as it has a certificate, whether the replica
 leads or not.
 
-At a stop it continues until the reconciles have ended, because they may write any version until then.
+When stopped, it continues until the reconciles have ended, because they may write any version until then.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class ServedPair:
             return self._context
 
     def check(self) -> str | None:
-        """A health check that there is a certificate."""
+        """A health check: there is a certificate."""
         with self._lock:
             return "no certificate yet" if self._context is None else None
 
@@ -158,7 +158,7 @@ class Webhook:
             self._server.stop()
 
     def _is_news(self, text: str) -> bool:
-        """Return whether a failure is new within the last minute. Only a limited number is remembered."""
+        """Return whether a failure was not logged in the last minute. Only a limited number is remembered."""
         with self._lock:
             is_news = text not in self._told and len(self._told) < _MOST_TOLD
             if is_news:

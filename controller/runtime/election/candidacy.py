@@ -2,10 +2,10 @@
 One candidate's view of a lease, and the steps to acquire, renew and release it.
 
 Guarantees: the wall clocks of two machines are never compared. A candidate takes a lease only after it has
-seen the lease's record unchanged for the holder's full duration. `seconds_to_write` ends with the renew
-deadline of the last successful renewal, counted from before that was sent, so it is 0 before the lease
-expires for others. If somebody deletes or empties a lease by hand, the holder keeps its full duration as
-well, because it notices only at its next renewal.
+seen the lease's record unchanged for the holder's full duration. `seconds_to_write` runs out at the renew
+deadline of the last successful renewal, counted from before that renewal was sent, so it is 0 before the
+lease expires for others. If somebody deletes or empties a lease by hand, the holder keeps its full duration
+as well, because it notices only at its next renewal.
 Follows: client-go tools/leaderelection/leaderelection.go @32ce75a7d (tryAcquireOrRenew, release), differs: a
 release also checks the holder that it has read, so that it never clears another candidate's lease; only a
 release frees a lease before its time.
@@ -44,9 +44,9 @@ class ElectionStatistics(NamedTuple):
     """
     The state of the lease as we last saw it.
 
-    holder "" = none, or not known. renewed_seconds_ago counts from when we last saw the record change, None =
-    never. expires_in_seconds is the time until others may take the lease if it does not change, 0 = now.
-    last_error "" = none.
+    holder is "" if there is none, or it is not known. renewed_seconds_ago counts from when we last saw the
+    record change; None if never. expires_in_seconds is the time until others may take the lease if it does
+    not change; 0 means now. last_error is "" if there is none.
     """
 
     lease: str
@@ -72,9 +72,9 @@ class Candidacy:
 
     State, under _lock: _observed, the lease as last seen or written; _observed_at, when that was;
     _renewed_at, when our last successful write began; _leading, between start_leading and stop_leading;
-    _last_error; _reserved_until, when the last other holder's time ends, -inf once it has released. Only the
-    elector's thread uses _fetched, the lease as last read (not as written by us), None before the first read;
-    and _deadline, by which the current step must be over.
+    _last_error; _reserved_until, when the time of the last other holder ends, -inf once that holder has
+    released. Only the elector's thread uses _fetched, the lease as last read (not as written by us), None
+    before the first read; and _deadline, by which the current step must be over.
     Threads: the elector's thread takes the steps and is the only writer; any thread may call the queries.
     """
 
@@ -100,7 +100,7 @@ class Candidacy:
 
     @property
     def is_leading(self) -> bool:
-        """Whether we work, which is between start_leading and stop_leading."""
+        """Whether we are at work, between start_leading and stop_leading."""
         with self._lock:
             return self._leading
 
@@ -128,7 +128,7 @@ class Candidacy:
 
     def check(self, tolerance_seconds: float = 0.0) -> str | None:
         """
-        A health check. It fails if our lease expired longer ago than this, and we are still its holder.
+        A health check. It fails if our lease expired longer ago than the tolerance, and still names us.
 
         Returns: None if healthy, otherwise the reason.
         """
@@ -163,7 +163,7 @@ class Candidacy:
     # The steps follow. All of them run on the elector's thread.
 
     def start_leading(self) -> None:
-        """Note that the lease is ours, and work begins."""
+        """Note that the lease is ours, and that work begins."""
         with self._lock:
             self._leading = True
         self._metrics.leader_on(self._lease.name)
@@ -221,7 +221,7 @@ class Candidacy:
         return True
 
     def observe(self, lease: Lease) -> None:
-        """Note the lease from a list or a watch. Call it on the elector's thread, or while none runs."""
+        """Note the lease from a list or a watch. Call this on the elector's thread, or while none runs."""
         self._observe(self._lease.remember(lease))
 
     def seems_free(self) -> bool:
@@ -248,7 +248,7 @@ class Candidacy:
     def _release_once(self) -> bool:
         fetched = self._lease.get(self._request_seconds())
         if not self.is_leader() or fetched.holder_identity != self._lease.identity:
-            # Otherwise our next step would overwrite the state that we have just read.
+            # Without this, our next step would overwrite the state that we have just read.
             self._observe(fetched)
             return True
         now = format_micro_time(self._clock.time())
@@ -287,7 +287,7 @@ class Candidacy:
         return min(max(self._config.renew_deadline_seconds / 2, _MIN_REQUEST_SECONDS), left)
 
     def _is_lease_valid(self) -> bool:
-        """Return whether the holder's duration, counted from when we saw the record change, still lasts."""
+        """Return whether the holder's time, counted from when we saw the record change, is not over yet."""
         return self._expires_at() > self._clock.now()
 
     def _expires_at(self) -> float:
@@ -325,7 +325,7 @@ class Candidacy:
         return self._note(str(error))
 
     def _note(self, error: str) -> bool:
-        """Returns: False, for callers that fail."""
+        """Returns: False, for callers to return when they fail."""
         with self._lock:
             self._last_error = error
         return False
@@ -333,7 +333,7 @@ class Candidacy:
 
 def _releases(record: LeaseSpec, before: LeaseSpec) -> bool:
     """
-    Return whether the holder released the lease, in the way that we and client-go do. A user's edit lacks the
+    Return whether the holder released the lease, the way that we and client-go do. A user's edit lacks the
     new time.
 
     Both times come from the same holder's clock, and the server spells them alike.

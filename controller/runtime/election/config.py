@@ -27,8 +27,8 @@ class LeaderElectionConfig:
 
     lease_duration_seconds: float = LEASE_DURATION_SECONDS
     """
-    How long other candidates wait for a renewal. The Lease stores it in whole seconds, and that must be
-    longer than renew_deadline_seconds.
+    How long other candidates wait for a renewal. The Lease stores this in whole seconds, which must be longer
+    than renew_deadline_seconds.
     """
 
     renew_deadline_seconds: float = RENEW_DEADLINE_SECONDS

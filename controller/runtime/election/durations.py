@@ -15,7 +15,7 @@ LEASE_DURATION_SECONDS: Final = 15.0
 RENEW_DEADLINE_SECONDS: Final = 10.0
 RETRY_PERIOD_SECONDS: Final = 2.0
 LOOKS_PER_RETRY: Final = 4
-"""How often per retry period a waiting candidate, or one that failed to release, reads a lease."""
+"""How often per retry period a candidate reads a lease while it waits, or after a failed release."""
 
 
 def validate_durations(lease_duration: float, renew_deadline: float, retry_period: float) -> None:
@@ -37,7 +37,7 @@ def validate_durations(lease_duration: float, renew_deadline: float, retry_perio
     for name, seconds in durations.items():
         if not seconds > 0:
             raise ValueError(f"{name} must be greater than zero")
-    # Others may take over after the Lease's duration, rounded down to seconds, so we must give up before.
+    # Others may take over after the Lease's duration, rounded down to seconds, so we must give up sooner.
     written = lease_duration // 1
     if not written > renew_deadline:
         raise ValueError(

@@ -97,9 +97,9 @@ class Election:
     Sets up leader election in a manager.
 
     It has its own connections, so that a busy controller cannot delay a renewal. With end_process, a process
-    that lost its lease has one second to end in order, and is then ended in the middle of its work.
+    that has lost its lease has one second for an orderly end, and is then ended in the middle of its work.
 
-    State: _over, set when the work has ended in order. Threads: `lost-lease`, only after a loss.
+    State: _over, set when the work has ended in an orderly way. Threads: `lost-lease`, only after a loss.
     """
 
     def __init__(
@@ -138,7 +138,7 @@ class Election:
         )
 
     def close(self) -> None:
-        """Report that the work has ended in order, and return the connections."""
+        """Report that the work has ended in an orderly way, and return the connections."""
         self._over.set()
         self._connections.close()
 

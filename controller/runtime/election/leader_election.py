@@ -1,5 +1,5 @@
 """
-Leader election: only one of several processes, the holder of a lease, works.
+Leader election: of several processes, only the holder of a lease works.
 
     candidate --acquire--> leader --renew every retry period--> ... --stop--> drain --> release --> end
                                 |--not renewed for the renew deadline, or held by another--> lost --> end
@@ -38,7 +38,7 @@ from handloop.seams.seams import REAL_SEAMS, Seams
 log = get_logger("leaderelection")
 
 _SILENT_PERIODS: Final = 3
-"""After this many retry periods without a renewal, a watch that has brought one before is not trusted."""
+"""After this many retry periods without a renewal, a watch that brought one earlier is no longer trusted."""
 
 
 class LeadershipLost(Exception):  # noqa: N818 - an event, not a mistake
@@ -107,7 +107,7 @@ class LeaderElector:
     """
     Takes part in one election.
 
-    Field: config. State: candidacy, which has its own lock. Only for the elector's thread: _reported, the
+    Field: config. State: candidacy, which has its own lock. Used only on the elector's thread: _reported, the
     last holder that on_new_leader got; _watch_at, the time before which the lease is not watched;
     _is_refused, whether the last watch lacked permission.
     Threads: one thread calls `run` and renews; `leading`, or another, does the guarded work; any thread may
@@ -179,7 +179,7 @@ class LeaderElector:
         Wait until it is time for another attempt: when the lease seems free or is not watched, or on stop.
 
         A watch that has brought a renewal and then falls silent may have lost its connection. An attempt
-        reads the lease, and then opens a new watch.
+        reads the lease, and a new watch is then opened.
         """
         retry, silent_at = self.config.retry_period_seconds, inf
         watch = self._watch()
@@ -203,7 +203,7 @@ class LeaderElector:
                 self._unwatchable(watch.error)
 
     def _watch(self) -> LeaseWatch | None:
-        """Return a watch that starts at the version last read; None if there is none or it would not help."""
+        """Return a watch that starts at the version last read; None if impossible or of no help."""
         if self._clock.now() < self._watch_at or not self.config.lock.version or self.candidacy.seems_free():
             return None
         try:
@@ -247,7 +247,7 @@ class LeaderElector:
             self.candidacy.stop_leading()
             work.stop.set()
             if self.config.of_many:
-                # The process continues, and the next run must not start the same work next to this one.
+                # The process continues, and the next run must not start the same work alongside this one.
                 work.ended.wait()
 
     def _renew(self, until: threading.Event, work: GuardedWork) -> None:

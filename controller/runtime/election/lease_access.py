@@ -16,7 +16,7 @@ def leader_election_access(name: str, namespace: str = "") -> tuple[Access, ...]
     """
     Return the access to the lease with that name.
 
-    Args: namespace is the lease's; "" = the program's own.
+    Args: namespace is the namespace of the lease; "" = that of the program.
     """
 
     def access(kind: type[Kind], *verbs: str, names: tuple[str, ...] = ()) -> Access:

@@ -24,7 +24,7 @@ from handloop.controller.runtime.events.recorder import EVENT_TYPE_NORMAL, Event
 
 EVENT_REASON: Final = "LeaderElection"
 RENEWED_BY: Final = "handloop.dev/renewed-by"
-"""Names the holder of a Lease that is renewed through another Lease of the same holder."""
+"""The annotation that names the holder of a Lease that is renewed through another Lease of that holder."""
 
 
 class LeaseNotInitializedError(Exception):

@@ -1,11 +1,11 @@
 """
-Watch one Lease, so that a waiting candidate sends no requests while another process renews it.
+Watch one Lease, so that a waiting candidate sends no requests while another process renews the Lease.
 
     elector: a failed try --> LeaseWatch --> sleep until the lease, as last seen, is free --> try
     lease-watch:  open --> read, keep the newest --> open again when the server has ended it as it should
 
-A watch only says when to try, and every attempt reads the lease first. A late or outdated event can therefore
-make a candidate wait longer, but never act too early.
+A watch only says when to try, and every attempt reads the lease first. So a late or outdated event can make a
+candidate wait longer, but never act too early.
 Decision: A standby watches the lease.
 """
 
@@ -32,8 +32,9 @@ class LeaseWatch:
 
     Fields: came, set when there is an event to take, and when the watch ends; is_open, whether more events
     can come; error, why the watch ended on its own, or None.
-    State, under _lock: _newest, the Lease as last sent, None once taken; _stream, the open one; _is_closed.
-    Threads: `lease-watch` reads, and is the only writer; the elector's creates, takes and closes.
+    State, under _lock: _newest, the Lease as last sent, None once taken; _stream, the open stream;
+    _is_closed.
+    Threads: `lease-watch` reads, and is the only writer; the elector's thread creates, takes and closes.
     """
 
     def __init__(self, lease: LeaseLock, seams: Seams) -> None:

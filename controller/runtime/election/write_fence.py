@@ -25,7 +25,7 @@ _HARMLESS: Final = re.compile(f"{_EVENTS}|{_REVIEWS}")
 
 class WriteFence(ForwardingTransport):
     """
-    A transport that passes writes while seconds_to_write is positive. Otherwise it raises Cancelled.
+    A transport that lets writes pass while seconds_to_write is positive. Otherwise it raises Cancelled.
 
     Events, access reviews and streams (which are reads) always pass. The limit applies only to sending: the
     transport waits for a slow response to a write that was sent in time.

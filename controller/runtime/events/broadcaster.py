@@ -4,7 +4,7 @@ Events of core/v1, from recorders to sinks and logs.
     recorder --event()--> broadcaster --> watcher "log"    --> one log line
                                      |--> watcher "sink-1" --> correlate --> create or patch
 
-Guarantees: each watcher sees all Events from its start, in the order in which they were recorded, on a
+Guarantees: each watcher sees all Events since its start, in the order in which they were recorded, on a
 separate thread. A watcher that is 1000 Events behind loses new ones; the others do not.
 Follows: client-go tools/record/event.go, differs: shutdown() tries each queued Event once; upstream may lose
 it.

@@ -77,7 +77,7 @@ DEFAULT_OPTIONS: Final = CorrelatorOptions()
 
 
 class _Group(NamedTuple):
-    """messages: distinct, oldest first, at most max_events - 1 between calls. last_at: monotonic time."""
+    """messages are distinct, oldest first, at most max_events - 1 between calls. last_at is monotonic."""
 
     messages: dict[str, None]
     last_at: float
@@ -147,7 +147,7 @@ class EventLogger:
         return event, patch
 
     def update_state(self, written: Event) -> None:
-        """Store the server's response, because the object may have another name or count now."""
+        """Store the server's response, because the object may have a different name or count now."""
         self._seen[event_key(written)] = written
 
 

@@ -36,7 +36,7 @@ QUEUE_LENGTH: Final = 1000
 
 class EventWatcher(Generic[E]):
     """
-    Passes every Event to one function, in the order offered, on a separate thread.
+    Passes every Event to one function, in the order in which they were offered, on a separate thread.
 
     State, under _changed: _queue (at most `length` Events); _closed (never reset), after which nothing is
     added and the thread ends once the queue is empty.
@@ -80,7 +80,7 @@ class EventWatcher(Generic[E]):
             self._changed.notify()
 
     def discard(self) -> int:
-        """Drop the queued Events, so that the thread ends after its current one. Returns: their number."""
+        """Drop the queued Events, so that the thread ends after its current one. Returns: how many."""
         with self._changed:
             dropped = len(self._queue)
             self._queue.clear()
@@ -268,7 +268,7 @@ class EventDelivery:
         except (TypeError, ValueError) as error:  # the request could not be built
             self._log_failure("Unable to construct event (will not retry!)", error, event)
         except Cancelled as error:
-            # The Event was not sent by our own decision: its namespace is no longer watched.
+            # Not sending the Event was our own decision, because its namespace is no longer watched.
             log.debug("Event dropped", v=2, err=str(error), **self._shown(event))
         except BaseException as error:  # noqa: BLE001 - such as an exit in a credentials plugin
             self._log_failure("Unable to write event (may retry after sleeping)", error, event)

@@ -38,7 +38,7 @@ MAX_MESSAGE_BYTES: Final = 1024
 
 
 class EventRecorder(Protocol):
-    """The way in which a controller reports on an object."""
+    """The way a controller reports on an object."""
 
     def event(
         self,
@@ -165,9 +165,9 @@ def reference_to_kind(obj: Kind) -> ObjectReference:
 
 def event_name(object_name: str, unix_nanoseconds: int) -> str:
     """
-    Return `<object name>.<hex of nanoseconds>`, or a UUID of both if that is not a valid name.
+    Return `<object name>.<hex of nanoseconds>`, or a UUID computed from both if that is not a valid name.
 
-    The UUID is computed, not random, so that a run depends only on its inputs.
+    The UUID is not random, so that a run depends only on its inputs.
     """
     name = f"{object_name}.{unix_nanoseconds:x}"
     if len(name) <= _MAX_NAME_LENGTH and _DNS_SUBDOMAIN.fullmatch(name):

@@ -19,7 +19,7 @@ class Recorders:
     """
     Returns recorders at any time. Their Events are written between start and shutdown.
 
-    State: _ended, set at the end of shutdown; it ends the waits of requests. Threads: any.
+    State: _ended, set at the end of shutdown, which ends the waits of requests. Threads: any.
     """
 
     def __init__(self, client: Client, *, seams: Seams = REAL_SEAMS) -> None:

@@ -21,7 +21,7 @@ _ADMITTED: Final = nullcontext()
 
 
 class NotAdmittedError(NamespaceNotWatched):
-    """Another process works on the name, or this one is about to hand it over."""
+    """Another process works on the name, or this process is about to hand it over."""
 
 
 class NotYetAdmittedError(WaitError):
@@ -29,7 +29,7 @@ class NotYetAdmittedError(WaitError):
 
 
 class ShareWorker(Protocol):
-    """A controller whose share of the work grows and shrinks. Threads: those that divide the work."""
+    """A controller whose share of the work grows and shrinks. Threads: the ones that divide the work."""
 
     memory: NameMemory
 
@@ -37,7 +37,7 @@ class ShareWorker(Protocol):
         """Look again at a name that has not been admitted yet."""
 
     def share_grew(self, names: Chosen) -> None:
-        """More names are ours. Queue those that the caches had before, for which no watch event will come."""
+        """More names are ours. Queue those already in the caches: no watch event will come for them."""
 
     def share_shrank(self) -> None:
         """Some names are no longer ours, and have also left the caches."""

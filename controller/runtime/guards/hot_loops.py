@@ -59,7 +59,7 @@ class Write(NamedTuple):
     """
     An accepted write: the request, the response body, the object, and its subresource.
 
-    idle = the write changed nothing, and is not counted.
+    idle means that the write changed nothing and is not counted.
     """
 
     call: Call
@@ -75,9 +75,10 @@ class Write(NamedTuple):
 
 class _Pace(NamedTuple):
     """
-    How often a name is written: the writes since a point in time, in tenths.
+    How often a name is written, as the number of writes since a point in time, in tenths.
 
-    A hot name waits wait_seconds after its last write; last = its latest writes until the cause is logged.
+    A hot name waits wait_seconds after its last write. last holds its latest writes until the cause is
+    logged.
     """
 
     since: float
@@ -87,7 +88,7 @@ class _Pace(NamedTuple):
 
 
 class _Undone(NamedTuple):
-    """How many reconciles since then have resent what was undone. sent = write -> a hash of its content."""
+    """How many reconciles since then have resent what was undone. sent maps writes to content hashes."""
 
     since: float
     times: int = 0
@@ -98,7 +99,7 @@ class HotLoops:
     """
     Tracks how often the names of one controller are written.
 
-    State: _paces and _undone, for the names that were written most recently.
+    State: _paces and _undone, for the most recently written names.
     Threads: workers, each for the name that it has.
     """
 
@@ -113,7 +114,7 @@ class HotLoops:
         self._undone: NameTable[_Undone] = NameTable()
 
     def wrote(self, name: ObjectName, writes: Sequence[Write], *, follows: bool = False) -> None:
-        """A reconcile with these writes has ended. Args: follows = a status after another object's change."""
+        """A reconcile has ended. follows means that it wrote only a status, after another object changed."""
         now = self._clock.now()
         before = self._paces.get(name) or _Pace(now)
         pace = _after(before, now, writes, follows=follows)
@@ -139,7 +140,7 @@ class HotLoops:
         self._undone.forget_names(gone)
 
     def seconds_to_wait(self, name: ObjectName) -> float:
-        """Return how long to park a name that a worker has. Blocks: for GETs, while the name is hot."""
+        """Return how long to park a name that a worker holds. Blocks: for GETs, while the name is hot."""
         pace = self._paces.get(name)
         if pace is None or not pace.wait_seconds:
             return 0.0

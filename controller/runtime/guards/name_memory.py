@@ -2,8 +2,8 @@
 What one controller remembers about names between reconciles, and forgets when they leave.
 
 When replicas divide the work, another one may have worked on a name in the meantime. So when the name
-returns, nothing old is valid: no back-off, no floor, no applied fields. Every table that a controller keeps
-by name is registered here when it is created:
+returns, nothing remembered is valid: no back-off, no floor, no applied fields. Every table that a controller
+keeps by name is registered here when the table is created:
 
     queue             names that wait, back off, are scheduled, or have failed for good
     own writes        the floors that a cache has to reach, and the paces of names that are written often
@@ -43,15 +43,15 @@ class NameMemory:
     The parts of one controller.
 
     A controller that is created while its manager runs registers its parts while names come and go. A part
-    that is added late has nothing to forget yet. Threads: one registers; those that divide the work call
-    forget.
+    that is added late has nothing to forget yet. Threads: one thread registers; those that divide the work
+    call forget.
     """
 
     def __init__(self) -> None:
         self._parts: list[Remembering] = []
 
     def keep(self, part: R) -> R:
-        """Let a part forget together with the others. Returns: the part."""
+        """Make a part forget together with the others. Returns: the part."""
         self._parts.append(part)
         return part
 

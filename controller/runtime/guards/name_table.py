@@ -19,7 +19,7 @@ class NameTable(Generic[V]):
     """
     A value for each of the last 10,000 names.
 
-    Threads: any. While a worker has a name, no other thread changes its value.
+    Threads: any. While a worker has a name, no other thread changes the name's value.
     Locks: _lock is a leaf.
     """
 

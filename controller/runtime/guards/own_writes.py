@@ -10,8 +10,8 @@ worker busy, because the write's watch event wakes it. After five seconds, the s
 objects. While the server has another version of it, the cache is behind, and the name keeps waiting. A watch
 that has died silently is noticed after 75 s, and the new list ends the wait. The wait ends after 300 s in any
 case, like client-go's expectations. If the server answers with a version older than our write, it is believed
-after 30 s, and so is such a list. An object that neither side has was deleted unseen; its owner may also be
-gone.
+after 30 s, and so is a list with such a version. An object that neither side has was deleted without being
+noticed; its owner may also be gone.
 Decision: A reconcile waits for our own writes.
 """
 
@@ -41,11 +41,11 @@ from handloop.seams.logs import get_logger
 log = get_logger("ownwrites")
 
 OWN_WRITE_TIMEOUT_SECONDS: Final = 5.0
-"""How long to wait for a cache before the server is asked, and between such requests."""
+"""How long to wait for a cache before asking the server, and between two such requests."""
 LONGEST_WAIT_SECONDS: Final = 300.0
 """How long to wait for a cache that is behind."""
 LOOK_AGAIN_SECONDS: Final = 0.25
-"""How soon to look again, at first, for an object that is not in the cache, as no watch event may come."""
+"""How soon to look again at first for an object that the cache lacks, since a watch event may never come."""
 KEPT_SECONDS: Final = 600.0
 """How long floors wait for the next reconcile of their name, which may never come for a deleted object."""
 
@@ -71,7 +71,7 @@ class _Floor(NamedTuple):
     """
     One write: the version that the cache must reach, or the UID that must disappear from it.
 
-    outside = the cache does not hold the written object, which can therefore only disappear from it.
+    outside: whether the cache does not hold the written object, which can then only disappear from it.
     """
 
     resource: str
@@ -96,7 +96,7 @@ class _Details(msgspec.Struct, frozen=True):
 
 
 class _Answer(msgspec.Struct, frozen=True):
-    """Return what a write's response says of its object: the object's metadata, or a deletion's Status."""
+    """What a write's response says about its object: the object's metadata, or the Status of a deletion."""
 
     metadata: _Metadata = _Metadata()
     details: _Details = _Details()
@@ -110,12 +110,12 @@ class OwnWrites:
     The floors of one controller.
 
     Resources are spelled `plural.group`, so that a write through another typed view of a kind is included.
-    State, under _lock: _floors = name -> the last write of each object that was written on its behalf;
-    _parked_at = name -> since when it is parked; _waiting = object -> the names to wake at its next watch
-    event; _behind_until = resource -> until when its cache is taken to be behind without another request, so
+    State, under _lock: _floors, name -> the last write of each object that was written on its behalf;
+    _parked_at, name -> since when it has been parked; _waiting, object -> the names to wake at its next watch
+    event; _behind_until, resource -> until when its cache is assumed to be behind without asking again, so
     that an overloaded server is asked once per kind, not once per name. A name that no worker gets any more,
-    such as a deleted object's, loses its floors after KEPT_SECONDS; a parked one does not. Only the worker
-    that has a name adds and drops its floors.
+    such as that of a deleted object, loses its floors after KEPT_SECONDS; a parked name does not. Only the
+    worker that has a name adds and drops its floors.
     Threads: workers record writes and ask, listeners report watch events.
     Locks: _lock is a leaf; caches, the queue and the server are used without it. A name is in _waiting before
     the cache is read, so that a watch event between the two is not missed.
@@ -137,10 +137,11 @@ class OwnWrites:
         Start without floors.
 
         Args: mirrors returns None for a resource without a cache; no name waits for such a write. newest gets
-        an object's resource version from the server, "" if there is none; it raises ClientError. tells =
-        whether watch events of a resource are passed to observed; otherwise its cache is checked repeatedly.
-        vanished is called, before the reconcile, with a name whose written object neither the cache nor the
-        server has. timeout_seconds = how long to wait before the server is asked; 0 turns waiting off.
+        an object's resource version from the server, "" if there is none; it raises ClientError. tells
+        returns whether watch events for a resource are passed to observed; if not, its cache is checked
+        repeatedly. vanished is called, before the reconcile, with a name whose written object neither the
+        cache nor the server has. timeout_seconds is how long to wait before asking the server; 0 turns
+        waiting off.
         """
         self._mirrors = mirrors
         self._newest = newest
@@ -166,9 +167,9 @@ class OwnWrites:
 
     def accepted(self, name: ObjectName, call: Call, response: Response) -> tuple[ObjectName, bool]:
         """
-        Record a write of a client, on behalf of a name.
+        Record a write by a client, on behalf of a name.
 
-        Returns: the name of the written object, and whether the cache has it already, unchanged.
+        Returns: the name of the written object, and whether the cache already has it, unchanged.
         """
         try:
             answer = _decoded(response.body)
@@ -198,7 +199,7 @@ class OwnWrites:
             self._floors[name] = floors
 
     def has_deleted(self, name: ObjectName, obj: Kind) -> bool:
-        """Return whether exactly that object was deleted for a name, and no reconcile has seen that yet."""
+        """Return whether exactly that object was deleted for a name, and no reconcile knows that yet."""
         with self._lock:
             floor = self._floors.get(name, {}).get((obj.resource.group_resource, object_name(obj)))
         return floor is not None and floor.gone and floor.uid == obj.metadata.uid
@@ -207,7 +208,7 @@ class OwnWrites:
         """
         Return for how long to park a name that a worker has.
 
-        Returns: 0 = reconcile now; otherwise the longest wait. A watch event that ends the wait wakes the
+        Returns: 0 to reconcile now; otherwise the longest wait. A watch event that ends the wait wakes the
         name.
         Blocks: for one request once the name has waited for timeout_seconds, and for another one per object
         that is the same on the server and in the cache.
@@ -254,7 +255,7 @@ class OwnWrites:
             return True
         cached = mirror.get_by_key(str(floor.name))
         if cached is None:
-            # It is not in the cache yet, or no longer. The cache may never have seen a deleted object.
+            # It is not in the cache yet, or no longer there. The cache may never have seen a deleted object.
             version = floor.resource_version
             return floor.outside or not version or mirror.has_seen(floor.name.namespace, version)
         if floor.gone:
@@ -291,7 +292,7 @@ class OwnWrites:
         return 0.0
 
     def _seconds_behind(self, floor: _Floor, *, believes_past: bool) -> float:
-        """Return how long to treat that cache as behind; 0 if its object is the same as the server's."""
+        """Return how long to treat the cache as behind; 0 if its object is the same as the server's."""
         resource, now = floor.resource, self._clock.now()
         with self._lock:
             until = self._behind_until.get(resource, -math.inf)

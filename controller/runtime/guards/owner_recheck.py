@@ -3,7 +3,7 @@ Ask the server whether an owner still exists when its children disappear.
 
     a child is deleted --child_gone--> its owner is a suspect --check, before the next reconcile--> one GET
 
-A watch can be more than a minute behind. During that time, the cache holds owners that are gone. The garbage
+A watch can lag by more than a minute. During that time, the cache holds owners that are gone. The garbage
 collector deletes every child that is created for such an owner, the deletion wakes the name, and the child is
 created again, at full speed. The builder prevents this for every controller. A controller that is written by
 hand creates an OwnerRecheck, calls child_gone in its handler for deletions, and calls check at the beginning
@@ -41,10 +41,10 @@ class OwnerGoneError(WaitError):
 
 class OwnerRecheck(Generic[T]):
     """
-    The owners of one kind whose children disappeared.
+    The owners of one kind whose children have disappeared.
 
-    State: _suspects, the owners to ask about before their next reconcile; under _lock, _told, whether the
-    missing permission to ask was logged.
+    State: _suspects, the owners to ask about before their next reconcile; under _lock, _told, whether it was
+    logged that the permission to ask is missing.
     Threads: listeners call child_gone; workers call check, each for the name that it has.
     """
 
@@ -57,7 +57,7 @@ class OwnerRecheck(Generic[T]):
         deleted_by_us: Callable[[ObjectName, Kind], bool] = lambda _owner, _child: False,
         clock: Clock = REAL_CLOCK,
     ) -> None:
-        """Args: cache is the kind's cache; deleted_by_us(owner, child) = we deleted the child ourselves."""
+        """Args: cache holds the kind; deleted_by_us(owner, child) returns whether we deleted the child."""
         self._resource = kind.resource
         self._client = client.resource(kind)
         self._cache = cache
@@ -81,7 +81,7 @@ class OwnerRecheck(Generic[T]):
                 self.suspect(name)
 
     def suspect(self, name: ObjectName) -> None:
-        """Ask before an owner's next reconcile, because an object written for it has vanished unseen."""
+        """Ask before an owner's next reconcile, because an object written for it has vanished unnoticed."""
         self._suspects.put(name, True)
 
     def check(self, name: ObjectName) -> None:

@@ -26,7 +26,7 @@ class QuietFaults:
     """
     Checks how the reconciles of one controller end.
 
-    State: _idle = name -> since when and how often it was reconciled without a write.
+    State: _idle, name -> how often it was reconciled without a write, and since when.
     Threads: workers, each for the name that it has.
     """
 
@@ -37,7 +37,7 @@ class QuietFaults:
         self.forget_names = self._idle.forget_names
 
     def reconciled(self, name: ObjectName, causes: Sequence[str], *, wrote: bool) -> None:
-        """A reconcile has ended. Ten per second without a write are a loop, whatever triggers them."""
+        """A reconcile has ended. Ten per second without a write are a loop, no matter what triggers them."""
         now = self._clock.now()
         since, count = self._idle.get(name) or (now, 0)
         if wrote or now - since > BUSY_SECONDS:
@@ -54,7 +54,7 @@ class QuietFaults:
             )
 
     def ended(self, name: ObjectName, made: Sequence[Result], returned: object) -> None:
-        """A reconcile has returned. Args: made = the Results that it created."""
+        """A reconcile has returned. Args: made has the Results that it created."""
         lost = [each for each in made if each.requeue_after] if returned is None else []
         if lost:
             self._log.warning(
@@ -75,7 +75,7 @@ class QuietFaults:
 
     def kept(self, obj: Kind | None) -> None:
         """
-        An object was reconciled; None = the object is gone.
+        An object was reconciled; None means that it is gone.
 
         Finalizers in the domain of its kind's group are ours.
         """

@@ -1,10 +1,10 @@
 """
-The writes of one controller's reconciles: caches are waited for, a line is logged, loops are slowed down.
+The writes by one controller's reconciles: caches are waited for, a line is logged, loops are slowed down.
 
     worker: to_wait(name) --> reconcile --accepted(name, ...), for each write--> ended(name)
 
 The builder uses it for every controller. A controller that is written by hand calls check, and writes through
-telling(client). Those writes are recorded for the name that their thread checked last; see
+telling(client). Those writes are recorded for the name that the thread checked last; see
 handloop.controller.foo.production.
 Decision: Writes report themselves.
 """
@@ -54,13 +54,13 @@ class CacheBehindError(HeldBackError):
 
 class ReconcileWrites:
     """
-    The writes of the reconciles that are in progress.
+    The writes by the reconciles that are in progress.
 
     Fields: own_writes.
-    State: _works_on, the name that each thread works on; under _lock, _of = name -> the first writes of its
-    reconcile, and the number of all; _statuses = name -> kind and new version of each status of that name
-    that its reconcile wrote; _freed = name -> the kind of its object, if its reconcile has removed the last
-    finalizer.
+    State: _works_on, the name that each thread works on; under _lock, _of, name -> the first writes by its
+    reconcile, and the number of all of them; _statuses, name -> kind and new version of each status under
+    that name that its reconcile wrote; _freed, name -> the kind of its object, if the reconcile has removed
+    its last finalizer.
     Threads: workers, each for the name that it has.
     """
 
@@ -74,7 +74,7 @@ class ReconcileWrites:
         self._freed: dict[ObjectName, str] = {}
 
     def to_wait(self, name: ObjectName) -> tuple[float, str]:
-        """Return how long to park a name that a worker has, and why: first as HotLoops, then as OwnWrites."""
+        """Return how long to park a worker's name, and why. HotLoops decides first, then OwnWrites."""
         self._works_on.set(name)
         if (seconds := self._hot_loops.seconds_to_wait(name)) > 0:
             return seconds, HOT
@@ -106,7 +106,7 @@ class ReconcileWrites:
             self.accepted(name, call, response)
 
     def accepted(self, name: ObjectName, call: Call, response: Response) -> None:
-        """Record a write of a client, on behalf of a name; an OnWrite."""
+        """Record a write by a client, on behalf of a name; an OnWrite."""
         target, idle = self.own_writes.accepted(name, call, response)
         is_own = (call.namespace, call.name) == name
         answer = _metadata_in(response.body) if is_own else _Metadata()
@@ -128,7 +128,7 @@ class ReconcileWrites:
             return frozenset(version for of, version in self._statuses.get(name, ()) if of == kind)
 
     def has_freed(self, name: ObjectName, error: NotFound) -> bool:
-        """Return whether the object that the server does not find was released by this same reconcile."""
+        """Return whether this same reconcile released the object that the server no longer finds."""
         with self._lock:
             kind = self._freed.get(name)
         return (error.kind, error.namespace, error.name) == (kind, *name)
@@ -137,8 +137,8 @@ class ReconcileWrites:
         """
         Note that the reconcile of a name has ended.
 
-        Args: follows = another object's change triggered it.
-        Returns: its writes, for the log; "" = none.
+        Args: follows tells whether a change to another object triggered it.
+        Returns: its writes, for the log; "" if there are none.
         """
         with self._lock:
             writes, count = self._of.pop(name, ([], 0))
@@ -154,13 +154,13 @@ class ReconcileWrites:
 
 
 class NameWrites(NamedTuple):
-    """Record the writes of one name's reconcile, for its Context."""
+    """Records the writes of one name's reconcile, for its Context."""
 
     writes: ReconcileWrites
     name: ObjectName
 
     def accepted(self, call: Call, response: Response) -> None:
-        """Record a write of a client; an OnWrite."""
+        """Record a write by a client; an OnWrite."""
         self.writes.accepted(self.name, call, response)
 
     def wrote(self, obj: Kind) -> None:

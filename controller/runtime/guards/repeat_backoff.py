@@ -37,8 +37,8 @@ class RepeatBackoff:
     """
     Spaces out repetitions: the second comes 10 s after the first, the next ones after 20 s, 40 s, ... 300 s.
 
-    Another value for the same name is not a repetition. After a quiet minute the spacing starts over.
-    State: _last = the last value brought about for a name. Threads: any, but one at a time per name.
+    A different value for the same name is not a repetition. After a quiet minute, the spacing starts over.
+    State: _last, the last value brought about for a name. Threads: any, but one at a time per name.
     """
 
     def __init__(self, why: str, *, clock: Clock = REAL_CLOCK) -> None:
@@ -56,7 +56,7 @@ class RepeatBackoff:
         Returns: the result of do. Raises: HeldBackError; errors of do.
         """
         now, wait_seconds = self._clock.now(), FIRST_SECONDS
-        # It is put back below, unless do fails. Its effect is then unknown, so a retry is not a repetition.
+        # It is put back below, unless do fails. The effect is then unknown, so a retry is no repetition.
         last = self._last.pop(name)
         if last is not None and last.value == value:
             left = last.at + last.wait_seconds - now

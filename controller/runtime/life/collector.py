@@ -12,7 +12,8 @@ from __future__ import annotations
 import gc
 from typing import Final
 
-# Collect the young generation once per few hundred objects, not per dozen. Older ones keep their defaults.
+# Collect the young generation once every few hundred objects, not every dozen. Older ones keep their
+# defaults.
 YOUNG_THRESHOLD: Final = 10_000
 
 

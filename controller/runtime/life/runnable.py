@@ -24,11 +24,11 @@ class Runnable(Protocol):
     A part of a manager that runs on its own.
 
     Six more members are optional. `needs_leader_election`: run only while we lead; True if missing.
-    `shards_by`: if the slots are split by one of these, the runnable works on those that the process holds,
-    and therefore runs in every replica; () if missing. `workers_check`: a health check for its threads, as in
-    serving/health.py. `ready_check`: a check that makes the process unready, but not dead. `ends_first`: at a
-    stop, runnables without it continue until this one has ended, because its work may use them; False if
-    missing. `explain`: explains what happens to a name, as Controller.explain does.
+    `shards_by`: if the slots are split by one of these, the runnable works on the slots that the process
+    holds, and therefore runs in every replica; () if missing. `workers_check`: a health check for its
+    threads, as in serving/health.py. `ready_check`: a check that makes the process unready, but not dead.
+    `ends_first`: during a stop, runnables without it continue until this one has ended, because its work may
+    use them; False if missing. `explain`: explains what happens to a name, as Controller.explain does.
     """
 
     @property

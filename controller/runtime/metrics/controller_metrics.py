@@ -2,7 +2,7 @@
 The metrics of a controller: its reconciles as controller_runtime_*, its queue as workqueue_*, and handloop_*.
 
 The first two have controller-runtime's names, labels and buckets, so that its dashboards and alerts work
-unchanged. The third are our own; they report reads after writes, and the causes of reconciles.
+unchanged. The handloop_* ones are our own; they report reads after writes, and the causes of reconciles.
 Follows: controller-runtime pkg/internal/controller/metrics and pkg/metrics/workqueue.go, differs: the depths
 of a priority queue are read on every scrape, not counted as items come and go.
 """
@@ -150,7 +150,7 @@ class ControllerOwnWrites(NamedTuple):
     drops: Counter
 
     def waited(self, seconds: float) -> None:
-        """A reconcile waited for our own write, whether or not it came in time."""
+        """A reconcile waited for our own write, whether or not the write arrived in time."""
         self.waits.inc()
         self.seconds.observe(seconds)
 
@@ -224,7 +224,7 @@ Depths = Callable[[], Mapping[int, int]]
 
 class QueueDepth(Collector):
     """
-    The gauge `workqueue_depth`: how many items are waiting in a queue, for a priority queue per priority.
+    The gauge `workqueue_depth`: how many items are waiting in a queue; in a priority queue, per priority.
 
     State, under _lock: _counted, items of the plain queues by name; _asked, name -> the depths of a priority
     queue; _priorities, name -> the priorities seen so far, at most MAX_PRIORITIES, which stay with the value

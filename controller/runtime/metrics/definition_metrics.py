@@ -19,7 +19,7 @@ class DefinitionMetrics:
         )
 
     def found(self, kind: str, misfits: int | None) -> None:
-        """Report the result of a check; None = unknown."""
+        """Report the result of a check; None means unknown."""
         if misfits is None:
             self._new.forget(kind)
         else:

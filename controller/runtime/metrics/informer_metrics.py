@@ -1,8 +1,8 @@
 """
 informer_*: the metrics of informers, which include the size of their caches and how far they lag.
 
-While a watch is open, the cache is as fresh as the server is fast, however long nothing happens. A cache lags
-only while no watch can be opened; the lag is the time since the server was last heard from.
+While a watch is open, the cache is as fresh as the server is fast, even if nothing happens for a long time. A
+cache lags only while no watch can be opened; the lag is the time since the server was last heard from.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def lag_seconds(statistics: InformerStatistics, now: float) -> float:
 
 
 def estimated_bytes(objects: Sequence[Any]) -> float:
-    """Estimate from a sample's mean how large objects are as JSON, with the fields that their types keep."""
+    """Estimate from a sample how large the objects are as JSON, with the fields that their types keep."""
     if not objects:
         return 0.0
     sample = objects[:: max(len(objects) // SAMPLE, 1)][:SAMPLE]

@@ -31,7 +31,7 @@ log = get_logger("metrics")
 
 _OPEN_METRICS: Final = "application/openmetrics-text"
 _WHOLE_BOUND: Final = re.compile(rb'(?<=[{,])le="(\d+)\.0"')
-"""prometheus_client writes le="1.0", but the Go client writes le="1", which queries use."""
+"""prometheus_client writes le="1.0", but the Go client writes le="1", which is what queries use."""
 
 
 class _Registry(CollectorRegistry):
@@ -72,7 +72,7 @@ def new_registry() -> CollectorRegistry:
 
 def metrics_page(registry: CollectorRegistry) -> Page:
     """
-    Return `/metrics` in Prometheus's text format, or on request in OpenMetrics format while we trace.
+    Return `/metrics` in Prometheus's text format or, on request and while we trace, in OpenMetrics format.
 
     Only OpenMetrics has exemplars. It also writes le="1.0", so it is served only when exemplars exist.
     """

@@ -16,7 +16,7 @@ from handloop.informers.shared_informer import SharedIndexInformer
 
 class SlotObjects(Collector):
     """
-    Counts the cached objects by slot on every scrape. That takes 0.3 us each, or up to 3 us by UID.
+    Counts the cached objects by slot on every scrape. That takes 0.3 us per object, or up to 3 us by UID.
 
     Threads: any. Locks: each store's lock, while its list is copied.
     """
@@ -41,7 +41,7 @@ class SlotObjects(Collector):
         return [_family()]
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
-        """Return a sample of each slot."""
+        """Return a sample for each slot."""
         family = _family()
         for slot, count in self.counts().items():
             family.add_metric((str(slot),), count)

@@ -1,1 +1,1 @@
-"""Plans of what a run would write: reconciles with dry writes, and the fields that they would change."""
+"""Plans of what a run would write: reconciles whose writes are dry runs, and the fields they would change."""

@@ -1,7 +1,7 @@
 """
 One reconcile of a plan: what it would write, and where its plan ends.
 
-It ends before the first step that would get another response in a real run, because none of the written
+It ends before the first step that would get a different response in a real run, because none of the written
 objects exist.
 """
 
@@ -21,7 +21,7 @@ from handloop.controller.runtime.planning.field_changes import FieldChange
 _ACTS: Final = frozenset(
     {"socket.connect", "sqlite3.connect", "subprocess.Popen", "os.system", "os.posix_spawn"}
 )
-"""Audit events of Python that end a plan. A C library may connect without raising one."""
+"""Python's audit events that end a plan. A C library may connect without raising one."""
 
 MORE: Final = "more"
 PAUSED: Final = "paused"
@@ -35,7 +35,7 @@ class PlanEnds(BaseException):
 
 
 class PlannedWrite(msgspec.Struct, frozen=True, rename="camel"):
-    """One write. restarts_for = what it changes in a pod template, () = no pods restart."""
+    """One write. restarts_for lists what it changes in a pod template; if empty, no pods restart."""
 
     verb: str
     api_version: str
@@ -54,7 +54,7 @@ class PlannedWrite(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def place(self) -> tuple[str, ...]:
-        """Return the write's sort key, which comes after its owner."""
+        """Return the write's sort key, which comes after that of its owner."""
         return self.api_version, self.kind, self.namespace, self.name, self.subresource
 
 
@@ -64,7 +64,7 @@ class Attempt:
 
     Fields: owner, such as `MyApp default/a`; made, the objects that it would have created, by path; deleted,
     the paths of those that it would have deleted; seen, the path and body of the last whole object that was
-    read; ended, one of the words above and the reason, ("", "") before the end.
+    read; ended, one of the words above and the reason, or ("", "") before the end.
     State: _writes, each with the path of its object. Threads: the worker's.
     """
 
@@ -108,7 +108,7 @@ class Attempt:
             self._asks = False
 
     def look_at(self, event: str, arguments: tuple[Any, ...]) -> None:
-        """Handle an audit event of the thread. Raises: PlanEnds for an act outside the cluster."""
+        """Handle an audit event of the thread. Raises: PlanEnds for an action outside the cluster."""
         if not (self._asks or self.acts_outside):
             where = arguments[1] if event == "socket.connect" else arguments[0]
             raise self.end(OUTSIDE, f"the reconcile acts outside the cluster: {event} {where!r}")
@@ -121,7 +121,7 @@ ATTEMPT: Final[ContextVar[Attempt | None]] = ContextVar("ATTEMPT", default=None)
 @cache
 def guard_against_acts() -> None:
     """
-    From now on, forbid reconciles of plans to connect to anything but the API server, or to start programs.
+    From now on, let a plan's reconciles connect only to the API server, and start no programs.
 
     This cannot be undone, and it affects only those reconciles. It does not notice what a reconcile does in
     threads that it starts, or on connections that were already open.

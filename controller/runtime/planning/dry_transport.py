@@ -1,10 +1,11 @@
 """
-A transport that makes every write dry, and records what the write would change.
+A transport that makes every write a dry run, and records what the write would change.
 
     reconcile --write--> with dryRun=All --> response, GET of the object --> the differences, for the Attempt
 
 The server does everything that it would do, admission included, but stores nothing. Only dry writes are sent:
-Events are answered here, and writes that cannot be dry are refused. Reviews and tokens are treated as reads.
+Events are answered here, and writes that cannot be dry runs are refused. Reviews and tokens are treated as
+reads.
 Decision: A plan is a run whose writes are dry.
 """
 
@@ -78,10 +79,10 @@ class _Place(NamedTuple):
 
 class DryTransport(ForwardingTransport):
     """
-    See the module's docstring. Writes outside reconciles are dry as well.
+    See the module's docstring. Writes outside reconciles are dry runs as well.
 
-    State: beside, a list of those writes, which only grows; _dry = group and version -> whether its server
-    can do dry runs. Two threads may ask about the same one.
+    State: beside, a list of those writes, which only grows; _dry, group and version -> whether its server can
+    do dry runs. Two threads may ask about the same group and version.
     """
 
     def __init__(self, transport: Transport, clock: Clock = REAL_CLOCK) -> None:
@@ -100,7 +101,7 @@ class DryTransport(ForwardingTransport):
         """
         See Transport. A reconcile that reads an object that it would have created gets that object.
 
-        Raises: Cancelled for a write that cannot be dry; PlanEnds.
+        Raises: Cancelled for a write that cannot be a dry run; PlanEnds.
         """
         attempt = ATTEMPT.get()
         if attempt is not None:
@@ -172,7 +173,7 @@ class DryTransport(ForwardingTransport):
 
     def _can_be_dry(self, group: str, version: str) -> bool:
         """
-        Return whether dry runs are safe. An aggregated server may publish dryRun, but write all the same.
+        Return whether dry runs are safe. An aggregated server may publish dryRun, and write all the same.
 
         The API server itself is recognized by its name in the definitions that it publishes.
         """
@@ -207,7 +208,7 @@ class DryTransport(ForwardingTransport):
     def _look_at_refusal(
         self, attempt: Attempt, method: str, place: _Place, answer: Response, options: dict[str, Any]
     ) -> None:
-        """Raises: PlanEnds if a real run would have received another response."""
+        """Raises: PlanEnds if a real run would have received a different response."""
         if webhook := _NO_DRY_RUN.search(answer.body.decode(errors="replace")):
             raise attempt.end(WEBHOOK, webhook[1])
         self._unless_made(attempt, place.path, answer)
@@ -220,7 +221,7 @@ class DryTransport(ForwardingTransport):
         self, attempt: Attempt, method: str, place: _Place, options: dict[str, Any]
     ) -> Response:
         """
-        Merge a change into the object that was created earlier, so that the plan has one creation.
+        Merge a change into the object that was created earlier, so that the plan shows a single creation.
 
         Raises: PlanEnds for a change that only a server can make.
         """
@@ -257,7 +258,7 @@ class DryTransport(ForwardingTransport):
         made: dict[str, Any],
         is_new: bool,
     ) -> None:
-        """An accepted write, unless it changes nothing."""
+        """Record an accepted write, unless it changes nothing."""
         verb = "create" if is_new else _VERBS[method]
         sent = _decoded(options.get("body"))
         name = place.name or _named(made) or "*"
@@ -266,7 +267,7 @@ class DryTransport(ForwardingTransport):
             attempt.made[place.path if place.name else f"{place.path}/{name}"] = made
             fields = tuple(created_fields(sent, made))
             if generate := sent.get("metadata", {}).get("generateName"):
-                name = f"{generate}*"  # the server makes up another suffix each time
+                name = f"{generate}*"  # the server makes up a new suffix each time
         elif verb == "delete":
             attempt.deleted.add(place.path)
         elif before.get("kind") == made.get("kind"):

@@ -50,10 +50,10 @@ class Keyed(NamedTuple):
 
 class FieldChange(NamedTuple):
     """
-    One field; old or new None = it is absent.
+    One field; old or new is None where it is absent.
 
-    manager wrote the old value, "" = we did, or nobody. restarts names the part of a pod template that
-    changes, such as image, "" = pods do not restart.
+    manager wrote the old value; "" if we did, or nobody. restarts names the part of a pod template that
+    changes, such as image; "" if no pods restart.
     """
 
     path: str
@@ -69,8 +69,8 @@ def changed_fields(
     """
     Return what differs between an object on the server and its planned state.
 
-    Args: ours is our field manager; only = the values that were sent, which alone are compared; empty =
-    compare all.
+    Args: ours is our field manager; only holds the values that were sent, and just those are compared; if
+    empty, all are compared.
     """
     kind = f"{after.get('apiVersion')} {after.get('kind')}"
     template = _TEMPLATES.get(kind)
@@ -124,7 +124,7 @@ def _differences(old: Any, new: Any, way: Way = ()) -> Iterator[tuple[Way, Any, 
 
 
 def _beside(old: Any, new: Any, way: Way) -> Iterator[tuple[Way, Any, Any]]:
-    """Like _differences, but either may be missing, in which case each value of the other is shown."""
+    """Like _differences, but if one side is missing, each value of the other is shown."""
     if old is None and isinstance(new, dict | list) and new:
         old = type(new)()
     elif new is None and isinstance(old, dict | list) and old:
@@ -169,7 +169,7 @@ def _step(step: Any) -> str:
 
 
 def _shown(kind: str, way: Way, old: Any, new: Any) -> tuple[Any, Any] | None:
-    """Return the values as they may be shown, without secrets and times; None = do not show them."""
+    """Return the values as they may be shown, without secrets and times; None if they must not be shown."""
     is_told = way[:1] in (("data",), ("stringData",)) or way[-1:] == (_LAST_APPLIED,)
     if kind == "v1 Secret" and is_told:
         if old is None or new is None:
@@ -185,7 +185,7 @@ def _timeless(value: Any) -> Any:
 
 
 def _reason(way: Way) -> str:
-    """Return what changes in a pod template, in a word: image, env, labels."""
+    """Return, in a word, what changes in a pod template: image, env, labels."""
     names = [step for step in way if isinstance(step, str)]
     if names[:1] == ["spec"] and len(names) > 1:
         del names[0]

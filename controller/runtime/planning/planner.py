@@ -49,7 +49,7 @@ NOT_READY: Final = "its pods are not ready yet"
 
 @runtime_checkable
 class Plannable(Protocol):
-    """A runnable that reconciles, such as a Controller. sources are outside the cluster."""
+    """A runnable that reconciles, such as a Controller. sources names those outside the cluster."""
 
     name: str
     kind: str
@@ -65,7 +65,7 @@ class Plannable(Protocol):
 
 class Unshown(msgspec.Struct, frozen=True, order=True):
     """
-    A name that fails, or that the plan does not show completely; name "" = all names of a controller.
+    A name that fails, or that the plan does not show completely. If name is "", all names of a controller.
 
     what is "failed", "paused", "more", "webhook", "outside", "cannot be dry", "caches" or "not run"; why is
     the reason in words, or the name of a webhook.
@@ -83,9 +83,9 @@ class Plan:
     """
     The writes that a run would send.
 
-    State, under _lock: _writes, encoded, each with its sort key; _unshown. owned, set at the end = how many
+    State, under _lock: _writes, encoded, each with its sort key; _unshown. owned, set at the end: how many
     cached objects of each kind with pods have a reconciled object as their owner.
-    Threads: workers add; main reads at the end.
+    Threads: workers add writes; main reads them at the end.
     """
 
     def __init__(self) -> None:
@@ -222,7 +222,7 @@ def _starts_pods(write: PlannedWrite) -> bool:
 
 class PlanningManager(Manager):
     """
-    A Manager whose run makes a plan: only Planner runs, and all writes are dry.
+    A Manager whose run makes a plan: only Planner runs, and all writes are dry runs.
 
     Runnables that do not reconcile are not run, so their writes are missing from the plan.
     """
@@ -230,7 +230,7 @@ class PlanningManager(Manager):
     def __init__(
         self, client: Client, *, only: ObjectName | None = None, with_outside: bool = False, **options: Any
     ) -> None:
-        """Args: only = plan this name, None = all; with_outside = include reconciles that act outside."""
+        """Args: only is the name to plan, None for all; with_outside includes reconciles that act outside."""
         found: list[DryTransport] = []
 
         def dry(transport: Any) -> DryTransport:
@@ -254,7 +254,7 @@ class PlanningManager(Manager):
         return [self._planner]
 
     def catch_up(self, stop: threading.Event) -> None:
-        """Wait until all caches have what was written before this call. Blocks: until then, or a stop."""
+        """Wait until all caches have what was written before this call. Blocks: until then, or stopped."""
         self._caches.catch_up(stop)
 
     def make(self, stop: threading.Event) -> Plan:

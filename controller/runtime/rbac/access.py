@@ -1,5 +1,5 @@
 """
-The access to the API server that a controller needs: one declaration for roles and a program's checks.
+The access to the API server that a controller needs: one declaration for roles and for a program's checks.
 
 Declare only verbs that are used. For the controllers in this repository, a test compares the declarations
 with all requests of a run.
@@ -30,16 +30,16 @@ class Access:
     """Such as `status`."""
 
     names: tuple[str, ...] = ()
-    """Limits the access to some objects; () = all."""
+    """Limits the access to the objects with these names; () = all."""
 
     namespace: str | None = None
     """None = where the controllers watch, "" = the program's own namespace; others need not be watched."""
 
     purpose: str = ""
-    """A word such as `leader-election`, which separates it from the controllers' access."""
+    """A word such as `leader-election`, which separates this access from that of the controllers."""
 
     optional: bool = False
-    """The program can run without it. Roles include it, but nothing checks whether it is allowed."""
+    """The program can run without this access. Roles include it, but nothing checks whether it is allowed."""
 
     by_name: bool = False
     """
@@ -75,7 +75,7 @@ LISTING_NAMESPACES: Final = Access(resource=_NAMESPACES, verbs=("list",))
 
 def merged(access: Iterable[Access]) -> tuple[Access, ...]:
     """
-    Return the union of declarations: each verb on a resource once, in the order of first mention.
+    Return the union of declarations: each verb on a resource once, in the order of their first mention.
 
     A verb on some objects, or an optional verb, is left out if the verb is also declared for all objects.
     """

@@ -16,7 +16,7 @@ _EDITING: Final = ("create", "delete", "deletecollection", "patch", "update")
 
 
 class RolePlace(NamedTuple):
-    """A role's name and place: namespace None = a ClusterRole, "" = the namespace that it is applied to."""
+    """A role's name and place. namespace is None for a ClusterRole, "" for wherever it is applied."""
 
     name: str
     namespace: str | None
@@ -48,7 +48,7 @@ def grouped(
 def roles(
     access: Iterable[Access], *, namespaces: Sequence[str] = (), name: str = ROLE_NAME
 ) -> list[dict[str, Any]]:
-    """Return the minimal roles for declarations: those of `grouped`, as manifests."""
+    """Return the minimal roles for declarations, as `grouped` finds them, in the form of manifests."""
     return list(_manifests(grouped(access, namespaces=namespaces, name=name)))
 
 

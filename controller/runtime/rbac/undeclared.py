@@ -31,7 +31,7 @@ class UndeclaredWrites:
     """
 
     def __init__(self, controller: str, access: Callable[[], Iterable[Access]]) -> None:
-        """Args: access = everything that any controller declares."""
+        """Args: access is everything that any controller declares."""
         self._log = get_logger(controller, controller=controller)
         self._access = access
         self._lock = new_lock("UndeclaredWrites._lock", 95)

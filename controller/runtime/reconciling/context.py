@@ -1,4 +1,4 @@
-"""The second argument of a reconcile: why it runs, how long it may take, and the tools for its work."""
+"""The second argument of a reconcile: why it runs, how long it may take, and the tools that it works with."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class TrackedWrites(Protocol):
         """The server accepted a write by another client. Args: obj is the server's response."""
 
     def deleted(self, obj: Kind) -> None:
-        """The server accepted a deletion by another client. Args: obj as last known."""
+        """The server accepted a deletion by another client. Args: obj is the object as last known."""
 
 
 class Context:
@@ -135,8 +135,9 @@ class Context:
     ) -> None:
         """
         Args: applied knows the fields that the controller applied earlier. statuses knows the results of its
-        status writes, None = none are known. writes records each write that the server accepted. child_labels
-        are the labels of children. told is called for each Warning Event. A test's clock may be a FakeClock.
+        status writes; if it is None, none are known. writes records each write that the server accepted.
+        child_labels are the labels of children. told is called for each Warning Event. A test's clock may be
+        a FakeClock.
         """
         self.controller = controller
         self.name = name
@@ -175,7 +176,7 @@ class Context:
             self._writes.wrote(obj)
 
     def deleted(self, obj: Kind) -> None:
-        """Record a deletion by another client, which the server accepted. Args: obj as last known."""
+        """Record an accepted deletion by another client. Args: obj is the object as last known."""
         if self._writes is not None:
             self._writes.deleted(obj)
 
@@ -200,7 +201,7 @@ class Context:
         """
         Return the cached objects of a kind: those that the controller watches, otherwise all, or a selection.
 
-        An object that is missing from a selection's cache may exist with other labels or fields.
+        An object that is missing from a selection's cache may still exist with other labels or fields.
         Raises: SeveralSelections if the controller watches several, and the call names none; MetadataOnly if
         it watches only metadata; as Manager.lister_for.
         """
@@ -227,7 +228,7 @@ class Context:
 
     def apply(self, obj: K, *, owner: Kind | None = None) -> K:
         """
-        Create an object, or correct those of its fields that differ. Fields that were applied earlier and are
+        Create an object, or correct the fields in which it differs. Fields that were applied earlier and are
         no longer in obj are removed. If nothing differs, no request is sent, except one read of each object
         that an earlier process applied, or that another client has changed. An object that the cache does not
         hold completely is read from the server.
@@ -235,9 +236,9 @@ class Context:
         The parts: with_controller(obj, owner), lister_for, is_controlled_by, is_applied, AppliedFields, and
         the function apply with the controller's name as field manager, taking fields over from others.
 
-        Args: owner controls the object. An existing object with that name that owner does not control is left
-        alone, and a Warning Event on owner reports it; a precondition makes the server check this, too. None
-        = no owner, and any object with that name is treated as ours.
+        Args: owner controls the object. If an object with that name exists and owner does not control it, it
+        is left alone, and a Warning Event on owner reports it; a precondition makes the server check this,
+        too. None means that there is no owner, and any object with that name is treated as ours.
         Returns: the object from the cache or from the response. While owner is being deleted, nothing is
         written.
         Raises: WaitError while the object is being deleted, or an earlier object with the owner's name owns
@@ -258,7 +259,7 @@ class Context:
         The parts: the lists of all caches of the kind, is_controlled_by, and delete of client.resource(kind),
         in the background, with the UID and version in the cache. Reads all cached objects in the namespace.
 
-        Args: keep = the wanted children, by name, as apply takes or returns them.
+        Args: keep are the wanted children, matched by name, as apply takes or returns them.
         Returns: the deleted objects, as the cache has them; none while owner is being deleted.
         Raises: Conflict for a child that has changed; as ResourceClient.delete and Manager.lister_for.
         """

@@ -76,7 +76,7 @@ CACHE_SYNC_TIMEOUT_SECONDS: Final = 120.0
 _WORKER_PERIOD_SECONDS: Final = 1.0
 UNKNOWN_OUTCOME_SECONDS: Final = 1.0
 """
-How long after an unanswered write a retry comes, if no watch event comes first.
+How long after an unanswered write a retry follows, if no watch event comes first.
 
 Such a write has no floor. An immediate retry would not find its object in the cache, and would create a
 second one if the server generates the names.
@@ -91,10 +91,10 @@ class ControllerOptions:
     """How a controller works. Raises: ValueError."""
 
     max_concurrent_reconciles: int = 1
-    """The number of workers, each of which works on another name."""
+    """The number of workers, each of which works on a different name."""
 
     rate_limiter: RateLimiter[ObjectName] | None = None
-    """The back-off of retries; None = per name, 5 ms doubling up to 1000 s."""
+    """The back-off for retries; None = per name, starting at 5 ms and doubling up to 1000 s."""
 
     max_retries: int | None = None
     """After this many failures in a row, a name waits for a change as with TerminalError; None = no limit."""
@@ -167,9 +167,9 @@ class Controller(DividedWork):
     """
     Implements handloop.controller.runtime.life.runnable.Runnable.
 
-    Fields: name; kind, that of the reconciled objects; queue; decisions, its record by name; explainer, set
-    before run; for a plan, sources, the names of those outside the cluster, and plannable, the option;
-    ends_first, as in Runnable.
+    Fields: name; kind, the kind of the reconciled objects; queue; decisions, the record of what was decided
+    about each name; explainer, set before run; for a plan, sources, the names of the sources outside the
+    cluster, and plannable, the option; ends_first, as in Runnable.
     State, under _lock: _counts; _watches, which only grow; _started, set by run. run starts the watches that
     it finds; watch() starts a watch that is added later.
     Threads: `<name>-worker-<i>`, never two for one name of the queue; listeners add to the queue.
@@ -199,8 +199,9 @@ class Controller(DividedWork):
     ) -> None:
         """
         Args: kind is the kind of the objects; new_context is Context with the parts that all reconciles of
-        the controller share. admitted is entered for each reconcile, and raises as Admitted. decisions: a
-        record of how reconciles end, and why they wait. annotations returns a cached object's annotations.
+        the controller share. admitted is entered for each reconcile, and raises what Admitted raises.
+        decisions records how reconciles end, and why they wait. annotations returns a cached object's
+        annotations.
         """
         self.name = name
         self.needs_leader_election = options.needs_leader_election
@@ -250,12 +251,12 @@ class Controller(DividedWork):
         self.queue.add(name, Cause(cause))
 
     def reconcile_again(self, cause: str) -> None:
-        """Reconcile the names in work once more, for this cause, which is in the caller's words."""
+        """Reconcile the names that are in work once more, for this cause, in the caller's words."""
         for name in self._watchman.names():
             self.enqueue(name, cause)
 
     def has_work(self, name: ObjectName) -> bool:
-        """Return whether a name is in work or waits for it, apart from a requeue_after."""
+        """Return whether a name is in work or is waiting for work, apart from a requeue_after."""
         return self._watchman.find(name) is not None or self.queue.has_work(name)
 
     def running(self, name: ObjectName) -> tuple[float, str] | None:
@@ -277,7 +278,7 @@ class Controller(DividedWork):
             return self._counts
 
     def workers_check(self) -> str | None:
-        """A health check that all workers are alive, and none is stuck in a reconcile."""
+        """A health check: all workers are alive, and none is stuck in a reconcile."""
         counts = self.statistics()
         if self._stop.is_set():
             return None
@@ -326,7 +327,7 @@ class Controller(DividedWork):
         """
         Reconcile a name for a plan. This does not retry, does not keep state, and does not wait for writes.
 
-        Returns: the seconds until it would be reconciled again, 0 = after a change; None = it is paused.
+        Returns: the seconds until it would be reconciled again, 0 if only after a change; None if paused.
         Raises: whatever the reconcile raises.
         """
         before = READER.set("reconcile")
@@ -375,7 +376,7 @@ class Controller(DividedWork):
     # worker threads
 
     def _run_worker(self, stop: threading.Event) -> None:
-        """Take and process names until stop is set. Names that are still queued then stay in the queue."""
+        """Take and process names until stop is set. Names that are queued at that point stay in the queue."""
         before = READER.set("reconcile")
         running = True
         try:
@@ -414,7 +415,7 @@ class Controller(DividedWork):
         except NotYetAdmittedError as opening:
             self._park(name, taken, opening.retry_seconds, "the caches do not have all of its objects yet")
         except NotAdmittedError:
-            # Do not drop it. Keep later causes, because the object may have arrived in the meantime.
+            # Do not drop the name. Keep later causes, because the object may have arrived in the meantime.
             self.queue.settle(name)
 
     def _work_on_ours(self, name: ObjectName, taken: Taken) -> None:

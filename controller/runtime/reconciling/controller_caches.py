@@ -31,7 +31,7 @@ class ControllerCaches:
     """Implements handloop.controller.runtime.reconciling.context.Listers. Threads: any."""
 
     def __init__(self, shared: SharedCaches, watched: Iterable[MultiNamespaceInformer[Any]]) -> None:
-        """Args: watched = one informer for each kind and selection that the controller watches."""
+        """Args: watched has one informer for each kind and selection that the controller watches."""
         self._shared = shared
         self._referred: dict[type[Kind], ReferredObjects[Any]] = {}
         self._watched: dict[str, list[MultiNamespaceInformer[Any]]] = {}
@@ -118,5 +118,5 @@ class _Several:
         return all(part.has_seen(namespace, resource_version) for part in self._parts)
 
     def would_hold(self, body: bytes) -> bool:
-        """Return whether any of the parts would hold it."""
+        """Return whether any of the parts would hold the object."""
         return any(part.would_hold(body) for part in self._parts)

@@ -33,8 +33,8 @@ class Explanation(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """
     One controller's explanation for a name.
 
-    Fields: says, sentences, newest first; known = it has the object, or has decided something about it; near
-    = known names that are similar to an unknown one.
+    Fields: says, sentences, newest first; known, whether it has the object, or has decided something about
+    it; near, known names that are similar to an unknown one.
     """
 
     controller: str
@@ -49,9 +49,9 @@ class Why(msgspec.Struct, frozen=True, kw_only=True):
     """
     The explanation of a whole process.
 
-    Fields: process is its identity, "" without Leases; elsewhere = why another process works on the name,
-    and holder is its identity, both "" if we do; explanations: those of the controllers that know the name,
-    or of all controllers if none does.
+    Fields: process is its identity, "" without Leases; elsewhere says why another process works on the name,
+    and holder is the identity of that process, both "" if we work on it; explanations come from the
+    controllers that know the name, or from all controllers if none does.
     """
 
     process: str
@@ -76,7 +76,7 @@ class Explainer:
         poke: str,
         clock: Clock,
     ) -> None:
-        """Args: as the fields of Now; informer is the reconciled kind's."""
+        """Args: as the fields of Now; informer is the one for the reconciled kind."""
         self._controller = controller
         self._informer = informer
         self._decisions = decisions

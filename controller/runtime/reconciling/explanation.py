@@ -38,11 +38,11 @@ class Now(NamedTuple):
     """
     The state of a name in a controller.
 
-    Fields: queue, its state there; running = how long a reconcile has run, and where its code is, None = none
-    runs; paused = what pauses it, "" = not paused; misfit = the object exists but does not fit its type;
-    troubles = why the caches are not filled; known = the cache has the object; deleting = the object has a
-    deletion timestamp; poke = the annotation that wakes it; status = the problems that the object's
-    conditions report.
+    Fields: queue, its state in the queue; running, how long a reconcile has run, and where its code is, None
+    if none is running; paused, what pauses it, "" if it is not paused; misfit, whether the object exists but
+    does not fit its type; troubles, why the caches are not filled; known, whether the cache has the object;
+    deleting, whether the object has a deletion timestamp; poke, the annotation that wakes it; status, the
+    problems that the object's conditions report.
     """
 
     queue: Standing
@@ -57,7 +57,7 @@ class Now(NamedTuple):
 
 
 def explained(now: Now, decisions: Sequence[Decision], at: float) -> tuple[str, ...]:
-    """Return the sentences. Args: at = the time, by the clock of the decisions, which are in order."""
+    """Return the sentences. Args: at is the time, by the clock of the decisions, which are in order."""
     return (*_present(now, decisions), *(_told(each, at) for each in reversed(decisions)))
 
 
@@ -181,7 +181,7 @@ def _seconds(seconds: float) -> str:
 
 
 def near(name: str, names: Iterable[str]) -> tuple[str, ...]:
-    """Return up to three names like an unknown one: the same one elsewhere, or similar ones nearby."""
+    """Return up to three names like an unknown one: the same name elsewhere, or similar names nearby."""
     from difflib import get_close_matches  # noqa: PLC0415 - needed only after a typo
 
     namespace, _, last = name.rpartition("/")

@@ -28,8 +28,8 @@ class Pausing:
     """
     Calls a reconcile, unless its object is paused. Implements Reconciler[ObjectName].
 
-    State, under _lock: _held = the paused names -> why, as of their last reconcile. _odd = the reported
-    values that pause nothing.
+    State, under _lock: _held, the paused names -> why, as of their last reconcile. _odd, the values that
+    pause nothing and were reported.
     Threads: workers, each for the name that it has; the metrics server counts.
     """
 
@@ -43,7 +43,7 @@ class Pausing:
         deletions: bool,
         tells: bool,
     ) -> None:
-        """Args: deletions = also pause objects in deletion; tells = there is a condition to write."""
+        """Args: deletions also pauses objects in deletion; tells, whether there is a condition to write."""
         self._commands = commands
         self._cached = cached
         self._namespaces = namespaces
@@ -73,7 +73,7 @@ class Pausing:
         return LEFT_ALONE
 
     def _why(self, name: ObjectName, seen: Any, context: Context) -> str:
-        """Return why an object is paused; "" = it is not paused, or does not exist."""
+        """Return why an object is paused; "" if it is not paused, or does not exist."""
         if seen is None or (is_being_deleted(seen) and not self._deletions):
             return ""
         key = self._commands.paused
@@ -101,12 +101,12 @@ class Pausing:
             )
 
     def why(self, name: ObjectName) -> str:
-        """Return why the last reconcile of a name left it alone; "" = it did not."""
+        """Return why the last reconcile of a name left it alone; "" if it did not."""
         with self._lock:
             return self._held.get(name, "")
 
     def count(self) -> int:
-        """Return how many objects are paused. The deletion of one may have been dropped by a predicate."""
+        """Return how many objects are paused. A predicate may have dropped the deletion of one of them."""
         self.forget_names(lambda name: self._cached(name) is None)
         with self._lock:
             return len(self._held)

@@ -50,7 +50,8 @@ class ByObject(Generic[K]):
 
     It is not called if the object is not in the cache, or if its deletion waits only for the garbage
     collector, because its children are deleted first and must not be recreated. It is called for every other
-    object that is being deleted; there, check is_being_deleted(obj), and remove the controller's finalizer.
+    object that is being deleted. In that case, check is_being_deleted(obj), and remove the controller's
+    finalizer.
     """
 
     def __init__(self, cached: Callable[[ObjectName], K | None], reconcile: ReconcileFunc[K]) -> None:

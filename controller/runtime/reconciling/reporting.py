@@ -55,7 +55,7 @@ def _fix(error: BaseException) -> dict[str, str]:
 
 
 def where_is(thread_id: int) -> tuple[traceback.StackSummary, str]:
-    """Return a thread's stack, and in words the place where it is."""
+    """Return a thread's stack and, in words, the place where the thread is."""
     frame = sys._current_frames().get(thread_id)  # noqa: SLF001 - documented
     stack = traceback.extract_stack(frame)
     last = stack[-1] if frame is not None and stack else None
@@ -63,7 +63,7 @@ def where_is(thread_id: int) -> tuple[traceback.StackSummary, str]:
 
 
 class Outcomes(NamedTuple):
-    """The syncs that settled and those that failed, which include unexpected failures."""
+    """The syncs that settled and those that failed, including the unexpected failures."""
 
     synced: int = 0
     failed: int = 0
@@ -85,7 +85,7 @@ class SyncReporter:
         decisions: Decisions | None = None,
         clock: Clock = REAL_CLOCK,
     ) -> None:
-        """Args: decisions: a record of how syncs end."""
+        """Args: decisions is a record of how syncs end."""
         self._log = get_logger(logger_name)
         self._metrics = metrics
         self._decisions = decisions
@@ -100,7 +100,7 @@ class SyncReporter:
             return self._counts
 
     def began(self, name: ObjectName) -> None:
-        """A sync is about to run. A name never has two at once."""
+        """A sync is about to run. A name never has two syncs at once."""
         with self._lock:
             self._began_at[name] = self._clock.now()
         if self._metrics is not None:
@@ -180,7 +180,7 @@ class ReconcileReporter:
         """
         The reconcile raised.
 
-        Args: failures in a row so far; final = no retry follows until something changes.
+        Args: failures in a row so far; final means that no retry follows until something changes.
         """
         terminal = final or isinstance(error, TerminalError)
         is_lost = not terminal and _is_lost_race(error, failures)
@@ -210,7 +210,7 @@ def _is_lost_race(error: BaseException, failures: int) -> bool:
     """
     Return whether the object has just been deleted. A second "not found" is treated as an error.
 
-    Nothing can be created in a namespace that is being deleted, but its objects will soon be gone too.
+    Nothing can be created in a namespace that is being deleted, but its objects will soon be gone, too.
     """
     if isinstance(error, Forbidden):
         return any(cause.reason == _NAMESPACE_TERMINATING for cause in error.status.details.causes)

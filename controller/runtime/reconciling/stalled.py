@@ -29,7 +29,7 @@ RECONCILING: Final = "Reconciling"
 PAUSED: Final = "Paused"
 TERMINAL_ERROR: Final = "TerminalError"
 _REASONS: Final = {STALLED: TERMINAL_ERROR, RECONCILING: "Retrying", PAUSED: "Annotated"}
-"""The reasons of our conditions. A condition with another reason is the author's."""
+"""The reasons in our conditions. A condition with any other reason is the author's."""
 _LONGEST: Final = 32_768
 
 
@@ -86,7 +86,7 @@ class Stalling:
 
 
 _Say = tuple[str, str] | None
-"""Return the type of our condition and its text; None = no condition."""
+"""The type of our condition and its text; None = no condition."""
 
 
 def tell_condition(seen: Any, context: Context, say: _Say) -> bool:
@@ -94,7 +94,7 @@ def tell_condition(seen: Any, context: Context, say: _Say) -> bool:
     Write or remove our condition, if that differs from the object before the reconcile.
 
     The reconcile may have written, so the live object decides. If its generation differs, it has not been
-    reconciled yet, and its watch event triggers the next reconcile.
+    reconciled yet, and the watch event about it triggers the next reconcile.
     Returns: whether the condition differs.
     """
     if seen is None or seen.status is None:

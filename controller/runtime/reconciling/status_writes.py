@@ -30,7 +30,7 @@ log = get_logger("controller")
 K = TypeVar("K", bound=Kind)
 
 TRY_AGAIN_SECONDS: Final = 600.0
-"""The time for which a dropped field causes no write. After that, one object tries it again."""
+"""How long a dropped field causes no write. After that, one object tries the field again."""
 
 _REMEMBERED: Final = 50_000
 
@@ -52,13 +52,13 @@ def with_status(obj: K, status: APIStruct) -> K:
 
 
 def for_this_version(obj: Kind, **changes: Any) -> dict[str, Any]:
-    """Return a merge patch for only the version of obj. For another version, the server answers Conflict."""
+    """Return a merge patch for only the version of obj. For any other, the server answers Conflict."""
     there = {"uid": obj.metadata.uid, "resourceVersion": obj.metadata.resource_version}
     return {"metadata": {name: value for name, value in there.items() if value}, **changes}
 
 
 def merge_patch(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the patch from one to the other: maps are merged, removed keys are null, others are replaced."""
+    """Return the patch from one to the other: maps are merged, removed keys null, all else is replaced."""
     patch: dict[str, Any] = dict.fromkeys(before.keys() - after.keys())
     for key, value in after.items():
         old = before.get(key)
@@ -73,8 +73,8 @@ class StatusWrites:
     """
     The results of one controller's status writes.
 
-    State, under _lock, a leaf: _dropped = kind and path of each field that the server drops -> when to try it
-    again; _last = UID -> the last wanted status, and what the server stored of it, as hashes.
+    State, under _lock, a leaf: _dropped, kind and path of each field that the server drops -> when to try it
+    again; _last, UID -> the last wanted status, and what the server stored of it, as hashes.
     Threads: workers.
     """
 
@@ -85,7 +85,7 @@ class StatusWrites:
         self._last: LRUCache[str, tuple[int, int]] = LRUCache(_REMEMBERED)
 
     def write(self, obj: K, changed: K, *, client: Client, manager: str) -> K:
-        """Context.update_status. Args: changed = with_status(obj, ...); manager writes the fields."""
+        """Context.update_status. Args: changed is with_status(obj, ...); manager is the field manager."""
         wanted = status_of(changed)
         patch = merge_patch(status_of(obj), wanted)
         if not self.is_due(obj, patch, wanted):
@@ -119,7 +119,7 @@ class StatusWrites:
         """
         The server has accepted a patch. Log each field that it dropped, once.
 
-        Args: answer = stored, but as the server sent it, because our type fills missing fields with defaults.
+        Args: answer is the stored object as sent by the server, because our type adds defaults to stored.
         """
         resource, now = obj.resource.group_resource, self._clock.now()
         there = msgspec.json.decode(answer).get("status")
@@ -167,7 +167,7 @@ def _patched(obj: K, patch: Mapping[str, Any], client: Client, manager: str) -> 
 
 
 def _has_status(resource: Resource, client: Client) -> bool:
-    """Return whether the server serves it; True if the server does not say."""
+    """Return whether the server serves the subresource; True if the server does not say."""
     try:
         served = client.discovery().resources(resource.group, resource.version)
     except ClientError:

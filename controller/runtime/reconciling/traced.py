@@ -44,7 +44,7 @@ def work_of(context: Context, kind: str, taken: Taken, annotations: Mapping[str,
 
 
 def outcome_of(line: Decision) -> tuple[dict[str, str | int], str]:
-    """Set what a span gets at its end: attributes, and the reason if it failed."""
+    """Return what a span gets at its end: attributes, and the reason if it failed."""
     failed = line.text if line.what in (FAILED, GAVE_UP) else ""
     facts = {"changes": line.changes, "error": failed, "waitsFor": "" if failed else line.text}
     return {"result": line.what, **{key: text for key, text in facts.items() if text}}, failed

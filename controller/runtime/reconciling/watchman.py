@@ -32,10 +32,10 @@ class Watchman:
     """
     Knows which reconciles are running, and reports each one that runs too long, once.
 
-    Fields: limit_seconds, how long a reconcile may run before it is reported, None = forever; stop, which
-    ends the thread.
-    State, under _lock: _running, by name; _told, the ids of the reported reconciles; _thread, None = not
-    needed now.
+    Fields: limit_seconds, how long a reconcile may run before it is reported, None = forever; stop, the event
+    that ends the thread.
+    State, under _lock: _running, by name; _told, the ids of the reported reconciles; _thread, None while it
+    is not needed.
     Threads: workers begin and end reconciles; `<name>-watchman` is in _thread; any thread may ask.
     """
 
@@ -46,7 +46,7 @@ class Watchman:
         blocks: Callable[[Running, float], None],
         seams: Seams,
     ) -> None:
-        """Args: name is the controller's; blocks reports a reconcile, and how long it has run."""
+        """Args: name is that of the controller; blocks reports a reconcile, and how long it has run."""
         self.limit_seconds = limit_seconds
         self.stop = threading.Event()
         self._name = name

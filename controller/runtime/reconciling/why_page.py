@@ -23,7 +23,7 @@ class Explaining(Protocol):
     """A manager."""
 
     def why(self, name: ObjectName, controller: str) -> Why:
-        """Return what its controllers know about a name. Args: controller "" = all."""
+        """Return what its controllers know about a name. Args: controller may be "", for all of them."""
 
 
 def why_page(manager: Explaining) -> Page:

@@ -1,5 +1,5 @@
 """
-The certificate of a server, which is read again after it has been replaced.
+A server's certificate, which is read again after it has been replaced.
 
 Follows: controller-runtime pkg/certwatcher, differs: checks on each connection, not every ten seconds.
 """
@@ -89,7 +89,7 @@ class CertificateWatcher:
             log.info("Updated current TLS certificate", path=str(self._certificate))
 
     def _sign(self) -> _Signature | None:
-        """Return a signature that changes if either file is replaced; None if one is missing."""
+        """Return a signature that changes when either file is replaced; None if one of them is missing."""
         try:
             first, second = self._certificate.stat(), self._key.stat()
         except OSError:

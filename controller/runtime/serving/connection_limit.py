@@ -13,10 +13,9 @@ class ConnectionLimit:
     """
     Admits every new connection. If there are too many, it cuts off the one that has been silent for longest.
 
-    A client that holds connections open therefore cannot block a probe or scrape, or cut off an active
-    client.
+    So a client that holds connections open can neither block a probe or scrape, nor cut off an active client.
 
-    State, under _lock: _open, longest silent first; _at_work counts the connections being answered.
+    State, under _lock: _open, the longest silent first; _at_work counts the connections being answered.
     Threads: the server's thread admits and waits; the connections' threads do the rest.
     """
 
@@ -47,7 +46,7 @@ class ConnectionLimit:
 
     @contextmanager
     def at_work(self) -> Iterator[None]:
-        """While this block is entered, a response is created and sent."""
+        """Inside this block, a response is created and sent."""
         with self._lock:
             self._at_work += 1
         try:

@@ -73,5 +73,5 @@ def _line(name: str, result: str | Well | None) -> str:
 
 
 def _shown(text: str) -> str:
-    """Put a text on one line, so that it cannot imitate a check. Somebody else may write a Lease's holder."""
+    """Put a text on one line, so that it cannot imitate a check. Others may write a Lease's holder."""
     return text if text.isprintable() else repr(text)[1:-1]

@@ -25,7 +25,7 @@ class NoCertificateError(ListenError):
 
 
 class PortInUseError(ListenError):
-    """The address is in use. owner names the other process, "" = not known."""
+    """The address is in use. owner names the other process; "" if not known."""
 
     def __init__(self, address: str, purpose: str, owner: str = "") -> None:
         super().__init__(address, purpose, "address already in use")

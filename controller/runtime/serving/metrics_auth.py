@@ -58,7 +58,7 @@ class MetricsAuth:
         """
         Return the status for a GET of a path.
 
-        Args: authorization is the header's value, "" = none.
+        Args: authorization is the value of the header, "" if there is none.
         Blocks: for at most two requests.
         """
         scheme, _, token = authorization.partition(" ")

@@ -27,7 +27,7 @@ class SpareDescriptor:
     """
     A descriptor to give up when no other is left.
 
-    State, under _lock: _file, None while it is given up. Threads: a server's thread gives it up, the threads
+    State, under _lock: _file, None while it is given up. Threads: a server's thread gives it up; the threads
     of its connections take it back.
     """
 
@@ -37,7 +37,7 @@ class SpareDescriptor:
         self.refill()
 
     def give_up(self) -> bool:
-        """Close it. Returns: whether there was one."""
+        """Close the descriptor. Returns: whether there was one."""
         with self._lock:
             file, self._file = self._file, None
         if file is not None:
@@ -45,7 +45,7 @@ class SpareDescriptor:
         return file is not None
 
     def refill(self) -> None:
-        """Open one again, if the process may."""
+        """Open a descriptor again, if the process may."""
         with self._lock, suppress(OSError):
             if self._file is None:
                 self._file = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)

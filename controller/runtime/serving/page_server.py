@@ -2,8 +2,8 @@
 Serve a few pages: health and metrics, and the requests posted to the conversion webhook.
 
 Connections cannot exhaust the process: silent ones are cut off, and if there are too many, so is the one that
-has been silent for longest. A web page in a browser on this machine can also reach loopback, under its own
-host name that points here (DNS rebinding). The server can therefore check a request's Host.
+has been silent for longest. A web page in a browser on this machine can also reach loopback, by making its
+own host name point here (DNS rebinding). The server can therefore check a request's Host.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ WHY: Final = "/why"
 TEXT: Final = "text/plain; charset=utf-8"
 MAX_CONNECTIONS: Final = 64
 MAX_POSTING: Final = 1024
-"""An API server sends up to 600 requests at a time, and those whose connection is closed fail."""
+"""An API server sends up to 600 requests at a time, and those whose connection gets closed fail."""
 _REQUEST_TIMEOUT_SECONDS: Final = 10.0
 _IDLE_SECONDS: Final = 120.0
 """How long a connection for posts may wait for the next one. Go's clients close it after 90 s."""
 _LARGEST_POST: Final = 64 * 1024 * 1024
-"""A server sends one object of at most 1.5 MB in a review, but any pod in the cluster may send more."""
+"""An API server sends one object of at most 1.5 MB per review, but any pod in the cluster may send more."""
 _MOST_DIGITS: Final = 12
 _EXHAUSTED: Final = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _EXHAUSTED_PAUSE_SECONDS: Final = 0.05
@@ -89,10 +89,10 @@ class PageServer:
         """
         Bind, without serving yet.
 
-        Args: posts: the paths that accept a body; with posts, a connection serves several requests. tls
-        returns the context for each new connection, None = plain HTTP. guard None = no check. names: the
-        hosts that requests may name, in lower case, None = any. private: the pages that are for loopback only
-        if there is no guard.
+        Args: posts has the paths that accept a body; with posts, a connection serves several requests. tls
+        returns the context for each new connection; None means plain HTTP. Without a guard, nothing is
+        checked. names are the hosts that requests may name, in lower case; None means any. private are the
+        pages that are for loopback only if there is no guard.
         Raises: PortInUseError; ListenError for an address that this machine does not have or may not use.
         """
         self._purpose = purpose
@@ -141,8 +141,8 @@ class PageServer:
         """
         Keep answering, and end each connection with its next response.
 
-        That way, a client that keeps connections never sends a request on one that is being closed. Blocks
-        until all connections have ended, or the time is up, because a silent connection stays open.
+        That way, a client that keeps its connections never sends a request on one that is being closed.
+        Blocks until all connections have ended, or the time is up, because a silent connection stays open.
         """
         self._server.draining.set()
         self._server.connections.wait_until_none(seconds)
@@ -281,7 +281,7 @@ class _Handler(BaseHTTPRequestHandler):
         return goes_on
 
     def take_post(self) -> None:
-        """Answer to a body; 411 without a length, 413 if it is too long. At a stop, close the connection."""
+        """Answer a request with a body; 411 without a length, 413 if too long. At a stop, disconnect."""
         post = self.posts.get(urlsplit(self.path).path)
         text = self.headers.get("Content-Length", "")
         # Numbers with more digits are slow to parse, or int() refuses them.

@@ -1,5 +1,5 @@
 """
-Decide which member should have which slot: a pure function, which every member computes for itself.
+Decide which member should have which slot: a pure function that every member computes for itself.
 
 The members may see different things for a while, and ask for the same slot. The slot's Lease then decides,
 because the assignment only says whose elector asks for it.
@@ -25,8 +25,8 @@ def assignment(
     with count / members slots, rounded up or down. A member that joins moves at most count / members slots,
     rounded up; a member that leaves moves only its own.
 
-    Args: members: the living ones, oldest first; holders: the members that hold slots; moves counts how often
-    each slot has changed hands. settled = the members have stayed the same for a while.
+    Args: members are the living ones, oldest first; holders are the members that hold slots; moves counts how
+    often each slot has changed hands. settled tells whether the members have stayed the same for a while.
     Returns: slot -> member; {} without members.
     """
     kept: dict[str, list[int]] = {member: [] for member in members}

@@ -6,8 +6,8 @@ One replica's share of the work: the slots that it should have, and an elector f
     a slot:  elector --leads--> serve(slot, stop) --should be another's: stop--> drained --> Lease released
                         |--Lease lost--> serve ends, only for this slot; the elector may run again
 
-The assignment is advice: members that see different things may ask for the same slot, and its Lease admits
-one. seconds_to_write comes from the slot's elector; slot_candidacy.py states the guarantees.
+The assignment is advice: members that see different things may ask for the same slot, but its Lease admits
+only one. seconds_to_write comes from the slot's elector; slot_candidacy.py states the guarantees.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _LEAST_SECONDS: Final = 0.05
 
 
 _PATIENCE_PERIODS: Final = 0.5
-"""The number of retry periods for which a free slot is left to the member that should have it."""
+"""For how many retry periods a free slot is left to the member that should have it."""
 _SHORT: Final = 4
 
 
@@ -63,14 +63,14 @@ class SlotServer(Protocol):
         """
 
     def lost(self, slot: int) -> None:
-        """A Lease is lost. Called on the elector's thread, before the stop is set. It must not block."""
+        """A Lease is lost. Called on the elector's thread, before stop is set. Must not block."""
 
     def turned(self) -> None:
         """A retry period is over. Called on the thread `shards`."""
 
 
 class SlotStatistics(msgspec.Struct, frozen=True, kw_only=True):
-    """A slot: its holder as last seen, "" = none, and since when, in Unix seconds by our clock."""
+    """A slot: its holder as last seen ("" = none), and since when, in Unix seconds by our clock."""
 
     slot: int
     holder: str
@@ -82,10 +82,10 @@ class ShardStatistics(msgspec.Struct, frozen=True, kw_only=True):
     Who has which slot, as this replica saw it in its last turn. msgspec encodes it as JSON.
 
     Fields: group is the `namespace/name` that the Leases begin with; leader, a process that works by leader
-    election under that name, and for whose end we wait; members, the living replicas, including us, () = we
-    have not joined; settled = slots may move for balance; held, our slots; unheld, those that no member
-    holds. taken, given_up and lost count how often this replica took a slot, gave one up, or lost one with
-    its Lease.
+    election under that name, whose end we wait for; members, the living replicas, including us, or () if we
+    have not joined; settled, whether slots may move for balance; held, our slots; unheld, those that no
+    member holds. taken, given_up and lost count how often this replica took a slot, gave one up, or lost one
+    with its Lease.
     """
 
     group: str
@@ -108,7 +108,7 @@ class _Slot:
     A slot, and the elector on its Lease while the slot should be ours.
 
     State: _thread and _stop of the elector's run, which only `shards` replaces; _error of the last run, which
-    the run's threads write, and `shards` takes once they have ended.
+    the threads of that run write, and `shards` takes once they have ended.
     """
 
     def __init__(
@@ -156,7 +156,7 @@ class _Slot:
         return self.candidacy.is_leader() or self.candidacy.statistics().expires_in_seconds <= seconds
 
     def observe(self, lease: Lease | None, renewal: Renewal | None) -> None:
-        """Record the slot's Lease as last listed, None = no Lease. The elector reads the Lease itself."""
+        """Record the slot's Lease as last listed, or None. The elector reads the Lease itself."""
         if self.is_idle and lease is not None:
             self.candidacy.observe(lease)
         elif not self.is_idle and renewal is not None:
@@ -217,10 +217,10 @@ class ShardCoordinator:
     Takes part in the sharing of all slots.
 
     State, under _lock: _lost, the slots whose Lease was lost since the last turn, and why; _statistics of the
-    last turn. Only for `shards`: _living and _settles_at, the members, and when they will have been the same
-    for long enough; _wanted, the last assignment; _free_since, since when a slot has had no known holder;
-    _sources, who held each slot before us; _outage, the server's last error; _leader, the process that works
-    by leader election.
+    last turn. Used only by `shards`: _living and _settles_at, the members, and when they will have been the
+    same for long enough; _wanted, the last assignment; _free_since, since when a slot has had no known
+    holder; _sources, who held each slot before us; _outage, the server's last error; _leader, the process
+    that works by leader election.
     Threads: `shards` runs `run`; `slot-<i>-lease` keeps a slot's Lease; `slot-<i>` serves it; any thread may
     ask.
     """
@@ -407,7 +407,7 @@ class ShardCoordinator:
         self._report()
 
     def _report(self) -> None:
-        """Count what has changed since the last report, and log one line per kind of change."""
+        """Count what has changed since the last report, and log one line for each kind of change."""
         with self._lock:
             lost, self._lost, before = self._lost, {}, self._statistics
         slots, holders = range(self._shards.count), self._holders()

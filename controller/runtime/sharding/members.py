@@ -3,15 +3,15 @@ The replicas that share the work: each has a member Lease, and one list shows al
 
 A member is alive by the same rule as a leader: until its Lease has been unchanged for its duration, by our
 clock. The wall clocks of two machines are never compared. If two members have different settings, the younger
-one refuses to start: it joins only after it has read the Leases two seconds after it created its own.
+one refuses to start: it joins only after it has read the Leases again, two seconds after it created its own.
 
 A member's Lease also renews the slots that the member has marked (slot_candidacy.py). Before others take such
 a slot, they clear the Lease of the dead member, which then can no longer renew it.
 
-The members jointly hold the Lease of leader election, with whose name the other Leases begin, until the last
-member's work has ended. It excludes a process that runs with --leader-elect, in an earlier or later rollout.
-It is renewed less often than a slot's Lease, and therefore lasts twice as long, so that a slot's Lease is
-lost first even if all members are suspended at the same time.
+The members jointly hold the Lease of leader election, whose name the other Leases' names begin with, until
+the last member's work has ended. It excludes a process that runs with --leader-elect, in an earlier or later
+rollout. It is renewed less often than a slot's Lease, and therefore lasts twice as long, so that a slot's
+Lease is lost first even if all members are suspended at the same time.
 """
 
 from __future__ import annotations
@@ -42,22 +42,22 @@ from handloop.seams.logs import get_logger
 log = get_logger("shards")
 
 GROUP_LABEL: Final = "handloop.dev/shards"
-"""A label on each Lease of slots and members, with the name that all of them begin with."""
+"""A label on each Lease of a slot or member, with the name that all of them begin with."""
 SETTINGS_LABEL: Final = "handloop.dev/slots"
 """A label on the same Leases, with count and by of the last holder, such as `16-namespace`."""
 MARKS_LABEL: Final = "handloop.dev/marks-slots"
 """A label on the Lease of a member that knows marks. Members with an earlier version do not set it."""
 
 _JOIN_SECONDS: Final = 2.0
-"""Because creationTimestamp has whole seconds, one of two that do not see each other by then is older."""
+"""creationTimestamp has whole seconds, so if two do not see each other by then, one of them is older."""
 _PROOF_PERIODS: Final = 3
-"""For this many retry periods, a Lease that we have not seen change is taken for a living member's."""
+"""For this many retry periods, a Lease that we have not seen change is taken for that of a living member."""
 _STALE_DURATIONS: Final = 10
 _MIN_REQUEST_SECONDS: Final = 1.0
 
 
 class ShardMismatchError(Exception):
-    """Another replica splits the same work differently, so that two would write for one object."""
+    """Another replica splits the same work differently, so two replicas would write for one object."""
 
     def __init__(self, group: str, holder: str, theirs: str, ours: Shards) -> None:
         count, _, by = theirs.partition("-")
@@ -69,7 +69,7 @@ class ShardMismatchError(Exception):
 
 
 class _Seen(NamedTuple):
-    """A Lease as last listed, since when its spec has been the same, and whether we have seen it change."""
+    """A Lease as last listed, since when its spec has been unchanged, and whether we have seen it change."""
 
     lease: Lease
     since: float
@@ -97,7 +97,7 @@ class _Seen(NamedTuple):
 
     @property
     def marked_by(self) -> str:
-        """Return the Lease's holder if that member's own Lease renews it, otherwise ""."""
+        """Return the Lease's holder if the holder's member Lease renews it, otherwise ""."""
         holder = self.lease.spec.holder_identity or ""
         return holder if holder == self.lease.metadata.annotations.get(RENEWED_BY) else ""
 
@@ -107,9 +107,9 @@ class Members:
     Our own membership, and what we see of other members' Leases.
 
     State: joined, whether our settings have been compared with those of all living members, and no leader is
-    working; _own keeps our member Lease, and _leaders the Lease of leader election; _begun_at, when ours was
-    created, None before; _seen, the Leases of the last list by name; _alone, since when a version of a marked
-    Lease has been without its member's Lease; view, replaced as a whole.
+    working; _own keeps our member Lease, and _leaders the Lease of leader election; _begun_at, when our own
+    was created, None before; _seen, the Leases of the last list by name; _alone, since when a version of a
+    marked Lease has been without its member's Lease; view, replaced as a whole.
     Threads: only `shards`; any thread may read view.
     """
 
@@ -148,7 +148,7 @@ class Members:
 
     @property
     def group(self) -> str:
-        """The `namespace/name` of all that share the work."""
+        """The `namespace/name` that all who share the work have in common."""
         return f"{self._terms.namespace}/{self._terms.name}"
 
     def slot_config(self, slot: int) -> LeaderElectionConfig:
@@ -157,7 +157,7 @@ class Members:
 
     @property
     def leader(self) -> str:
-        """Return the process that leads by leader election, under the Lease with our name; "" = none."""
+        """Return the process that leads by leader election, under the Lease with our name; "" if none."""
         return self._leaders.get_leader() if self._leaders.held_by_another() else ""
 
     def _lock(self, name: str, identity: str, labels: Mapping[str, str] = EMPTY_MAP) -> LeaseLock:
@@ -175,7 +175,7 @@ class Members:
 
         If we could not renew our Lease in time, the others treat it as gone, and we join again.
 
-        Returns: why our Lease could not be renewed, "" = it was renewed.
+        Returns: why our Lease could not be renewed, or "" if it was.
         Raises: ClientError if the Leases could not be listed, and nothing is known; ShardMismatchError.
         Blocks: for at most the renew deadline.
         """
@@ -214,7 +214,7 @@ class Members:
         self._keep_leaders_out(ends_at)
 
     def work_has_ended(self) -> None:
-        """After leave, let leaders in if no other member has a Lease. If one has, or on error, they wait."""
+        """After leave, let leaders in if no other member has a Lease. If one does, or on error, they wait."""
         with suppress(ClientError):
             self._look()
             now, others = self._clock.now(), (name for name in self._seen if name != self._terms.name)
@@ -284,7 +284,7 @@ class Members:
         return self._own_sent_at() + self._terms.lease_duration_seconds
 
     def _clear_the_dead(self) -> None:
-        """Clear the Leases of members whose time is over, by a write that the member's renewals prevent."""
+        """Clear the Leases of members whose time is over, by a write that any renewal of theirs prevents."""
         cleared = LeaseSpec(holder_identity="", lease_duration_seconds=RELEASED_SECONDS)
         others = ((name, seen) for name, seen in self._seen.items() if name != self._own_name)
         dead = [
@@ -358,7 +358,7 @@ class Members:
             self._leaders.try_acquire_or_renew(deadline=ends_at)
 
     def _clean_up(self, now: float) -> None:
-        """Delete a Lease that nobody needs: a dead member's, or a slot's of another slot count."""
+        """Delete a Lease that nobody needs: of a dead member, or of a slot from a different slot count."""
         ours = {self._own_name, self._terms.name, *self._slot_names}
         for name, seen in self._seen.items():
             is_stale = now - seen.since > _STALE_DURATIONS * self._terms.lease_duration_seconds
@@ -377,7 +377,7 @@ class Members:
         """
         Return whether no replica that splits the work differently can be alive.
 
-        A Lease that we have not seen change may be a dead member's, so we give it time to change.
+        A Lease that we have not seen change may be that of a dead member, so we give it time to change.
 
         Raises: ShardMismatchError for a Lease that we have seen change.
         """

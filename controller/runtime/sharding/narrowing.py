@@ -1,5 +1,5 @@
 """
-Report who leaves out the objects of other slots, the server or this replica, for the log and /readyz.
+Report, for the log and /readyz, who leaves out the objects of other slots: the server or this replica.
 
 Each informer finds this out from the objects that arrive. This module summarizes that in words.
 """
@@ -37,7 +37,7 @@ class Narrowing:
         self._reported: Mapping[str, list[str]] = {}
 
     def words(self) -> str:
-        """Return words such as "those of other slots: left out by the server"; "" before the first lists."""
+        """Return words such as "objects of other slots: left out by the server"; "" until there are lists."""
         found = self._found()
         if not found:
             return ""
@@ -68,7 +68,7 @@ class Narrowing:
 
     def _found(self) -> dict[str, list[str]]:
         """
-        Group the informers' names by the result of Restriction.narrowed_by, "" = whole.
+        Group the informers' names by the result of Restriction.narrowed_by; "" means whole.
 
         Return {} while nothing can be known, or a first list is in progress. An informer in trouble is left
         out.

@@ -64,9 +64,9 @@ class Replica:
     """
     The share of this process in the work of all replicas. Implements Share and SlotServer.
 
-    Fields: shards; held, its slots; work, which serves them; kinds, by UID how each is sharded, otherwise
-    None; coordinator.
-    Threads: those of ShardCoordinator and SlotWork; any may ask.
+    Fields: shards; held, its slots; work, which serves them; kinds, how each kind is sharded by UID,
+    otherwise None; coordinator.
+    Threads: those of ShardCoordinator and SlotWork; any thread may ask.
     """
 
     is_divided = True
@@ -80,7 +80,7 @@ class Replica:
         drain_seconds: float,
         seams: Seams = REAL_SEAMS,
     ) -> None:
-        """Args: leases as in ShardCoordinator; registry for its metrics; drain_seconds as in SlotWork."""
+        """Args: leases as in ShardCoordinator; registry is for the metrics; drain_seconds as in SlotWork."""
         self.shards = shards
         self.held = HeldSlots(shards.count)
         self.kinds = ShardedKinds(self.held) if shards.by == "uid" else None
@@ -158,7 +158,7 @@ class Replica:
         return None if self.kinds is None else slot_of
 
     def declare(self, kinds: Iterable[tuple[type[Kind], bool]]) -> Sequence[str]:
-        """See Share. By UID: the reconciled kind by its own, owned ones by label. Others are held whole."""
+        """See Share. By UID, the reconciled kind goes by UIDs, owned kinds go by label, the rest is whole."""
         if self.kinds is None:
             return ()
         (reconciled, _), *others = kinds
@@ -237,7 +237,7 @@ class Replica:
         return self._objects.counts()
 
     def part(self, client: Client, views: Views) -> Part:
-        """See Share. Namespaces are listed once, so that those of others are left out from the start."""
+        """See Share. Namespaces are listed once, so that foreign ones are left out from the start."""
         self.work.informers = views
         return Part("shards", partial(self._run, client))
 
@@ -252,7 +252,7 @@ class Replica:
         self.coordinator.run(stop)
 
     def liveness_checks(self) -> Mapping[str, Check]:
-        """A health check that we do not work on any slot beyond the time of its Lease."""
+        """A health check: we do not work on any slot beyond the time of its Lease."""
         return {"shards": self.coordinator.check}
 
     def readiness_checks(self) -> Mapping[str, Check]:

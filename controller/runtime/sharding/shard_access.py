@@ -12,7 +12,7 @@ def shards_access(namespace: str = "") -> tuple[Access, ...]:
     Return the access to the Leases. Its role has the same name as for leader election, so the same bindings
     fit.
 
-    Args: namespace is the namespace of the Leases; "" = the program's own.
+    Args: namespace is the namespace of the Leases; "" = that of the program.
     """
     # A list cannot be limited to names, because members get their names when they start.
     leases = ("create", "delete", "get", "list", "update")

@@ -14,7 +14,7 @@ CHANGES: Final = ("taken", "given_up", "lost")
 
 class ShardMetrics:
     """
-    The instruments for all slots as a whole, because a series per slot and replica would tell nothing more.
+    The instruments for all slots as a whole, because a series per slot and replica would tell no more.
 
     Implements handloop.controller.runtime.election.election_metrics.ElectionReports. Threads: any.
     """
@@ -38,7 +38,7 @@ class ShardMetrics:
         )
 
     def report(self, *, held: int, unheld: int, members: int) -> None:
-        """Report who has what, once a turn."""
+        """Report who has what, once per turn."""
         self._held.set(held)
         self._unheld.set(unheld)
         self._members.set(members)
@@ -54,7 +54,7 @@ class ShardMetrics:
         """Nothing: the gauges are set once a turn."""
 
     def slowpath(self, name: str) -> None:
-        """Do nothing, because a renewal that had to read first matters only for a single lease."""
+        """Do nothing, because a renewal that had to read the lease first matters only for a single lease."""
 
     def handed_over(self, name: str, seconds: float) -> None:  # noqa: ARG002 - slots have no label
         """We took over a slot, this long after another holder last changed its Lease."""

@@ -73,13 +73,13 @@ class _Answer(msgspec.Struct, frozen=True):
 
 class UnlabelledChildren:
     """
-    Reports children created without their slot's label, of whose changes no replica is told.
+    Reports children created without their slot's label, whose changes no replica is told about.
 
-    State, under _lock: _resources, the kinds of which none was seen yet. Threads: workers.
+    State, under _lock: _resources, the kinds of which no such child has been seen yet. Threads: workers.
     """
 
     def __init__(self, controller: str, resources: Collection[str]) -> None:
-        """Args: resources: the owned kinds that are sharded by label, as `plural.group`."""
+        """Args: resources are the owned kinds that are sharded by label, as `plural.group`."""
         self._log = get_logger(controller, controller=controller)
         self._lock = new_lock("UnlabelledChildren._lock", 95)
         self._resources = set(resources)
@@ -105,7 +105,7 @@ class UnlabelledChildren:
 
 class NamespaceCrossings:
     """
-    A map function whose names should be in the namespaces of their objects. Other names are reported, once.
+    A map function that should return names in its object's namespace. Any other name is reported, once.
 
     With shards by namespace, a replica sees only the objects in its own namespaces. Threads: listeners.
     """

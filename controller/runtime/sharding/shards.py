@@ -27,7 +27,7 @@ _LEASE_NAME: Final = re.compile(r"(.+/)?[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 @dataclass(frozen=True, slots=True)
 class Shards:
     """
-    A number of slots, which the replicas of a program divide among themselves.
+    A number of slots that the replicas of a program divide among themselves.
 
     All replicas need the same count and by. A replica renews one Lease for each slot that it has.
     """
@@ -41,8 +41,8 @@ class Shards:
     _: KW_ONLY
     lease: str = ""
     """
-    `namespace/name`, in a pod also just a name, "" = named after the program. The names of slots' and
-    members' Leases begin with it.
+    `namespace/name`, or in a pod just a name; "" means that it is named after the program. The names of the
+    Leases of slots and members begin with it.
     """
 
     lease_duration_seconds: float = LEASE_DURATION_SECONDS

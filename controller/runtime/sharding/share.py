@@ -40,8 +40,8 @@ class Share(Protocol):
     """
     The part of the work that this process does. Sole and Replica implement it.
 
-    Fields: is_divided: other processes do the rest; identity, the process's name in Leases, "" = it has none;
-    restrictions: what informers may hold.
+    Fields: is_divided, whether other processes do the rest; identity, the process's name in Leases, "" if it
+    has none; restrictions, what informers may hold.
     """
 
     is_divided: bool
@@ -58,7 +58,7 @@ class Share(Protocol):
 
     def part(self, client: Client, views: Views) -> Part | None:
         """
-        Return what must run so that the process gets its share; None = nothing.
+        Return what must run so that the process gets its share; None if nothing must.
 
         Args: client lists Namespaces; views returns all informers of the process.
         """
@@ -75,7 +75,7 @@ class Share(Protocol):
     # while a controller is set up
 
     def refuse_names(self, controller: str) -> None:
-        """Raises: ShardingError if no process has names without an object, which this controller needs."""
+        """Raises: ShardingError if no process has the names without an object that this controller needs."""
 
     def declare(self, kinds: Iterable[tuple[type[Kind], bool]]) -> Sequence[str]:
         """
@@ -89,7 +89,7 @@ class Share(Protocol):
         """Return a client that reports written children without the label that they need."""
 
     def mapped(self, controller: str, names_of: MapFunc[Any]) -> MapFunc[Any]:
-        """Return a map function that reports names which another process may have."""
+        """Return a map function that reports names that another process may have."""
 
     def admission(
         self,
@@ -98,9 +98,9 @@ class Share(Protocol):
         reconciled: MultiNamespaceInformer[Any],
     ) -> Admitted:
         """
-        Return the block in which a worker may work on a name, which must be one of this process's.
+        Return the block in which a worker may work on a name, which must be one that this process has.
 
-        Args: informers: those that the controller watches; reconciled: the one for its kind.
+        Args: informers are those that the controller watches; reconciled is the one for its kind.
         """
 
     # from any thread
@@ -110,13 +110,13 @@ class Share(Protocol):
 
     def elsewhere(self, name: ObjectName, *, is_known: bool) -> tuple[str, str]:
         """
-        Return why a name is not this process's, and the identity of its holder; "" = it is, or not known.
+        Return why a name is elsewhere, and the identity of its holder; each is "" if it is here or unknown.
 
-        Args: is_known = this process has the object with that name.
+        Args: is_known tells whether this process has the object with that name.
         """
 
     def statistics(self) -> ShardStatistics | None:
-        """Return who does which part; None = this process does everything."""
+        """Return who does which part; None if this process does everything."""
 
     def objects(self) -> Mapping[int, int]:
         """Return how many cached objects each slot has."""

@@ -5,16 +5,16 @@ A slot is renewed in one of two ways, and its Lease shows which:
 
     alone     as every lease: its holder writes it each retry period
     marked    RENEWED_BY names its holder: it is held as long as that one's member Lease. The holder lists all
-              Leases after each renewal of its member Lease, and goes by a mark only while the list shows it.
+              Leases after each renewal of its member Lease, and relies on a mark only while the list has it.
 
 Who may write when the holder M of a marked slot and another member N see different things:
 
   * M writes until the renew deadline of its last renewal of the member Lease, counted from before that was
-    sent. A mark never extends this: before M sends one, it goes by only the member Lease, so it is right
-    whether the mark arrives or not. Before M renews a slot alone, it forgets the mark.
+    sent. A mark never extends this: before M sends one, it already relies on only the member Lease, so it is
+    right whether the mark arrives or not. Before M renews a slot alone, it forgets the mark.
   * N takes a marked slot in exactly the version of a list that also shows that M's member Lease is over, by a
-    write that any write of M prevents. It is over if N or a third member has cleared it after it was
-    unchanged for its duration, by a write that any renewal of M prevents; or if it was deleted by hand, and
+    write that any write by M prevents. It is over if N or a third member has cleared it after it was
+    unchanged for its duration, by a write that any renewal by M prevents; or if it was deleted by hand, and
     has been missing for that duration. In both cases, M's last renewal was sent more than a renew deadline
     ago.
   * If M's member Lease was replaced, or renewed too late, M relies on none of its marks: it writes each
@@ -45,7 +45,7 @@ from handloop.controller.runtime.election.config import LeaderElectionConfig
 FREE: Final = -inf
 _MARKED_DURATIONS: Final = 20
 _FRESH: Final = 0.75
-"""How old a renewal may be for a mark, as a fraction of the patience. A slow server's lists come late."""
+"""How old a renewal may be for a mark, as a fraction of the patience. Lists from a slow server come late."""
 
 
 class Renewal(NamedTuple):
@@ -59,8 +59,8 @@ class View(NamedTuple):
     """
     What the last lists showed.
 
-    Fields: renewal, None = no slot may be marked; marks, by the name of a marked Lease, its version and the
-    time when its member Lease expires; FREE = the member Lease is over, and cannot be renewed.
+    Fields: renewal, None if no slot may be marked; marks, by the name of a marked Lease, its version and the
+    time when its member Lease expires; FREE if the member Lease is over, and cannot be renewed.
     """
 
     renewal: Renewal | None = None
@@ -96,7 +96,7 @@ class SlotCandidacy(Candidacy):
         """
         Rely on a renewal of our member Lease if the list after it shows our mark; otherwise forget the mark.
 
-        Args: lease is the slot's in that list. The thread `shards`.
+        Args: lease is the slot's Lease in that list. Runs on the thread `shards`.
         """
         now = self._clock.now()
         with self._lock:
@@ -155,7 +155,7 @@ class SlotCandidacy(Candidacy):
         super()._observe(fetched)
         if (ends_at := self._ends_at()) is not None:
             with self._lock:
-                # If somebody deletes it, its holder keeps the slot for a lease duration from the last look.
+                # If somebody deletes it, the holder keeps the slot for a lease duration from the last look.
                 self._reserved_until = self._clock.now() + marked_seconds(fetched) if ends_at > FREE else FREE
 
     def _free_at(self) -> float:
@@ -163,7 +163,7 @@ class SlotCandidacy(Candidacy):
         return super()._free_at() if ends_at is None else ends_at
 
     def _ends_at(self) -> float | None:
-        """Return when another member's mark, as last listed, ends; infinity = unknown, None = no mark."""
+        """Return when another member's mark, as last listed, ends; infinity if unknown, None if unmarked."""
         holder, lease = self._observed.holder_identity, self._lease
         if not holder or holder == lease.identity or holder != lease.renewed_by:
             return None

@@ -39,7 +39,7 @@ _Behind = Mapping[MultiNamespaceInformer[Any], Sequence[CatchUp]]
 
 
 class SlotNotHeld(NotAdmittedError):  # noqa: N818 - what it is
-    """Another replica has the slot of a name, or this one is about to give it up."""
+    """Another replica has the slot of a name, or this replica is about to give it up."""
 
     def __init__(self, name: ObjectName, slot: int | None) -> None:
         LookupError.__init__(self, f"{name} is in slot {slot}, which this replica does not hold")
@@ -58,8 +58,8 @@ class _Tenure:
 
     State, under SlotWork._lock: open_to, the controllers that work on the slot; in_flight, the number of
     their running reconciles; closing, after which none begins. idle is set when closing is set and none is
-    running. over is set when nothing may be written any more, not even by a reconcile that hangs until the
-    slot has returned.
+    running. over is set when nothing may be written any more, not even by a reconcile that hangs until after
+    the slot has returned.
     """
 
     def __init__(self, slot: int) -> None:
@@ -90,8 +90,8 @@ class Admission:
         """
         Admit a controller, before serve.
 
-        Args: informers are those that the controller watches; it works on a slot once they have it. slot_of
-        None = by the name's namespace.
+        Args: informers are those that the controller watches; it works on a slot once they have it. Without
+        slot_of, the name's namespace decides.
         """
         self.informers = informers
         self.worker = worker
@@ -107,7 +107,7 @@ class Admission:
     @contextmanager
     def admitted(self, name: ObjectName) -> Iterator[None]:
         """
-        Work on a name that a worker has. Its writes are treated as writes of its slot.
+        Work on a name that a worker has. Its writes are treated as writes in its slot.
 
         Raises: SlotOpening: retry when wake is called, or later; SlotNotHeld: drop the name.
         """
@@ -143,7 +143,7 @@ class SlotWork:
         """
         Start without slots.
 
-        Args: seconds_of(slot) returns for how long no other process can write in a slot, 0 = others may
+        Args: seconds_of(slot) returns for how long no other process can write in a slot, 0 if others may
         write. drain_seconds is how long reconciles may take to end once their slot has to leave.
         """
         self.works_in: ContextVar[_Tenure | None] = ContextVar("works_in", default=None)
@@ -163,10 +163,9 @@ class SlotWork:
 
     def seconds_to_write(self, path: str) -> float:
         """
-        Return for how long no other process can write in a write's slot; 0 = do not send it.
+        Return for how long no other process can write in the slot of a write; 0 means do not send it.
 
-        That is the slot of the name that the thread reconciles, otherwise the slot of the namespace in the
-        path.
+        Its slot is that of the name that the thread reconciles, otherwise that of the namespace in the path.
         """
         tenure = self.works_in.get()
         if tenure is not None:
@@ -175,7 +174,7 @@ class SlotWork:
         return self._seconds_of(self._held.namespaces.slot_of(namespace)) if namespace else 0.0
 
     def stop_of_waits(self, otherwise: Event) -> Event:
-        """Return the event that ends the waits of this thread's requests; in a reconcile, its slot's end."""
+        """Return the event that ends waits of this thread's requests; in a reconcile, that of its slot."""
         tenure = self.works_in.get()
         return otherwise if tenure is None else tenure.over
 
@@ -229,7 +228,7 @@ class SlotWork:
                 tenure.over.set()
 
     def _open(self, tenure: _Tenure, version: int, stop: Event) -> None:
-        """Open a slot to each controller once its caches have it. A failing one delays only its users."""
+        """Open a slot to each controller once its caches have it. A failing cache delays only its users."""
         warn_at: float | None = self._clock.now() + OPENING_SECONDS
         closed = list(self.admissions)
         behind = {

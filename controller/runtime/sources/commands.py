@@ -29,17 +29,17 @@ class Commands(NamedTuple):
     """The annotations of one kind."""
 
     paused: str
-    """Return the annotation's key, for an object or for its namespace."""
+    """The key of the annotation, for an object or for its namespace."""
 
     reconcile_at: str
-    """Return the annotation's key, which works with any new value."""
+    """The key of the annotation, which works with any new value."""
 
     def are_to_pause(self, annotations: Mapping[str, str]) -> bool:
         """Return whether the annotations of an object or a namespace ask for a pause."""
         return annotations.get(self.paused) == TRUE
 
     def said(self, old: Kind, new: Kind) -> str:
-        """Return what an object's change says: PAUSED, RESUMED or POKED; "" = nothing."""
+        """Return what a change to an object says: PAUSED, RESUMED or POKED; "" if nothing."""
         before, after = old.metadata.annotations, new.metadata.annotations
         if before.get(self.paused) != after.get(self.paused):
             return PAUSED if self.are_to_pause(after) else RESUMED

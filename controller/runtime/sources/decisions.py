@@ -47,7 +47,7 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
     Fields: at, by the clock; what, one of the words above; text, the event or cause that was ignored, what it
     waits for, or the error; by, the predicate, or whatever else decided; cause, the first of several causes
     of a reconcile, which took this many milliseconds and made these changes; for a wait, milliseconds is its
-    longest time; count = the number of equal lines in a row.
+    longest time; count, the number of equal lines in a row.
     """
 
     at: float

@@ -39,8 +39,8 @@ class Wake(Protocol):
         """
         Queue a name. `context.causes` shows the source and the detail.
 
-        Returns: False if the stop came first; the name is then not queued, and the function should return.
-        Blocks: while MOST_QUEUED names wait, or until a stop.
+        Returns: False if stop was set first; the name is then not queued, and the function should return.
+        Blocks: while MOST_QUEUED names wait, or until stop is set.
         """
 
 

@@ -62,7 +62,7 @@ class Sink(Protocol):
     def add(
         self, name: ObjectName, cause: Cause, *, priority: int = DEFAULT_PRIORITY, version: str = ""
     ) -> None:
-        """Reconcile a name. Args: version = the object's version, if only its status is new."""
+        """Reconcile a name. Args: version is the object's version if only its status is new, otherwise ""."""
 
 
 class OwnerCache(Protocol):
@@ -82,18 +82,18 @@ class OwnerNames:
     A map function that returns the name of an object's controlling owner of one kind, or of all its owners.
 
     An owner must be in its cache, but with any UID, because an object that was recreated under its name may
-    be waiting until its predecessor's children are gone. An owner that is not cached yet is enqueued by its
-    own add.
+    be waiting until its predecessor's children are gone. An owner that is not cached yet is queued when it is
+    added to the cache.
     """
 
     def __init__(self, owner: type[Kind], cache: OwnerCache, *, every_owner: bool = False) -> None:
-        """Args: every_owner = include owners that do not control the object."""
+        """Args: every_owner includes owners that do not control the object."""
         self._resource = owner.resource
         self._cache = cache
         self._every_owner = every_owner
 
     def __call__(self, obj: Kind) -> tuple[ObjectName, ...]:
-        """Return no name, one name, or with every_owner several."""
+        """Return no name, one name or, with every_owner, several."""
         if self._every_owner:
             owners = obj.metadata.owner_references
             return tuple(dict.fromkeys(name for each in owners for name in self._names(obj, each)))
@@ -143,7 +143,8 @@ class InformerSource(Generic[T]):
         queued. panicked counts errors of predicates and map functions. dropped is called for each watch event
         that a predicate drops, with its cause, the predicate's name, and the names that it concerns, if
         finding them costs nothing. recorder, if given, reports each object that does not fit its type, or on
-        which an index function fails. commands, if given: what users write on the objects.
+        which an index function fails. commands, if given, are the annotations that users write on the
+        objects.
         """
         self.kind = informer.kind
         self._resource = informer.kind.resource.group_resource
@@ -163,7 +164,7 @@ class InformerSource(Generic[T]):
         """Feed the queue from now on, beginning with the objects in the cache."""
         self._registration = self._informer.add_event_handler(self)
         if self._recorder is not None:
-            # Not before start: a standby reports nothing, and hears of the objects known by then when it
+            # Not before start: a standby reports nothing, and is told about the objects known by then when it
             # starts.
             self._informer.on_undecodable(partial(self._report_undecodable, self._recorder))
 
@@ -270,13 +271,13 @@ class InformerSource(Generic[T]):
             self._recorder.event(obj, EVENT_TYPE_WARNING, NOT_INDEXED, why)
 
     def _report_undecodable(self, recorder: EventRecorder, undecodable: Undecodable) -> None:
-        """Report it once per object and version. Runs on the reflector's thread."""
+        """Report an undecodable object once per version. Runs on the reflector's thread."""
         reference = reference_to_undecodable(self.kind.resource, undecodable)
         recorder.event(reference, EVENT_TYPE_WARNING, INVALID_OBJECT, undecodable.error)
 
 
 def _concerns(predicate: Predicate, old: Kind, new: Kind) -> bool:
-    """Return whether a change passes. A new UID means that it was recreated while no watch was open."""
+    """Return whether a change passes. With a new UID, the object was recreated while no watch was open."""
     if old.metadata.uid != new.metadata.uid:
         return predicate.delete(old) or predicate.create(new)
     return predicate.update(old, new)

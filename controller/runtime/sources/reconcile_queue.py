@@ -39,8 +39,8 @@ class Cause(NamedTuple):
     One reason to reconcile.
 
     subject and verb form the label, of which there are only a few, such as `Deployment updated` or `requeue`.
-    detail is an object's name, or `after 30s`. is_resync = nothing has changed. trace is the span whose write
-    a watch event has delivered, or the span of the previous reconcile, None = unknown.
+    detail is an object's name, or `after 30s`. is_resync means that nothing has changed. trace is the span
+    whose write a watch event has delivered, or the span of the previous reconcile; None if unknown.
     """
 
     subject: str
@@ -59,7 +59,7 @@ class Cause(NamedTuple):
 
 
 class Taken(NamedTuple):
-    """The causes that a worker takes over. Without causes, there is nothing to do, or until due_at if set."""
+    """The causes that a worker takes over. Without any, there is nothing to do, or nothing until due_at."""
 
     causes: tuple[Cause, ...]
     due_at: float | None = None
@@ -70,10 +70,10 @@ class Causes:
     """
     The causes of every waiting name, merged per name until a worker takes them.
 
-    State, under _lock: _pending = name -> its causes in order, each with the versions of the object that it
-    is about, or None if it applies in any case; _more = how many more there were than are kept; _scheduled =
-    name -> when it is due, by the clock, and why; _own = name -> the versions that its last reconcile wrote
-    before it failed; _marks = name with pending causes -> since when they have waited. A name with pending
+    State, under _lock: _pending, name -> its causes in order, each with the versions of the object that it is
+    about, or None if it always applies; _more, how many more causes there were than are kept; _scheduled,
+    name -> when it is due, by the clock, and why; _own, name -> the versions that its last reconcile wrote
+    before it failed; _marks, name with pending causes -> since when they have waited. A name with pending
     causes is in the queue or about to be added. A name with a scheduled cause is in the queue by the time it
     is due, or about to be added, or a worker is about to take it.
     Threads: any.
@@ -91,7 +91,7 @@ class Causes:
         """
         Call this before the name is added to the queue, so that the worker that gets it finds the causes.
 
-        Args: version = the object's, if only its status is new, "" = the causes apply in any case.
+        Args: version is the object's version if only its status is new; if it is "", the causes always apply.
         Returns: False, with nothing added, for resyncs of a name that is backing off, and for the status that
         the name's last reconcile wrote before it failed.
         """
@@ -223,8 +223,9 @@ class Standing(NamedTuple):
     """
     The state of a name in its queue.
 
-    Fields: causes, which are waiting for a worker; due_in = seconds until the name is due without another
-    cause, None = never, and due, the reason; failures in a row; gave_up = only a change causes a reconcile.
+    Fields: causes, which are waiting for a worker; due_in, the seconds until the name is due without another
+    cause, None if never, and due, the reason; failures in a row; gave_up, whether only a change causes a
+    reconcile.
     """
 
     causes: tuple[Cause, ...]
@@ -250,7 +251,7 @@ class ReconcileQueue:
         rate_limiter: RateLimiter[ObjectName] | None = None,
         decisions: Decisions | None = None,
     ) -> None:
-        """Args: decisions: a record of what is ignored, and why."""
+        """Args: decisions records what is ignored, and why."""
         self._decisions = decisions
         self._clock = options.seams.clock
         self._rate_limiter = default_rate_limiter() if rate_limiter is None else rate_limiter
@@ -300,7 +301,7 @@ class ReconcileQueue:
         return self._queue.get()
 
     def take(self, name: ObjectName) -> tuple[Cause, ...]:
-        """Take the causes of a name that was got; () if an earlier reconcile has dealt with them."""
+        """Take the causes of a name after get; () if an earlier reconcile has dealt with them."""
         return self.taken(name).causes
 
     def taken(self, name: ObjectName) -> Taken:
@@ -320,7 +321,7 @@ class ReconcileQueue:
         """
         A cache lacks a name's own writes. Put the name aside with its causes, until wake or for this long.
 
-        Args: marks as they were taken; the wait that begins now, with the reason why, is added to them.
+        Args: marks are those that were taken; the wait that begins now is added to them, with the reason why.
         """
         if TRACE.on:
             self._tell_wait(name, seconds, "a cache lacks what its last sync wrote")
@@ -341,7 +342,7 @@ class ReconcileQueue:
         """
         A reconcile succeeded, and asked for another one later.
 
-        Args: why is "wait" after a WaitError. priority None = the priority that the worker's name had.
+        Args: why is "wait" after a WaitError. If priority is None, it is the one that the worker's name had.
         """
         self.settle(name)
         if TRACE.on:
@@ -370,7 +371,7 @@ class ReconcileQueue:
         """
         A reconcile failed permanently. Only a change causes another one; a resync does not.
 
-        Args: own as Causes.failed.
+        Args: own as in Causes.failed.
         """
         self._queue.forget(name)
         self._causes.failed(name, own)
@@ -391,7 +392,7 @@ class ReconcileQueue:
             if gone(name):
                 self.drop(name)
                 if not gone(name):
-                    # Its object was recreated, and the cause for that may have been dropped as well.
+                    # The object was recreated, and the cause for that may have been dropped as well.
                     self.add(name, Cause("object", "came"))
 
     def done(self, name: ObjectName) -> None:
@@ -411,7 +412,7 @@ class ReconcileQueue:
         return self.num_requeues(name) > 0 or self._causes.wait(name)
 
     def depths(self) -> Mapping[int, int]:
-        """Return how many names need work, per priority, including those added again while worked on."""
+        """Return how many names need work, per priority, also those added again while being worked on."""
         return self._queue.depths()
 
     def __repr__(self) -> str:

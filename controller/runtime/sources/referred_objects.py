@@ -69,7 +69,7 @@ ROUND_SECONDS: Final = 10.0
 IDLE_SECONDS: Final = 10.0
 """How long a watch without references continues while there is room for all."""
 LOOK_SECONDS: Final = 0.5
-"""How soon after its start a watch of all objects replaces the watches of single names."""
+"""How soon after its start a watch of all objects replaces the watches for single names."""
 REFUSED_SECONDS: Final = 600.0
 """How long after a refusal the names of a namespace are not watched together."""
 
@@ -91,7 +91,7 @@ class Watcher(Protocol):
     seams: Seams
 
     def watch(self, kind: type[T], namespace: str) -> MultiNamespaceInformer[T] | None:
-        """Start an informer of a namespace; `stop` ends it. None if there are too many."""
+        """Start an informer for a namespace; `stop` ends it. None if there are too many."""
 
     def watch_object(self, kind: type[T], name: ObjectName, changed: Changed[T]) -> ObjectWatch[T] | None:
         """Start a watch of one object; None if there are too many."""
@@ -125,7 +125,7 @@ def referred_name(kind: type[Kind], name: Any, namespace: str) -> ObjectName:
     """
     Return the full name of an object of a kind that an object in a namespace refers to.
 
-    Raises: TypeError for anything but a name, and for a name without a namespace if that is not known.
+    Raises: TypeError for anything but a name, and for a name without a namespace if none is known.
     """
     if isinstance(name, ObjectName):
         if kind.resource.namespaced and not name.namespace:
@@ -145,14 +145,14 @@ class ReferredObjects(Generic[T]):
     One `refers_to` of a controller. Implements handloop.controller.runtime.reconciling.controller.Watch, and
     for the objects that are held handloop.controller.runtime.guards.own_writes.Mirror.
 
-    State, under _lock (2): _of = owner -> the names that it refers to; _by = name -> the owners that refer to
-    it; _in = namespace -> the names in it that are in _by and may exist. Each of these is watched, in _held,
+    State, under _lock (2): _of, owner -> the names that it refers to; _by, name -> the owners that refer to
+    it; _in, namespace -> the names in it that are in _by and may exist. Each of these is watched, in _held,
     by namespace and name; or by one informer, if _all has a synced one for its namespace; or otherwise
-    polled, in _polled, with what was last seen, None = nothing yet. _refused = namespace -> until when its
-    names are not watched by one informer. _idle = a name in _held to which nobody refers -> since when.
-    _polls, whether the thread is running. _registration is None before start. References are read from the
-    owners' cache under the lock, so that threads that look at the same owner cannot replace a newer result
-    with an older one.
+    polled, in _polled, with what was last seen, None if nothing yet. _refused, namespace -> until when its
+    names are not watched by one informer. _idle, a name in _held that nobody refers to -> since when. _polls,
+    whether the thread is running. _registration is None before start. References are read from the owners'
+    cache under the lock, so that threads that look at the same owner cannot replace a newer result with an
+    older one.
     Threads: the listeners of the owners and of the referred objects, watches, `references-<plural>`; workers
     read.
     """
@@ -169,8 +169,8 @@ class ReferredObjects(Generic[T]):
         allowed: Collection[str] | None = None,
     ) -> None:
         """
-        Args: observed is called for each watch event with `plural.group` and the object's name. allowed = the
-        only names that may be referred to, None = any.
+        Args: observed is called for each watch event with `plural.group` and the object's name. allowed has
+        the only names that may be referred to; None means any.
         """
         self.kind = kind
         self._names = names
@@ -236,7 +236,7 @@ class ReferredObjects(Generic[T]):
             except WaitError:
                 if not watch.has_ended:
                     raise
-                continue  # by now it is followed in another way, or nothing refers to it any more
+                continue  # by now it is followed in a different way, or nothing refers to it any more
             if found is None and watch.quarantine.is_quarantined(str(name)):
                 raise WaitError(f"{self.kind.resource.kind} {name} does not fit its type")
             return found
@@ -367,7 +367,7 @@ class ReferredObjects(Generic[T]):
         most = MOST_WATCHES if informer is None else MOST_WATCHES // 2
         now = self._clock.now()
         if informer is not None and any(map(is_refused, informer.informers)):
-            # A role for single names does not allow a watch of all, so they are polled.
+            # A role for single names does not allow watching all of them, so they are polled.
             self._refused[namespace] = now + REFUSED_SECONDS
             where = f"{self.kind.resource.plural} of {namespace or 'all namespaces'}"
             log.info("Polled one by one, because no role allows a watch of all", what=where)
