@@ -13,7 +13,7 @@ class LabelSelector(APIStruct):
 
 
 class DeploymentSpec(APIStruct):
-    """The wanted pods."""
+    """The pods that should run."""
 
     replicas: int | None = None
     selector: LabelSelector = LabelSelector()
@@ -30,7 +30,7 @@ class DeploymentCondition(APIStruct):
 
 
 class DeploymentStatus(APIStruct, omit_defaults=True):
-    """The seen pods."""
+    """The pods that were observed."""
 
     observed_generation: int = 0
     replicas: int = 0

@@ -1,7 +1,7 @@
 """
-Checks the class attributes by which a type extends its definition.
+Checks the class attributes with which a type extends its definition.
 
-An unknown name is refused, because it would silently be missing from the definition.
+An unknown name is refused, because otherwise it would silently be missing from the definition.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def has_status_subresource(cls: type[msgspec.Struct]) -> bool:
 
 def check_attributes(cls: type[msgspec.Struct]) -> None:
     """
-    Check the attributes of a struct or a kind and of its bases, other than handloop's.
+    Check the attributes of a struct or a kind, and of its bases except those of handloop.
 
     Raises: TypeError for an attribute that has no meaning.
     """

@@ -1,8 +1,8 @@
 """
-metav1.Condition, and changes to lists of conditions, where the transition time follows only the status.
+metav1.Condition, and changes to lists of conditions, in which only a new status changes the transition time.
 
-A list of conditions is a tuple with at most one condition per type. Every function returns a tuple. It
-returns the given tuple if nothing changes, so `is` shows whether a status must be written.
+A list of conditions is a tuple with at most one condition per type. Every function returns a tuple, which is
+the given one if nothing changes, so `is` shows whether a status must be written.
 Follows: apimachinery pkg/api/meta/conditions.go, differs: returns a new tuple; a second condition of the same
 type (a hand-edited status) is dropped.
 """
@@ -60,7 +60,8 @@ class ForeignCondition(APIStruct):
     """
     A condition in a view of another program's kind: every field may be absent, and any text may be in it.
 
-    In a Condition, a missing reason would keep the whole object from being decoded, and so out of the cache.
+    With Condition, a missing reason would prevent the whole object from being decoded, and so keep it out of
+    the cache.
     """
 
     type: str = ""

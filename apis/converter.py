@@ -6,11 +6,11 @@ Converts objects of a kind between its versions.
         def from_previous(cls, old: SiteV1Beta1) -> Site: ...
         def to_previous(self) -> SiteV1Beta1: ...
 
-Two pure functions connect a version to its previous one. A version without them has every field of the
+Two pure functions connect a version to the previous one. A version without them has every field of the
 previous one, and objects pass through unchanged. A conversion to a distant version goes through all versions
 between them.
-Follows: controller-runtime pkg/conversion, differs: neighbors are connected, rather than every version to one
-hub, so when a version is removed, its functions go with it and no other version changes.
+Follows: controller-runtime pkg/conversion, differs: each version is connected to its neighbors rather than to
+one hub, so when a version is removed, its functions go with it and no other version changes.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Converter:
         except ConversionError as error:
             raise ConversionError(f"{self.kind.resource.kind} {_name(obj)}: {error}") from error.__cause__
         except Exception as error:
-            # The error is caused by a result that is not an object of its class.
+            # The cause is a result that is not an object of its class.
             raise ConversionError(f"{self.kind.resource.kind} {_name(obj)}: {_words(error)}") from error
         return obj
 
@@ -85,7 +85,7 @@ class Converter:
 
 
 def _words(error: BaseException) -> str:
-    """Return the text of an author's error, if it has one."""
+    """Return the text of an error from an author's function, if it has one."""
     try:
         return f"{type(error).__name__}: {error}"
     except Exception:  # noqa: BLE001 - its class is unknown to us
@@ -155,7 +155,7 @@ def _without_inventions(document: Document, after: Kind, given: Document) -> Doc
 
 def _completed(kind: type[Kind], obj: Document) -> Kind | None:
     """
-    Return an object of a version, with Go's zero values for missing fields of a part; None without a part.
+    Return an object of a version, with Go's zero values for missing fields; None if a whole part is missing.
 
     Pruning can remove a whole part. Such an object cannot be converted; it keeps the parts that both versions
     have.
@@ -214,7 +214,7 @@ def _changed(before: ObjectMeta, after: ObjectMeta) -> Iterator[str]:
 def _metadata(
     given: Document, before: ObjectMeta, after: ObjectMeta, versions: tuple[type[Kind], type[Kind]]
 ) -> dict[str, Any]:
-    """Return the given metadata, with the result's labels and annotations. Annotations are a copy."""
+    """Return the given metadata, with the result's labels and annotations. The annotations are copied."""
     metadata = dict(given)
     if after.labels != before.labels:
         metadata["labels"] = dict(after.labels)
@@ -225,7 +225,7 @@ def _metadata(
 
 
 def _with_kept(kind: type[Kind], document: Document, text: str) -> Document:
-    """Return the object with every field that is kept for a version and fits it."""
+    """Return the object with every field that was kept for a version and fits it."""
     for path, entry in kept_values(kind, text):
         fuller = brought_back(document, path, entry)
         if fuller is not None and _fits(kind, fuller):

@@ -39,7 +39,7 @@ class ContainerPort(APIStruct, omit_defaults=True):
 
 
 class ResourceAmounts(APIStruct):
-    """Amounts as Kubernetes quantities; "" = not set."""
+    """Amounts as Kubernetes quantities; "" means not set."""
 
     cpu: str = ""
     memory: str = ""
@@ -91,7 +91,7 @@ class ServicePort(APIStruct, omit_defaults=True):
 
 
 class ServiceSpec(APIStruct, omit_defaults=True):
-    """How pods are reached."""
+    """How to reach the pods."""
 
     type: str = "ClusterIP"
     selector: FrozenMap = EMPTY_MAP

@@ -34,7 +34,7 @@ class PrinterColumn:
     """A column of `kubectl get`."""
 
     name: str
-    """The column's header, in upper or lower case, because kubectl shows capitals."""
+    """The column's header. Its case does not matter, because kubectl shows it in capitals."""
 
     type: str
     """integer, number, string, boolean or date. A date is shown as an age."""
@@ -46,10 +46,10 @@ class PrinterColumn:
     """For tools such as `kubectl explain`."""
 
     priority: int = 0
-    """A column above 0 is shown only with `-o wide`."""
+    """A column with a priority above 0 is shown only with `-o wide`."""
 
     format: str = ""
-    """A hint for programs that show it: int32, int64, float, double, byte, date, date-time or password."""
+    """A hint for showing values: int32, int64, float, double, byte, date, date-time or password."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +71,7 @@ class WebhookService:
     """The webhook's address if the program is outside the cluster: `https://HOST:PORT`."""
 
     def client_config(self) -> dict[str, Any]:
-        """Return the webhook's clientConfig in a definition, without a CA."""
+        """Return the webhook's clientConfig for a definition, without a CA."""
         if self.url:
             return {"url": f"{self.url.rstrip('/')}{CONVERT_PATH}"}
         return {
@@ -116,8 +116,8 @@ def _versions(kind: type[Kind]) -> list[dict[str, Any]]:
     """
     Return the newest version, which is stored, and the earlier ones, which are served with a warning.
 
-    Raises: TypeError for a version without conversion functions whose objects its successor cannot hold or
-    read, because the server does not copy fields.
+    Raises: TypeError for a version without conversion functions that cannot hold or read the objects of the
+    previous one, because the server does not copy fields.
     """
     for version in versions_of(kind):
         if kept_fields(version) and not is_converted(kind):

@@ -51,14 +51,14 @@ _WAYS_OUT: Final[Mapping[type[inspect.Type], str]] = {
     inspect.DecimalType: "write str with a pattern, or an int in a smaller unit",
 }
 UNOBSERVED: Final = {"observedGeneration": -1}
-"""The status of an object that no controller has seen. kstatus considers an object without it to be ready."""
+"""The status of an object that no controller has seen. kstatus would consider it ready without this."""
 _NAMES: Final[Mapping[type, str]] = {bool: "boolean", int: "integer", str: "string"}
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
     """
-    Where a type is used in a kind.
+    The place where a type is used in a kind.
 
     path is shown to people, for example `spec.tags[].x`. outer holds the structs around it. told says whether
     the schema contains defaults: it has none for a status, which no user writes, or for metadata.
@@ -79,7 +79,7 @@ def object_schema(kind: type[Kind], *, defaults: bool = True) -> dict[str, Any]:
     """
     Return the structural schema of a top-level type, which begins with the three fields of every kind.
 
-    Args: defaults = include the defaults that the server fills in; a foreign kind has none of ours.
+    Args: defaults includes the defaults that the server fills in; a foreign kind has none of ours.
     Raises: TypeError with the path of the part that no schema can express, and the fix.
     """
     schema = _struct(_struct_type(kind), _Place(kind.__name__, told=defaults))
@@ -134,8 +134,8 @@ def _tag(info: inspect.StructType) -> dict[str, Any]:
 
 def _field(field: inspect.Field, annotation: Any, struct: _Place, *, demanded: bool) -> dict[str, Any]:
     """
-    Return the schema of a field. A field that may be null is nullable only if null means something else than
-    leaving the field out, which is so without a default and with a default that is not None.
+    Return the schema of a field. A field that may be null is nullable only if null differs from leaving the
+    field out, that is, if there is no default or one other than None.
     """
     is_top = len(struct.outer) == 1
     place = replace(
@@ -169,7 +169,7 @@ def default_of(field: inspect.Field) -> Any:
 
 
 def _says_something(default: Any) -> bool:
-    """Return whether the server must fill in a default, which is not empty, false, null or a struct."""
+    """Return whether the server must fill in a default: one that is not empty, false, null or a struct."""
     if isinstance(default, (bool, str, tuple, Mapping)) and not isinstance(default, Enum):
         return bool(default)
     return isinstance(default, (int, float, Enum, JSON))
@@ -308,7 +308,7 @@ def _annotated(info: inspect.Metadata, place: _Place) -> dict[str, Any]:
 def _with_extra(
     schema: dict[str, Any], extra: dict[str, Any], bare: inspect.Type, place: _Place
 ) -> dict[str, Any]:
-    """Add an annotation to a schema: its rules are appended, and a format must fit, or "" removes it."""
+    """Add an annotation to a schema: rules are appended; a format must fit, and "" removes the format."""
     kind = schema.get("type")
     if "x-kubernetes-map-type" in extra and kind != "object":
         raise place.refusal("MAP_ATOMIC is for a map or a struct: write LIST_ATOMIC for a list")

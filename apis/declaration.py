@@ -5,8 +5,8 @@ Declares a type: class keywords state a kind's names once, and everything else f
         spec: GreetingSpec
 
 Two metaclasses derived from msgspec's do this when the class is created, so a contradiction fails at import,
-and decoding objects costs no more. Constructors check the types of their arguments only under pytest and with
-`python -X dev`.
+and decoding objects costs nothing extra. Constructors check the types of their arguments only under pytest
+and with `python -X dev`.
 Decision: A kind is declared once, in class keywords.
 """
 
@@ -39,7 +39,7 @@ _ACRONYMS: Final = {
 }
 _DNS_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _GROUP: Final = re.compile(rf"({_DNS_LABEL.pattern}(\.{_DNS_LABEL.pattern})*)?")
-# The server checks that this, in lower case, is a DNS label: acid.zalan.do really has a kind `postgresql`.
+# The server checks the kind in lower case, as a DNS label: acid.zalan.do really has a kind `postgresql`.
 _KIND: Final = re.compile(r"[A-Za-z]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?")
 
 CHECKS_TYPES: Final = sys.flags.dev_mode or "PYTEST_VERSION" in os.environ
@@ -68,7 +68,7 @@ class StructType(msgspec.StructMeta):
     def __new__(
         mcls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], /, **keywords: Any
     ) -> StructType:
-        """Keywords are msgspec's."""
+        """The keywords are those of msgspec."""
         if "omit_defaults" not in keywords:
             _send_defaults_with_content(namespace)
         made = super().__new__(mcls, name, bases, namespace, **{"frozen": True, "kw_only": True} | keywords)
@@ -126,9 +126,9 @@ class KindType(StructType):
         Args: group "" is the core group; kind defaults to the class's name, plural to its English plural, and
         singular to its lower case. partial means that objects have fields which the type does not hold, so
         that an update would erase them; it is on for Kubernetes' own groups and off for others. abstract
-        makes a base class for several kinds, which has no names itself. wire = the objects' apiVersion and
-        kind, if these differ from the kind's names. previous is the same kind in its previous version, which
-        stays in the definition.
+        makes a base class for several kinds, without names of its own. wire is the apiVersion and kind of the
+        objects, if these differ from the kind's names. previous is the same kind in its previous version,
+        which stays in the definition.
 
         Raises: TypeError for names that are missing, are given twice, or would be refused by a server.
         """
@@ -210,7 +210,7 @@ def no_field(fields: Mapping[str, msgspec.structs.FieldInfo], name: str) -> str:
 
 def shown(obj: msgspec.Struct, masked: Mapping[str, Any] = MappingProxyType({})) -> str:
     """
-    Show a struct for people: the fields that were set, and the wire name if camelCase would mislead.
+    Show a struct for people: the fields that were set, with the wire name if it is not plain camelCase.
 
     Args: masked maps field names to what is shown instead of their values.
     """
@@ -251,7 +251,7 @@ def _annotations(namespace: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _send_defaults_with_content(namespace: dict[str, Any]) -> None:
-    """Turn defaults with content into factories, because msgspec always sends the fields of factories."""
+    """Turn defaults with content into factories, because msgspec always sends fields that have a factory."""
     for name, annotation in _annotations(namespace).items():
         if "ClassVar" in str(annotation):
             continue
@@ -391,7 +391,7 @@ def _refuse_dicts(path: str, value: Any, same: Any) -> None:
 
 def _as_it_is(kind: Any, value: Any) -> Any:
     """
-    Return the hook for a check that converts no values to unknown types, and that checks a map's values.
+    Return the value as it is: the hook of a check, which converts nothing, but checks a map's values.
 
     Raises: TypeError if value is not of that type.
     """

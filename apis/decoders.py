@@ -1,5 +1,5 @@
 """
-Creates msgspec decoders, each on only one thread.
+Creates msgspec decoders, on only one thread at a time.
 
 On the first use of a struct type, msgspec creates a table of its fields and stores the table in the type
 while it is still incomplete. A second thread that uses the type then reads memory that does not exist yet,
@@ -59,7 +59,7 @@ def converted(value: Any, of: Any, dec_hook: Hook | None = None) -> Any:
     """
     Return the value converted to that type, like msgspec.convert.
 
-    Raises: TypeError as decoder_of, msgspec.ValidationError. Threads: any.
+    Raises: TypeError like decoder_of; msgspec.ValidationError. Threads: any.
     """
     decoder_of(of, dec_hook)
     return msgspec.convert(value, of, dec_hook=dec_hook)

@@ -48,7 +48,7 @@ def mutable_parts(kind: type[msgspec.Struct]) -> tuple[str, ...]:
 
 
 def _struct_parts(info: inspect.StructType, path: str, outer: frozenset[type[Any]]) -> Iterator[str]:
-    """Yield the mutable parts of a struct; outer = the enclosing structs, at which a recursive type ends."""
+    """Yield the mutable parts of a struct; outer holds the enclosing structs, where recursion stops."""
     kind = info.cls
     if not kind.__struct_config__.frozen:
         yield path or kind.__name__

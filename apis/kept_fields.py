@@ -1,12 +1,12 @@
 """
-Keeps fields that another version lacks, in an annotation.
+Uses an annotation to keep fields that another version lacks.
 
 A class names them: `kept_fields: ClassVar = ("spec.hosts",)`, spelled as on the wire. In a conversion, a
 value that the functions would not restore goes into the annotation `GROUP/kept-VERSION`. On the way back it
 is restored, unless the functions now produce something else. In that case a client has used the other version
-to change the field from which the value is made, and that change wins. A client can also write the
+to change the field from which the functions make the value, and that change wins. A client can also write the
 annotation; a value that does not fit is ignored.
-Follows: cluster-api util/conversion (MarshalData), differs: a change that was made meanwhile wins.
+Follows: cluster-api util/conversion (MarshalData), differs: a change made in the meantime wins.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def put_away(kind: type[Kind], obj: Document, returned: Document) -> str:
     """
     Return the annotation's value for an object of a version; "" if nothing has to be kept.
 
-    Args: returned = the object after a round trip to the other version, without the annotation.
+    Args: returned is the object after a round trip to the other version, without the annotation.
     """
     kept: dict[str, Any] = {}
     for path in kept_fields(kind):

@@ -20,8 +20,8 @@ class SelectingStruct(APIStruct):
     """
     The base of meta/v1 LabelSelector: match_labels and match_expressions, all of which must hold.
 
-    If both are empty, it selects every object. If a missing selector selects nothing in a kind, the kind's
-    author has to check that first.
+    If both are empty, it selects every object. If a missing selector is to select nothing in some kind, the
+    kind's author has to check for that first.
     Follows: apimachinery pkg/apis/meta/v1/helpers.go (LabelSelectorAsSelector).
     """
 

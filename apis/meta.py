@@ -1,5 +1,5 @@
 """
-The parts that every object has, metadata and owner references, and the two base classes of typed views.
+The parts that every object has (metadata and owner references), and the two base classes of typed views.
 
 A typed view holds the fields that we own or read. Unknown fields are skipped when decoding. Views are
 completely frozen: structs reject assignment, lists are tuples, maps are `FrozenMap` and `MapOf`.
@@ -117,7 +117,7 @@ class ObjectMeta(APIStruct, omit_defaults=True):
     """Identifies this object; a later one with the same name has another UID."""
 
     resource_version: str = ""
-    """Of this state."""
+    """The version of this state of the object."""
 
     generation: int = 0
     """Counts the changes to the spec."""
@@ -129,10 +129,10 @@ class ObjectMeta(APIStruct, omit_defaults=True):
     """The object is being deleted, and waits for its finalizers."""
 
     labels: FrozenMap = EMPTY_MAP
-    """What selectors match."""
+    """Selectors match these."""
 
     annotations: FrozenMap = EMPTY_MAP
-    """What no selector matches."""
+    """No selector matches these."""
 
     owner_references: tuple[OwnerReference, ...] = ()
     """The object is deleted when the last of its owners is."""
@@ -222,7 +222,7 @@ def _masked(obj: Kind) -> dict[str, Any]:
 
 
 def encodable(text: str) -> str:
-    """Return a string that JSON accepts, with an escape for each broken character, as from a subprocess."""
+    """Return a string that JSON accepts, escaping broken characters, such as those from a subprocess."""
     return text.encode(errors="backslashreplace").decode()
 
 
@@ -279,7 +279,7 @@ def new_controller_ref(owner: Kind) -> OwnerReference:
 
 def decode_hook(kind: type, value: Any) -> Any:
     """
-    Build values of the types that msgspec does not know, which are maps and `JSON`.
+    Build values of the types that msgspec does not know: maps and `JSON`.
 
     Raises: TypeError or ValueError if a value does not fit. msgspec turns it into a ValidationError with the
     path.
@@ -294,7 +294,7 @@ def decode_hook(kind: type, value: Any) -> Any:
 
 def decode_hook_of_views(kind: type, value: Any) -> Any:
     """Do what decode_hook does, but drop LAST_APPLIED, so that no view holds kubectl's copy of the object."""
-    # Do not call decode_hook here: with four maps per object, that costs an eighth of a first list's time.
+    # Do not call decode_hook here: with four maps per object, it would cost an eighth of a first list's time.
     if kind is FrozenMap and value.__class__ is dict:
         if LAST_APPLIED in value:
             del value[LAST_APPLIED]

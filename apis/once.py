@@ -1,4 +1,4 @@
-"""Caches a function whose results are compared by identity: each argument always has the same result."""
+"""Caches a function whose results are compared by identity: each argument always gives the same object."""
 
 from __future__ import annotations
 

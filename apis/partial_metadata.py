@@ -27,7 +27,8 @@ class PartialObjectMetadata(Kind, Generic[K], abstract=True):
     """
     Only the metadata of a kind. `PartialObjectMetadata[Secret]` always returns the same type.
 
-    Fields: whole = the kind. resource is the kind's, too; kind and api_version are those on the wire.
+    Fields: whole is the kind, and resource is the kind's resource; kind and api_version are those on the
+    wire.
     """
 
     whole: ClassVar[type[Kind]]
@@ -53,4 +54,4 @@ def metadata_of(kind: type[K]) -> type[PartialObjectMetadata[K]]:
     }
     body = {"__doc__": f"The metadata of a {names.kind}.", "__module__": __name__, "whole": kind}
     made: Any = KindType(f"{META_KIND}[{names.kind}]", (PartialObjectMetadata,), body, **keywords)
-    return made  # type: ignore[no-any-return] # a class of that one's
+    return made  # type: ignore[no-any-return] # a subclass of PartialObjectMetadata

@@ -61,25 +61,25 @@ class Resource(NamedTuple):
     """A kind and the URL path of its objects: `/apis/GROUP/VERSION/namespaces/NS/PLURAL/NAME`."""
 
     group: str
-    """"" = the core."""
+    """"" for the core group."""
 
     version: str
     """Such as `v1`."""
 
     plural: str
-    """As in URLs."""
+    """The name in URLs."""
 
     kind: str
-    """As in manifests."""
+    """The name in manifests."""
 
     namespaced: bool = True
     """Whether the objects of the kind are in namespaces."""
 
     singular: str = ""
-    """As people may type it."""
+    """A name that people may type."""
 
     short_names: tuple[str, ...] = ()
-    """Likewise."""
+    """Shorter names that people may type."""
 
     @property
     def api_version(self) -> str:
@@ -88,7 +88,7 @@ class Resource(NamedTuple):
 
     @property
     def gvk(self) -> GroupVersionKind:
-        """The kind without its place."""
+        """The kind without its place in URLs."""
         return GroupVersionKind(self.group, self.version, self.kind)
 
     @property

@@ -1,5 +1,5 @@
 """
-What a field's annotation tells the API server besides its type: `Annotated[tuple[str, ...], LIST_SET]`.
+Annotations that tell the API server more than a field's type does: `Annotated[tuple[str, ...], LIST_SET]`.
 
 One field can have several. The decoder ignores them, except for a default: only the server checks them.
 crd_schema.py puts them into the schema; docs/types.md has the table.
@@ -15,10 +15,10 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 
 MARK_OF_ANY_FIELDS: Final = "x-handloop-any-fields"
-"""In a Meta's extra_json_schema, this makes the CRD leave out the struct's fields. It is not in the CRD."""
+"""In a Meta's extra_json_schema, this makes the CRD omit the struct's fields. The mark is not in the CRD."""
 
 MARK_OF_DEFAULT: Final = "x-handloop-server-default"
-"""In the same place, this puts the default into the CRD, whatever it is. It is not in the CRD."""
+"""In the same place, this puts the default into the CRD, whatever it is. The mark is not in the CRD."""
 
 VALIDATIONS: Final = "x-kubernetes-validations"
 
@@ -59,7 +59,7 @@ class Rule:
     """The field below the value that causes the error, such as `.replicas`."""
 
     optional_old_self: bool | None = None
-    """True also evaluates a rule with oldSelf for new objects. In that case oldSelf is an optional."""
+    """If true, a rule with oldSelf is also evaluated for new objects, where oldSelf is an optional."""
 
     def __post_init__(self) -> None:
         if not self.message and not self.message_expression:
@@ -87,33 +87,33 @@ def _says(**schema: Any) -> msgspec.Meta:
 
 
 LIST_SET: Final = _says(x_kubernetes_list_type="set")
-"""The annotation of a list of numbers or texts without duplicates, merged item by item."""
+"""The annotation for a list of numbers or texts without duplicates, merged item by item."""
 
 LIST_ATOMIC: Final = _says(x_kubernetes_list_type="atomic")
-"""The annotation of a list that an apply replaces as a whole, as it does without any annotation."""
+"""The annotation for a list that an apply replaces as a whole, as it does without any annotation."""
 
 MAP_ATOMIC: Final = _says(x_kubernetes_map_type="atomic")
-"""The annotation of a map or a struct that an apply replaces as a whole, so one manager owns all of it."""
+"""The annotation for a map or a struct that an apply replaces as a whole, so one manager owns all of it."""
 
 ANY_FIELDS: Final = msgspec.Meta(extra_json_schema={MARK_OF_ANY_FIELDS: True})
 """
-The annotation of a struct whose fields are not in the CRD, for example the long PodTemplateSpec.
+The annotation for a struct whose fields are not in the CRD, for example the long PodTemplateSpec.
 
 The server keeps all fields in it. The controller detects objects that do not fit the struct.
 """
 
 SERVER_DEFAULT: Final = msgspec.Meta(extra_json_schema={MARK_OF_DEFAULT: True})
 """
-The annotation of a field whose default the server fills in although it is empty (false, "", or an empty list
+The annotation for a field whose default the server fills in although it is empty (false, "", or an empty list
 or map) or a struct. For a struct, the defaults inside it are also filled in if an author leaves it out.
 """
 
 NO_FORMAT: Final = _says(format="")
-"""The annotation of an int of any size. Without it, the schema says int64, or int32 if the bounds fit."""
+"""The annotation for an int of any size. Without it, the schema says int64, or int32 if the bounds fit."""
 
 
 def list_map(*keys: str) -> msgspec.Meta:
-    """Return the annotation of a list whose entries are identified by these fields, also in merges."""
+    """Return the annotation for a list whose entries are identified by these fields, also in merges."""
     schema = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": list(keys)}
     return msgspec.Meta(extra_json_schema=schema)
 
@@ -125,7 +125,7 @@ def rules(*given: Rule) -> msgspec.Meta:
 
 def property_counts(*, least: int | None = None, most: int | None = None) -> msgspec.Meta:
     """
-    Return the annotation of a struct with a required number of fields.
+    Return the annotation for a struct with a required number of fields.
 
     A map has these bounds in its class.
     """
@@ -136,7 +136,7 @@ def property_counts(*, least: int | None = None, most: int | None = None) -> msg
 
 def schema_format(name: str) -> msgspec.Meta:
     """
-    Return the annotation of a text or number with a format of the API: "cidr", "hostname", "uuid", "double".
+    Return the annotation for a text or number in an API format: "cidr", "hostname", "uuid", "double".
 
     Raises: TypeError for a format that the server does not know, because it would then accept everything.
     """
@@ -151,7 +151,7 @@ def schema_format(name: str) -> msgspec.Meta:
 
 DateTime = Annotated[str, schema_format("date-time")]
 """
-The type of a field with an RFC 3339 time, as `metav1.Time`: `parse_time` reads it, `format_time` writes it.
+The type of an RFC 3339 time, like `metav1.Time`: `parse_time` reads it, and `format_time` writes it.
 
 Like Go, the server also accepts a lower-case t and an offset such as +99:99, which a reader refuses.
 """

@@ -49,8 +49,8 @@ class Unstructured(Kind, abstract=True):
         """
         Return the type of a kind, for clients and informers. The same names give the same type.
 
-        Args: api_version is `group/version`; plural "" = the English plural. `Discovery.kind` asks the server
-        for plural and scope.
+        Args: api_version is `group/version`; an empty plural means the English plural. `Discovery.kind` asks
+        the server for plural and scope.
         Raises: TypeError for names that a server does not accept.
         """
         return _type_of(api_version, kind, plural, scope)
@@ -64,7 +64,7 @@ class Unstructured(Kind, abstract=True):
     @classmethod
     def from_json(cls, raw: bytes) -> Self:
         """
-        Read an object of this kind. Items of lists come without kind and apiVersion.
+        Read an object of this kind. List items come without kind and apiVersion.
 
         Raises: ValueError for another kind, or for JSON that is not an object.
         """
@@ -100,7 +100,7 @@ class Unstructured(Kind, abstract=True):
         return f"<{type(self).__name__} {self.metadata.namespace}/{self.metadata.name}>"
 
     def __rich_repr__(self) -> list[tuple[str, Any]]:
-        """Leave out its JSON, which may be a Secret's."""
+        """Leave out the object's JSON, which may contain a Secret's values."""
         return [("namespace", self.metadata.namespace), ("name", self.metadata.name)]
 
 
@@ -159,4 +159,4 @@ def _type_of(api_version: str, kind: str, plural: str, scope: Scope) -> type[Uns
     names: Any = {"group": group, "version": version, "plural": plural, "scope": scope, "partial": False}
     body = {"__doc__": f"A {kind}, as JSON.", "__module__": __name__}
     made: Any = KindType(kind, (Unstructured,), body, **names)
-    return made  # type: ignore[no-any-return] # a class of Unstructured's
+    return made  # type: ignore[no-any-return] # a subclass of Unstructured

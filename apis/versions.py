@@ -41,9 +41,9 @@ def same_fields(obj: msgspec.Struct, of: type[S], /, **changes: Any) -> S:
     """
     Return a struct of another type, with the fields that both have, by their names on the wire.
 
-    Args: changes: the fields that get other values.
-    Raises: msgspec.ValidationError for a value that does not fit its field there; TypeError for a field that
-    is required and missing.
+    Args: changes holds the fields that get other values.
+    Raises: msgspec.ValidationError for a value that does not fit its field in that type; TypeError for a
+    field that is required and missing.
     """
     given = msgspec.json.decode(msgspec.json.encode(obj, enc_hook=encode_hook))
     same = {

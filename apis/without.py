@@ -16,9 +16,9 @@ K = TypeVar("K", bound=Kind)
 
 class Abridged(NamedTuple, Generic[K]):
     """
-    How a kind's objects are decoded: into brief, a subtype such as `without` creates, unless needed whole.
+    How a kind's objects are decoded: into brief, a subtype like those from `without`, unless needed whole.
 
-    needs_whole gets such an object. It must be pure.
+    needs_whole is called with an object of the type brief. It must be pure.
     """
 
     kind: type[K]
@@ -30,7 +30,8 @@ def without(kind: type[S], *paths: str) -> type[S]:
     """
     Return a subtype of the same name that does not decode the fields at some paths, such as "spec.template".
 
-    In its objects these fields have their defaults. As for any partial view, an update of one is refused.
+    In its objects these fields have their defaults. As with any partial view, updating such an object is
+    refused.
     Raises: TypeError for a path that does not exist, and for a field without a default.
     """
     known, left_out = fields_of(kind), dict[str, list[str]]()

@@ -21,7 +21,7 @@ _BEARER_REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews"
 
 
 class Permission(NamedTuple):
-    """An action that a program wants to take. namespace "" means all of them, or a cluster-scoped action."""
+    """An action that a program wants to take. namespace "" means all namespaces, or cluster scope."""
 
     verb: str
     resource: Resource
@@ -36,7 +36,7 @@ class Permission(NamedTuple):
 
 
 class AccessAnswer(msgspec.Struct, frozen=True, rename="camel"):
-    """The server's decision. denied is stronger than not allowed; reason can explain the decision."""
+    """The server's decision. denied is stronger than not allowed. reason may explain the decision."""
 
     allowed: bool = False
     denied: bool = False

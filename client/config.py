@@ -49,11 +49,11 @@ log = get_logger("client")
 @dataclass(frozen=True, slots=True)
 class ClientConfig:
     """
-    How to reach an API server, and as what user.
+    How to reach an API server, and as which user.
 
     host is `scheme://host:port` with an optional path; source says where the configuration comes from.
-    disable_compression requests plain responses, without gzip and with unused managedFields. The repr
-    contains no secrets.
+    disable_compression requests plain responses, without gzip and with managedFields that nobody uses. The
+    repr contains no secrets.
     """
 
     host: str
@@ -83,9 +83,9 @@ def load_config(
     """
     Find the configuration.
 
-    Args: kubeconfig is one path, master a server URL, and context a name in the kubeconfig; "" means None.
-    home and service_account are the folders of the default files. stop, the program's event, ends the wait
-    for a kubeconfig that is a pipe, and later a running login program.
+    Args: kubeconfig is one path, master is a server URL, and context is a name in the kubeconfig; "" means
+    the same as None. home and service_account are the folders of the default files. stop, the program's
+    event, ends the wait for a kubeconfig that is a pipe, and later a running login program.
     Raises: ConfigError, with the facts for the message catalog.
     Blocks: if the kubeconfig is a pipe, for at most a minute.
     """
@@ -101,7 +101,7 @@ def load_config(
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """The result of the search for kubeconfigs. looked_in = pairs of a place and its content."""
+    """The result of the search for kubeconfigs. looked_in holds pairs: a place and what was found there."""
 
     config: Kubeconfig
     source: str
@@ -190,7 +190,7 @@ def _cluster(config: Kubeconfig, context: str, name: str, master: str) -> Cluste
         raise _unknown_reference(context, "cluster", name, config.clusters)
     cluster = cluster or Cluster()
     if master:
-        # tls-server-name is about the server that --master replaces.
+        # tls-server-name belongs to the server that --master replaces.
         return msgspec.structs.replace(cluster, server=master, tls_server_name="")
     if not cluster.server:
         what = f'context "{context}" names no cluster' if not name else f'cluster "{name}" has no server'

@@ -80,9 +80,10 @@ class _Groups(msgspec.Struct, frozen=True):
 
 class Discovery:
     """
-    Asks a server what it is and what it serves. Threads: any. Nothing is cached, as CRDs change resources.
+    Asks a server for its version and resources. Threads: any. Nothing is cached, because CRDs change
+    resources.
 
-    Every method raises APIError, TransportError, and DecodeError for an invalid answer.
+    Every method raises APIError, TransportError, and DecodeError for an invalid response.
     """
 
     def __init__(self, rest: RESTClient) -> None:
@@ -113,8 +114,8 @@ class Discovery:
         """
         Return the served resource with the most similar name, such as `things.m.example.com/v1`.
 
-        It has the same name in a similar group, or a similar name in the same group and version. Returns ""
-        if there is none or the server does not answer.
+        It has either the same name in a similar group, or a similar name in the same group and version.
+        Returns "" if there is none or the server does not answer.
         """
         try:
             return self._nearest(resource)
@@ -165,10 +166,10 @@ class Discovery:
 
     def storage_version(self, resource: Resource, storage_version_hash: str) -> str:
         """
-        Return the version in which a resource's objects are stored, found by the server's published hash.
+        Return the version in which a resource's objects are stored, from the server's published hash.
 
-        No request is sent if it is the version of `resource`. Returns "" if the server gives no hash, or does
-        not serve that version.
+        No request is sent if that is the version of `resource`. Returns "" if the server gives no hash, or
+        does not serve that version.
         Follows: apiserver pkg/endpoints/discovery/storageversionhash.go.
         """
         if not storage_version_hash:

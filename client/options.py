@@ -29,7 +29,7 @@ class ListOptions(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """Objects per page; 0 means no limit."""
 
     continue_token: str = ""
-    """Of the page before."""
+    """The token from the page before."""
 
     allow_watch_bookmarks: bool = False
     """Whether the server may send bookmarks: events that only report its progress."""
@@ -42,15 +42,15 @@ class ListOptions(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
     shard_selector: str = ""
     """
-    A server without the feature ShardedListAndWatch ignores it. In a list with it, remainingItemCount
-    includes the objects of all shards.
+    A server without the feature ShardedListAndWatch ignores this. In a list with a shard selector,
+    remainingItemCount includes the objects of all shards.
     """
 
     sieve: Sieve | None = None
     """This is not sent; it drops foreign objects during decoding."""
 
     abridged: Abridged[Any] | None = None
-    """This is not sent; it makes most objects be decoded only in part."""
+    """This is not sent; with it, most objects are decoded only in part."""
 
     def query(self, *, watch: bool = False) -> dict[str, str]:
         """Return the query parameters, in the server's documented order."""

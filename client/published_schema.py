@@ -1,7 +1,7 @@
 """
-Reads what a server publishes about a kind in OpenAPI v3, which is its schema and its subresources.
+Reads the schema and the subresources that a server publishes for a kind in OpenAPI v3.
 
-Every account may read it (system:discovery). One document covers one group and version. The core group's
+Every account may read them (system:discovery). One document covers one group and version. The core group's
 document has 1 MB or more, so only the requested part is decoded, and the document is not kept.
 Follows: kube-openapi pkg/handler3; the server answers for a definition once it has published it, a moment
 after the definition was changed.
@@ -30,7 +30,7 @@ _KIND: Final = "x-kubernetes-group-version-kind"
 
 
 class PublishedKind(NamedTuple):
-    """A kind in the server's form. Its schema is resolved as deeply as the schema to which it is compared."""
+    """A kind as the server publishes it. Its schema is resolved as deeply as the one it is compared with."""
 
     schema: Schema
     subresources: frozenset[str]
@@ -49,7 +49,7 @@ class PublishedSchemas:
     """
     The kinds of one group and version. Threads: one.
 
-    State: _decoded has the schemas that have been needed so far.
+    State: _decoded holds the schemas that have been needed so far.
     """
 
     def __init__(self, document: bytes) -> None:
@@ -74,7 +74,7 @@ class PublishedSchemas:
         """
         Return a kind, or None if the document lacks it.
 
-        Args: like is a schema. Fields that it lacks are named, but not resolved.
+        Args: like is the schema to compare with. Fields that it lacks are named, but not resolved.
         """
         for name in self._raw:
             if name.rpartition(".")[2] == resource.kind and self._is(self._schema(name), resource):
@@ -102,7 +102,8 @@ class PublishedSchemas:
         """
         Return a schema as in a definition, with references resolved and the server's additions removed.
 
-        Args: above: the enclosing schemas, at which a recursive schema becomes an open one.
+        Args: above holds the names of the enclosing schemas. A reference to one of them becomes an open
+        schema.
         """
         whole = {key: value for key, value in schema.items() if key != "$ref"}
         if name := _reference(schema):

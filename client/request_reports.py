@@ -23,7 +23,7 @@ BODIES: Final = 8
 WHOLE_BODIES: Final = 9
 _CUT_BYTES: Final = 1024
 _SAID_WARNINGS: Final = 1000
-# The format, from RFC 9110's predecessor, is 299 AGENT "TEXT", separated by commas.
+# The format, from the predecessor of RFC 9110, is 299 AGENT "TEXT", and commas separate several warnings.
 _WARNING: Final = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
 _ESCAPED: Final = re.compile(r"\\(.)")
 _SECRET_FIELDS: Final = ("authorization", "proxy-authorization")
@@ -48,20 +48,20 @@ def enabled(level: int) -> bool:
 
 
 def log_answer(*, verb: str, url: str, status: int | str, seconds: float) -> None:
-    """One line per attempt."""
+    """Log one line for an attempt."""
     if enabled(LINE):
         milliseconds = round(seconds * 1000, 1)
         log.debug("Response", v=LINE, verb=verb, url=url, status=status, milliseconds=milliseconds)
 
 
 def log_headers(what: str, request: str, headers: Iterable[tuple[str, str]]) -> None:
-    """The log fields of a request or response."""
+    """Log the header fields of a request or response."""
     if enabled(HEADERS):
         log.debug(what, v=HEADERS, request=request, headers=masked(headers))
 
 
 def log_body(what: str, path: str, body: bytes) -> None:
-    """Return a body, which is truncated below level 9."""
+    """Log a body, which is truncated below level 9."""
     if not body or not enabled(BODIES):
         return
     if any(part in path for part in _SECRET_PATHS):
@@ -83,7 +83,7 @@ class ServerWarnings:
     """
     Logs the warnings in the server's responses, each text once: deprecated versions, unknown fields.
 
-    State: _said has the last texts, under _lock, which is a leaf. Threads: any.
+    State: _said holds the latest texts, under _lock, which is a leaf. Threads: any.
     """
 
     def __init__(self) -> None:
@@ -114,13 +114,13 @@ class RequestMetrics:
         """An attempt ended. code is the HTTP status, or `<error>` if there was no response."""
 
     def request_duration(self, *, verb: str, host: str, seconds: float) -> None:
-        """The seconds from an attempt's start to the end of the response, or to the end of a watch's head."""
+        """The seconds from an attempt's start to the end of its response (for a watch, of the head)."""
 
     def request_size(self, *, verb: str, host: str, size: int) -> None:
         """Bytes of a request's body."""
 
     def response_size(self, *, verb: str, host: str, size: int) -> None:
-        """Bytes of an answer's body."""
+        """Bytes of a response's body."""
 
     def request_retry(self, *, code: str, verb: str, host: str) -> None:
         """An attempt is repeated because of code."""
@@ -129,7 +129,7 @@ class RequestMetrics:
         """How long a request waited for the client's own rate limit."""
 
     def dns_resolution_duration(self, *, host: str, seconds: float) -> None:
-        """How long a name took to resolve."""
+        """How long it took to resolve a name."""
 
 
 NO_METRICS = RequestMetrics()

@@ -39,7 +39,7 @@ T = TypeVar("T", bound=Object)
 K = TypeVar("K", bound=Kind)
 
 _OwnKind: TypeAlias = Literal["", "status"]
-"""The subresources that are answered with the object."""
+"""The subresources for which the server returns the object itself."""
 
 
 class _Type(msgspec.Struct, frozen=True, rename="camel"):
@@ -105,7 +105,7 @@ class ResourceClient(Generic[T]):
     """
 
     def __init__(self, rest: RESTClient, codec: Codec[T], *, timeout_seconds: float | None = None) -> None:
-        """Args: timeout_seconds limits each attempt of a request; None = the transport's 30 s."""
+        """Args: timeout_seconds limits each attempt of a request; None means the transport's 30 s."""
         self._rest = rest
         self._codec = codec
         self._timeout_seconds = timeout_seconds
@@ -159,8 +159,8 @@ class ResourceClient(Generic[T]):
         """
         Replace an object.
 
-        A resource version in obj makes the update conditional: it is a Conflict if the object has changed
-        since.
+        A resource version in obj makes the update conditional: if the object has changed since then, the
+        result is a Conflict.
         Raises: TypeError for a partial view, because the server would erase all fields that it does not hold.
         """
         _refuse_partial(obj, "update")
@@ -170,7 +170,7 @@ class ResourceClient(Generic[T]):
         """
         Replace an object's status. Everything else in obj is ignored, except its name and version.
 
-        Raises: as update.
+        Raises: like update.
         """
         _refuse_partial(obj, "update_status")
         return self._put(obj, "status", field_manager, dry_run=dry_run)
@@ -246,7 +246,7 @@ class ResourceClient(Generic[T]):
         """
         Delete an object. If it has finalizers, the deletion only begins.
 
-        Args: uid and resource_version are preconditions: if the object has others, the result is a Conflict.
+        Args: uid and resource_version are preconditions: if one does not match, the result is a Conflict.
         propagation_policy is Background, Foreground or Orphan.
         """
         preconditions = {"uid": uid, "resourceVersion": resource_version}
@@ -282,9 +282,9 @@ class ResourceClient(Generic[T]):
 
     def _answer(self, call: Call) -> T | Unstructured:
         """
-        Return the object, or the server's response about a subresource.
+        Return the object, or the object that the server returns for a subresource.
 
-        In either case the write was done.
+        If the call was a write, it was done in either case.
         """
         body = self._rest.send(call).body
         if call.subresource in ("", "status"):
@@ -338,7 +338,7 @@ def _write_query(field_manager: str | None, *, dry_run: bool) -> dict[str, str]:
 
 
 def _readable_as_yaml(body: bytes) -> bytes:
-    """Return the JSON in a form for a server that reads it as YAML, as it does for an apply."""
+    """Return the JSON in a form for a server that reads it as YAML, as servers do for an apply."""
     if body.isascii() and b"\x7f" not in body:
         return body
     return _NOT_YAML.sub(lambda found: f"\\u{ord(found[0]):04x}", body.decode()).encode()
@@ -364,9 +364,10 @@ class Codec(Generic[T]):
     How a resource client encodes and decodes the objects of a kind.
 
     Args: encode returns an object's JSON, and item reads it. page reads a whole list page at once, and block
-    reads whole lines of a watch; without them, each object is read separately. keeps_managed_fields = the
-    objects hold managedFields. wire has the names of the requested objects; None = those of the resource.
-    Threads: any, because msgspec's decoders keep no state. An event decoder is for one watch.
+    reads whole lines of a watch; without them, each object is read separately. keeps_managed_fields is true
+    if the objects hold managedFields. wire has the names of the objects to request; None means those of the
+    resource.
+    Threads: any, because msgspec's decoders keep no state. Each event decoder is for one watch.
     """
 
     def __init__(

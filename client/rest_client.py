@@ -1,9 +1,9 @@
 """
-Sends a request to the API server, with rate limit, attempts, requested waits, errors and metrics.
+Sends requests to the API server, and adds a rate limit, retries, requested waits, errors and metrics.
 
 It knows the API's rules, but no kinds. Each request also records whether the server answers. Several
 components can wait for an unreachable server, each backing off separately for up to half a minute. The first
-answered request ends the wait of all of them. Threads: any.
+request that is answered ends the wait for all of them. Threads: any.
 """
 
 from __future__ import annotations
@@ -66,10 +66,11 @@ _HOLDER: Final = re.compile(rb'"holderIdentity":"([^"]*)"')
 
 class Call(NamedTuple):
     """
-    One request, and the names for messages about it.
+    One request, with the names that messages about it use.
 
     path is percent-encoded; verb, resource (`plural.group`), kind, namespace and name are for messages.
-    drop_managed_fields = nobody reads managedFields in the response, so the server may omit them (KEP-5958).
+    drop_managed_fields is true if nobody reads managedFields in the response, so that the server may omit
+    them (KEP-5958).
     """
 
     verb: str
@@ -87,7 +88,7 @@ class Call(NamedTuple):
 
     @property
     def subresource(self) -> str:
-        """The subresource of the named object, such as `status`; "" = the object itself."""
+        """The subresource of the named object, such as `status`; "" for the object itself."""
         last = self.path.rpartition("/")[2]
         return last if self.name and last != self.name else ""
 
@@ -110,10 +111,11 @@ class RESTClient:
     """
     Sends calls over a transport.
 
-    Args: qps and burst limit our own requests, 0 = no limit; opening a watch is not limited. stop cancels
-    waits (a Retry-After, the rate limit): pass the event that stops the program. A component that outlives it
-    uses `client.until(its_own_event)`. reachability counts answered and lost requests; clients of one server
-    can share it. drop_managed_fields=False requests managedFields even if nobody reads them.
+    Args: qps and burst limit our own requests (0 means no limit); opening a watch is not limited. stop
+    cancels waits (a Retry-After, the rate limit): pass the event that stops the program. A component that
+    outlives this event uses `client.until(its_own_event)`. reachability counts answered and lost requests;
+    clients of the same server can share it. drop_managed_fields=False requests managedFields even if nobody
+    reads them.
 
     State: _whole_objects is set permanently once a server has refused to leave managedFields out.
     """
@@ -162,7 +164,7 @@ class RESTClient:
 
         Args: stop can be a function that returns the event for each wait, called on the waiting thread.
         patience_seconds limits the total wait of a request: if the server requests a longer wait, its
-        response is raised. None = as before.
+        response is raised. None changes nothing.
         """
         client = copy(self)
         client._stop = stop if callable(stop) else lambda: stop  # noqa: SLF001 - it is our own class
@@ -239,7 +241,7 @@ class RESTClient:
         return self._as_served(call, self._open)
 
     def _as_served(self, call: Call, send: Callable[[Call], A]) -> A:
-        """Send a call. After a 406, which drop_managed_fields may have caused, retry and go on without it."""
+        """Send a call. After a 406 that drop_managed_fields may have caused, retry and go on without it."""
         if self._whole_objects.is_set():
             call = call._replace(drop_managed_fields=False)
         try:
@@ -274,7 +276,7 @@ class RESTClient:
         return response
 
     def _traced(self, call: Call, headers: dict[str, str]) -> Response:
-        """Make one attempt, with its own span if the thread is in one; lists for caches are in none."""
+        """Make one attempt, with its own span if the thread is inside a span; lists for caches are not."""
         server = urlsplit(str(getattr(self._transport, "host", "")))
         facts: dict[str, str | int] = {
             "http.request.method": call.method,
@@ -364,7 +366,8 @@ def wait_before_retry(error: APIError | TransportError, *, read: bool, uniform: 
     """
     Return the seconds to wait before sending the request again; None to give up.
 
-    Args: read = the request changes nothing; uniform, in [0, 1), spreads clients that got the same response.
+    Args: read is true if the request changes nothing; uniform, in [0, 1), spreads clients that got the same
+    response.
     """
     if isinstance(error, TransportError):
         return _LOST_SECONDS if read and isinstance(error, ConnectionBroken) else None
@@ -403,8 +406,8 @@ class Reachability:
     """
     Tracks whether one server answers.
 
-    State, under _changed: _lost = the newest request had no response; _returns = how often the server came
-    back.
+    State, under _changed: _lost is true if the newest request had no response; _returns counts how often the
+    server came back.
     Threads: any.
     """
 
@@ -432,10 +435,10 @@ class Reachability:
         """
         Wait for the next return of the server.
 
-        Args: seen = the result of lost() for the failed request, so that a return since then is enough. None
-        = only a future return is.
+        Args: seen is the result of lost() for the failed request, so that a return since then is enough. If
+        it is None, only a future return counts.
         Returns: False if the time has passed or stop is set.
-        Blocks: until then. After setting stop, call wake().
+        Blocks: until then, or until the server returns. After setting stop, call wake().
         """
         give_up_at = self._clock.now() + seconds
         with self._changed:

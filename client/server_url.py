@@ -1,9 +1,9 @@
 """
-Checks addresses of servers and proxies, shows them without secrets, and finds the proxy for a server.
+Checks the addresses of servers and proxies, shows them without secrets, and finds a server's proxy.
 
 Follows, for proxies: golang.org/x/net/http/httpproxy, where loopback is never proxied; NO_PROXY accepts
-names, .suffixes, *.suffixes, addresses, and networks such as 10.0.0.0/8. All except networks can have a port.
-Any other entry excludes nothing.
+names, .suffixes, *.suffixes, addresses, and networks such as 10.0.0.0/8. All of them except networks can have
+a port. Any other entry excludes nothing.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _HOST_AND_PORT: Final = re.compile(r"(\[[\w.:%]*\]|[\w.-]*)(:\d*)?")
 
 def server_url(server: str, tls: TLSOptions) -> str:
     """
-    Return a server as `scheme://host:port/path`. Without a scheme, it is https with TLS and http without TLS.
+    Return a server as `scheme://host:port/path`. A missing scheme becomes https with TLS, http without TLS.
 
     Raises: ConfigError for anything that is not a server's URL.
     """
@@ -61,7 +61,7 @@ def shown_server(url: str) -> str:
 
 
 def _flaw(url: str) -> str:
-    """Return why a URL cannot be a server's, without quoting the URL; "" if it can."""
+    """Return why a URL cannot be that of a server, without quoting the URL; "" if it can."""
     if flaw := proxy_flaw(url):
         return flaw
     parts = urlsplit(url)
@@ -71,7 +71,7 @@ def _flaw(url: str) -> str:
 
 
 def proxy_flaw(url: str) -> str:
-    """Return why a URL cannot be a proxy's, which may hold a user name and password; "" if it can."""
+    """Return why a URL cannot be that of a proxy, which may hold a user name and password; "" if it can."""
     try:
         parts = urlsplit(url)
         usable = parts.hostname and parts.port != 0 and url.isprintable()

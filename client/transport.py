@@ -55,8 +55,8 @@ class Transport(Protocol):
         """
         Send a request and read its whole response, whatever its status.
 
-        Args: path is percent-encoded, query is not; timeout_seconds limits the whole request; None = default.
-        send_seconds limits only the sending, not the wait for the response.
+        Args: path is percent-encoded, query is not; timeout_seconds limits the whole request; None means the
+        default. send_seconds limits only the sending, not the wait for the response.
         Raises: TransportError, with outcome_unknown for a write that may have reached the server.
         Blocks: until the response is complete, for at most timeout_seconds.
         """
@@ -73,7 +73,7 @@ class Transport(Protocol):
         """
         Send a request and return once the head of its response has arrived, whatever its status.
 
-        Args: read_timeout_seconds limits the silence within the response; None = default.
+        Args: read_timeout_seconds limits the silence within the response; None means the default.
         Raises: TransportError.
         """
 
@@ -90,7 +90,7 @@ class ForwardingTransport:
         return str(getattr(self._transport, "host", ""))
 
     def _before_request(self, method: str, path: str, send_seconds: float) -> float:  # noqa: ARG002
-        """Called before a request. Returns: its send_seconds. Raises: any error, so that nothing is sent."""
+        """Called before a request. Returns: its send_seconds. Raises: any error, to send nothing."""
         return send_seconds
 
     def _before_stream(self) -> None:
@@ -111,9 +111,9 @@ class _Request(NamedTuple):
     """
     One request in the form that is sent, without credentials.
 
-    path is for messages. It is the target without the configured server's path, which can be a secret.
+    path is for messages: it is the target without the path of the configured server, which can be a secret.
     deadline is when the response must be complete (monotonic); send_by is when the request must be sent, by
-    the transport's clock; infinity = only the deadline matters.
+    the transport's clock; infinity means that only the deadline matters.
     """
 
     method: str
@@ -141,7 +141,7 @@ class HTTPTransport:
     token reaches only one host.
 
     host is `scheme://host:port`.
-    Threads: any. State: only that of Connections, TLSContexts and the credentials.
+    Threads: any. State: only in Connections, TLSContexts and the credentials.
     """
 
     def __init__(
@@ -156,7 +156,7 @@ class HTTPTransport:
         """
         Prepare the transport. No request is sent.
 
-        Args: the clock of seams is for the age of credentials and for send_seconds. Sockets use real time.
+        Args: the clock in seams measures the age of credentials and send_seconds. Sockets use real time.
         Raises: ConfigError if certificates do not load.
         """
         url = urlsplit(config.host)
@@ -200,7 +200,7 @@ class HTTPTransport:
         """
         Send a request and read its whole response; see Transport.
 
-        Raises: also DeadlineExceeded for a request that was not completely sent within send_seconds.
+        Raises: also DeadlineExceeded if the request was not completely sent within send_seconds.
         """
         seconds = self._request_seconds if timeout_seconds is None else timeout_seconds
         send_by = self._clock.now() + send_seconds
@@ -333,7 +333,7 @@ class HTTPTransport:
         return Response(answer.status, answer.headers, body)
 
     def _explain(self, error: Exception, request: _Request, *, sent: bool) -> ClientError:
-        """Name the cause of a timeout: the response, or the sending if that had less time."""
+        """Name the cause of a timeout: the response, or the sending if it had less time."""
         in_time = time.monotonic() < request.deadline
         if isinstance(error, TimeoutError) and in_time and request.send_by < math.inf:
             error = DeadlineExceeded(f"not completely sent in {request.send_seconds:.3g} s")

@@ -1,1 +1,1 @@
-"""What a changed definition does to clients and to stored objects."""
+"""The effects of a changed definition on clients and stored objects."""

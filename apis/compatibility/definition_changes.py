@@ -1,5 +1,5 @@
 """
-Compares two definitions of a kind, to find what the newer one does to clients and stored objects.
+Compares two definitions of a kind, to find out what the newer one does to clients and stored objects.
 
 Follows: crdify's validators for definitions, single versions and served versions; and the server, which
 decodes an object in the request's version, stores it in one version, and copies no fields with the strategy

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 Severity = Literal["breaks", "warns"]
 
 BREAKS: Final = "breaks"
-"""A correct client is refused, or a stored object loses something or cannot be written."""
+"""A request from a correct client is refused, or a stored object loses something or cannot be written."""
 WARNS: Final = "warns"
 """Somebody may have relied on the old behavior."""
 
@@ -16,10 +16,11 @@ WARNS: Final = "warns"
 @dataclass(frozen=True, slots=True)
 class Finding:
     """
-    A rule that a change breaks, or that deserves attention.
+    A change that breaks something or deserves attention, with the name of the rule that found it.
 
-    Fields: path leads to a field, such as `spec.tags[].x`, and is "" for the definition itself; version "" =
-    all versions; old and new are parts of the definitions as JSON values, None for an absent part.
+    Fields: path leads to a field, such as `spec.tags[].x`, and is "" for the definition itself; an empty
+    version means all versions; old and new are parts of the definitions as JSON values, or None for an absent
+    part.
     """
 
     rule: str
@@ -31,7 +32,7 @@ class Finding:
     version: str = ""
 
     def document(self) -> dict[str, Any]:
-        """Return the finding for a program."""
+        """Return the finding in a form for programs."""
         return {
             "rule": self.rule,
             "severity": self.severity,

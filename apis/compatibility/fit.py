@@ -22,10 +22,10 @@ _LONGEST: Final = 80
 
 def misfits(schema: Schema, served: Schema, absent: Iterable[str] = ()) -> list[Finding]:
     """
-    Return the misfits of one of our own kinds.
+    Return the misfits for one of our own kinds.
 
-    Args: schema is from its own definition, served is from the server; absent are subresources that only the
-    definition has.
+    Args: schema comes from its own definition, served from the server; absent lists the subresources that
+    only the definition has.
     """
     found = [
         Finding(f"no-{name}", BREAKS, name, {}, None, f"there is no subresource {name}") for name in absent
@@ -36,7 +36,7 @@ def misfits(schema: Schema, served: Schema, absent: Iterable[str] = ()) -> list[
 
 def misfits_of_view(schema: Schema, served: Schema) -> list[Finding]:
     """
-    Return the misfits of another program's kind, of which our type has only some fields and few value rules.
+    Return the misfits for another program's kind, of which our type has only some fields and few value rules.
 
     For this reason, extra requirements of the server and a different number width are not findings.
     """

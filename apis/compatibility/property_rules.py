@@ -1,8 +1,8 @@
 """
-The rules about one field, which compare its schema before and after, without the fields below it.
+The rules for one field. They compare its old and new schemas, without the fields below it.
 
-A new schema applies to stored objects at their next write. Since Kubernetes 1.33 a server tolerates a value
-that a write does not change; a client that sends a new one is still refused.
+A new schema applies to stored objects at their next write. Since Kubernetes 1.33, a server tolerates an
+invalid value that a write does not change, but a client that sends a new one is still refused.
 Follows: the rules of crdify, and the API conventions (changing the API).
 """
 
@@ -25,16 +25,16 @@ _WORDS: Final = ("description", "title", "example", "externalDocs")
 _HANDLED_BELOW: Final = ("properties", "items", "additionalProperties", "$schema", "id")
 _ABSENT: Final = object()
 _READ: Final = re.compile(r"\bself\.(\w+)")
-"""The fields that a rule reads."""
+"""Matches the fields that a rule reads."""
 _CHECKED_FORMATS: Final = {"int32": ("int64",), "float": ("double",), "": ("int64", "double")}
-"""The formats to which each one can change without refusing a value; "" = none: any 64-bit number."""
+"""The formats that each format can become without refusing a value. "" means none: any 64-bit number."""
 
 
 def changes(path: str, old: Schema, new: Schema) -> Iterator[Finding]:
     """
     Return the differences in one field's schema.
 
-    Args: path leads to the field; "" is the object itself.
+    Args: path leads to the field, and is "" for the object itself.
     """
     seen = {*_HANDLED_BELOW}
     for keys, rule in _RULES:
@@ -163,7 +163,7 @@ def _required(path: str, old: Schema, new: Schema) -> Iterator[Finding]:
 
 
 def _preserved(path: str, old: Schema, new: Schema) -> Iterator[Finding]:
-    """Return the mark on a type with fields. On a string or a number it means nothing."""
+    """Return the finding about the mark, which means nothing on a string or a number."""
     if kind_of(new) not in ("object", "map", "array", "anything"):
         return
     if old.get(PRESERVE) and not new.get(PRESERVE):

@@ -89,7 +89,7 @@ def check_offered(
     """
     Refuse a field that the server does not support.
 
-    Args: own = the fields of the kind besides name and namespace.
+    Args: own holds the kind's fields besides name and namespace.
     Raises: SelectorError in the server's words.
     """
     offered = offered_fields(own, namespaced=namespaced, custom=custom)
@@ -119,7 +119,7 @@ def offered_fields(own: Sequence[str], *, namespaced: bool, custom: bool) -> tup
 def matcher(
     terms: Iterable[FieldTerm], *, custom: bool = False
 ) -> Callable[[Mapping[str, Any]], bool] | None:
-    """Return a predicate for objects as JSON; None selects everything. Args: custom = the kind is custom."""
+    """Return a predicate for objects as JSON; None selects everything. Args: custom is for custom kinds."""
     aliases = {} if custom else _ALIASES
     compiled = [(tuple(aliases.get(t.field, t.field).split(".")), t) for t in terms]
     if not compiled:

@@ -18,7 +18,7 @@ PATTERN: Final = r"^\+?([0-9]+(\.[0-9]*)?|\.[0-9]+)([numkMGTPE]|[KMGTPE]i|[eE][+
 """The schema pattern for an amount, which cannot be negative."""
 
 Amount = Annotated[str, Meta(max_length=64, pattern=PATTERN)]
-"""A field of a kind that holds an amount, such as 100m or 1.5Gi."""
+"""The type of a field that holds an amount, such as 100m or 1.5Gi."""
 
 FORMAT_ERROR: Final = (
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
@@ -71,7 +71,7 @@ def read_quantity(text: str) -> Quantity:
     digits = whole + decimals
     scale = _scale(suffix)
     if not digits and (suffix in {"Pi", "Ei"} or scale < Fraction(1, _NANO)):
-        raise QuantityError("unable to parse numeric part of quantity")  # otherwise Go reads none as 0
+        raise QuantityError("unable to parse numeric part of quantity")  # otherwise Go reads no digits as 0
     amount = _rounded_up(Fraction(int(digits or "0"), 10 ** len(decimals)) * scale, _NANO)
     if suffix.endswith("i"):
         amount = min(amount, Fraction(_LARGEST_BINARY))

@@ -43,7 +43,7 @@ def fnv1a_64(text: str) -> int:
 
 
 def slot_of(text: str, count: int) -> int:
-    """Return the slot, from 0 to count - 1, whose range has the hash of text."""
+    """Return the slot, from 0 to count - 1, whose range contains the hash of text."""
     return fnv1a_64(text) * count // HASHES
 
 
@@ -77,8 +77,8 @@ def format_shard_selector(field: ShardField, ranges: Iterable[ShardRange]) -> st
 
     Ranges that meet or overlap are merged, so neighbouring slots cost the server one comparison.
 
-    Raises: ValueError for an empty range, a range beyond the hashes, or no ranges, because no selector of the
-    server selects nothing.
+    Raises: ValueError for an empty range, a range beyond the hashes, or no ranges, because the server has no
+    selector that selects nothing.
     """
     merged: list[ShardRange] = []
     for shard in sorted(ranges):

@@ -1,5 +1,5 @@
 """
-The API's times: RFC 3339 in UTC, in seconds (`metav1.Time`) or microseconds (`metav1.MicroTime`).
+The API's times: RFC 3339 in UTC, to the second (`metav1.Time`) or the microsecond (`metav1.MicroTime`).
 
 Instants are seconds since the Unix epoch, as `Clock.time()` returns them.
 Follows: apimachinery pkg/apis/meta/v1 (time.go, micro_time.go).

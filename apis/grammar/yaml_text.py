@@ -32,7 +32,7 @@ def is_plain(text: str) -> bool:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes no references, and writes multi-line strings as blocks and a list of words on one line."""
+    """Writes no references, multi-line strings as blocks, and a list of one-line strings on one line."""
 
     def ignore_aliases(self, _: object) -> bool:
         return True
@@ -73,7 +73,7 @@ def from_yaml(text: str) -> list[Any]:
 
 
 def to_yaml(document: Any, *, in_ascii: bool = True) -> str:
-    """Return a document as YAML, with its fields in order. Args: in_ascii = for terminals of any encoding."""
+    """Return a document as YAML, with its fields in order. Args: in_ascii suits terminals of any encoding."""
     text: str = yaml.dump(document, Dumper=_Dumper, sort_keys=False, width=110, allow_unicode=not in_ascii)
     return text
 

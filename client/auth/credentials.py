@@ -29,19 +29,20 @@ _LOCK_RANK: Final = 95
 
 
 class Credentials:
-    """The credentials of a request. This class has none."""
+    """The credentials for a request. This base class has none."""
 
     def authorization(self, timeout_seconds: float = FETCH_SECONDS) -> str:  # noqa: ARG002 - no waiting
         """
         Return the Authorization header, "" for none.
 
         Raises: ConfigError if no header is available.
-        Blocks: while a file is read or a program runs, for at most timeout_seconds and FETCH_SECONDS.
+        Blocks: while a file is read or a program runs, for at most timeout_seconds or FETCH_SECONDS,
+        whichever is shorter.
         """
         return ""
 
     def key_pair(self, timeout_seconds: float = FETCH_SECONDS) -> KeyPair | None:  # noqa: ARG002 - no waiting
-        """Return the client certificate for the header; None = the configured one. May block."""
+        """Return the client certificate to use with the header; None means the configured one. May block."""
         return None
 
     def rejected(self, started_at: float) -> bool:  # noqa: ARG002 - nothing to forget
@@ -54,7 +55,7 @@ class Credentials:
 
 
 class StaticCredentials(Credentials):
-    """A header that never changes; "" = anonymous."""
+    """A header that never changes; "" means anonymous."""
 
     def __init__(self, authorization: str = "") -> None:
         self._authorization = authorization
@@ -133,7 +134,7 @@ def read_token(path: str) -> str:
 
 
 class Fetched(NamedTuple):
-    """The response of a program or login service. expires_at is a Unix time; None = never."""
+    """The response from a program or login service. expires_at is a Unix time; None means never."""
 
     authorization: str = ""
     key_pair: KeyPair | None = None
@@ -147,11 +148,11 @@ class FetchedCredentials(Credentials):
     """
     Credentials from a program or a login service: fetched when first needed, on expiry, after a 401.
 
-    At most one fetch runs at a time, on its own thread. Every caller that needs its result waits for it
-    within the caller's own timeout. Later callers wait for a running fetch instead of starting a second one,
-    so a fetch must always end.
-    State: _outcome is that of the last fetch, and when it ended; _usable is true until a 401; _running is
-           true during a fetch.
+    At most one fetch runs at a time, on its own thread. Callers that need its result wait for it, each within
+    its own timeout. Later callers wait for a running fetch instead of starting a second one, so a fetch must
+    always end.
+    State: _outcome is the result of the last fetch, and _fetched_at is when that fetch ended; _usable is true
+           until a 401; _running is true during a fetch.
     """
 
     def __init__(self, name: str, fetch: Callable[[], Fetched], *, seams: Seams = REAL_SEAMS) -> None:
@@ -175,7 +176,7 @@ class FetchedCredentials(Credentials):
         return self._current(timeout_seconds).key_pair
 
     def rejected(self, started_at: float) -> bool:
-        """Forget credentials that were fetched before then."""
+        """Forget credentials that were fetched before that time."""
         with self._changed:
             if self._fetched_at <= started_at:
                 self._usable = False
@@ -202,7 +203,8 @@ class FetchedCredentials(Credentials):
             while self._running:
                 if not self._clock.wait_until(self._changed, deadline) and self._running:
                     raise self._problem(f"no answer in {max(seconds, 0.0):.3g} s")
-            # Credentials that have expired on arrival are used once, because only the server can refuse them.
+            # Credentials that have already expired on arrival are used once, because only the server can
+            # refuse them.
             if isinstance(self._outcome, Fetched):
                 return self._outcome
             raise self._outcome or self._problem("gave nothing")

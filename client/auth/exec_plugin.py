@@ -5,8 +5,8 @@ A plugin has a deadline, and its output is limited. At the deadline, at a stop a
 we end the plugin and all processes that it started, because they are a separate process group. Only a plugin
 that may prompt on a terminal stays in our group, because no other group may read from the terminal. In that
 case an interrupt reaches both the plugin and the program, and a deadline ends only the plugin.
-Follows: client-go plugin/pkg/client/auth/exec/exec.go, differs: deadline, limit and stop; the program runs in
-the kubeconfig's folder, and receives the cluster entry as it is in the kubeconfig.
+Follows: client-go plugin/pkg/client/auth/exec/exec.go, differs: there is a deadline, a limit and a stop; the
+program runs in the kubeconfig's folder, and receives the cluster entry as it is in the kubeconfig.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def fetch_from_plugin(
     Run an exec plugin once.
 
     Args: section is the user's `exec`; cluster is the cluster's entry, {} if the plugin did not ask for it;
-    folder is where relative paths start; after stop is set, a running plugin has half a second.
+    relative paths start from folder; once stop is set, a running plugin has half a second left.
     Raises: ConfigError that names the program, with the kubeconfig's install hint if it does not exist.
     Blocks: until the program has ended, for at most the given seconds.
     """
@@ -131,7 +131,7 @@ def _run(
     """Return the plugin's output."""
     asks, began_at = _may_ask(plugin), time.monotonic()
     child = _PluginProcess(group=not asks)
-    # Register this before the start, because an exiting interpreter does not wait for this thread.
+    # Register this before the plugin starts, because an exiting interpreter does not wait for this thread.
     atexit.register(child.end)
     try:
         with child.start(
@@ -150,7 +150,7 @@ def _run(
 
 
 def _may_ask(plugin: _Plugin) -> bool:
-    """Return whether the plugin can read from our terminal."""
+    """Return whether the plugin may read from our terminal."""
     has_terminal = os.isatty(_STDIN)
     if plugin.interactive_mode == "Always" and not has_terminal:
         raise _PluginError("it needs a terminal (interactiveMode: Always), and there is none")
@@ -170,7 +170,7 @@ def _environment(plugin: _Plugin, cluster: Mapping[str, Any], *, asks: bool) -> 
 
 
 class _PluginProcess:
-    """The plugin's process. Threads: the one that runs it, and the main thread when the interpreter exits."""
+    """The plugin's process. Threads: the one that runs it, and the main thread as the interpreter exits."""
 
     def __init__(self, *, group: bool) -> None:
         self._group = group
@@ -194,7 +194,7 @@ class _PluginProcess:
                 command,
                 stdin=subprocess.DEVNULL if self._group else None,
                 stdout=subprocess.PIPE,
-                # What a plugin writes here is for people, such as a code to type into a browser.
+                # The text that a plugin writes here is for people, such as a code to type into a browser.
                 stderr=None if os.isatty(_STDERR) else subprocess.PIPE,
                 cwd=folder or None,
                 env=environment,
@@ -203,14 +203,14 @@ class _PluginProcess:
             return self._process
 
     def end(self) -> None:
-        """End the process if it still runs, and make sure that it does not start later."""
+        """End the process if it is still running, and make sure that it does not start later."""
         with self._lock:
             self._is_over = True
             if self._process is None:
                 return
             if self._process.poll() is None:
                 with suppress(ProcessLookupError):
-                    # The process has not been reaped yet, so no other process can have its number.
+                    # The process has not been reaped yet, so no other process can have its PID.
                     os.killpg(self._process.pid, signal.SIGKILL) if self._group else self._process.kill()
             self._process.wait()
 
@@ -219,9 +219,9 @@ def _written(
     process: subprocess.Popen[bytes], began_at: float, seconds: float, stop: threading.Event
 ) -> tuple[bytes, bytes]:
     """
-    Read until the plugin has ended, not to the pipes' end: processes that it left can hold them open.
+    Read until the plugin ends, not until its pipes close: processes that it left can hold them open.
 
-    Returns: its output and, unless it goes to a terminal, its error output.
+    Returns: its output and, unless that goes to a terminal, its error output.
     Raises: _PluginError if it takes too long or writes too much.
     """
     output, complaint = bytearray(), bytearray()

@@ -23,7 +23,7 @@ SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 
 def in_cluster_possible(environ: Mapping[str, str], folder: str) -> bool:
-    """Return whether we seem to run in a pod, where both variables are set and the token is a file."""
+    """Return whether we seem to run in a pod: both variables are set, and the token is a file."""
     named = environ.get("KUBERNETES_SERVICE_HOST") and environ.get("KUBERNETES_SERVICE_PORT")
     return bool(named) and Path(folder, "token").exists() and not Path(folder, "token").is_dir()
 
@@ -52,7 +52,7 @@ def in_cluster_token(folder: str, clock: Clock) -> TokenFile:
 
 
 def in_cluster_ca(folder: str) -> str:
-    """Return the CA file. If it is unusable, log that and return "", which means the system's trust store."""
+    """Return the CA file. If it is unusable, log this and return "", for the system's trust store."""
     path = str(Path(folder, "ca.crt"))
     try:
         build_context(TLSOptions(ca_file=path))

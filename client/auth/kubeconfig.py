@@ -2,10 +2,10 @@
 Reads, checks and merges kubeconfig files as kubectl does.
 
 For clusters, users and contexts, the first file that defines a name provides its whole entry. The current
-context is that of the first file that sets one. Relative paths start at the folder of their file.
+context comes from the first file that sets one. Relative paths start from their file's folder.
 Follows: client-go tools/clientcmd/loader.go @32ce75a7d, differs: it names the line of an error, keeps YAML
-scalars as the strings that were typed (a context called `no` is `no`), and reads at most 1 MiB, from a pipe
-for at most a minute.
+scalars as the strings that were typed (a context called `no` is `no`), and reads at most 1 MiB, and from a
+pipe for at most a minute.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Cluster(_Section, frozen=True):
 
 
 class User(_Section, frozen=True):
-    """Our credentials. exec and auth_provider are unchanged from the file."""
+    """Our credentials. exec and auth_provider are kept as they are in the file."""
 
     client_certificate: str = ""
     client_certificate_data: str = ""
@@ -118,9 +118,9 @@ def read_kubeconfig(path: str, *, required: bool = True, stop: threading.Event |
     """
     Load one file or pipe.
 
-    Args: required: if it is False, a missing or empty file is an empty configuration.
+    Args: required: if false, a missing or empty file counts as an empty configuration.
     Raises: ConfigError that names the file and the line or field.
-    Blocks: for a pipe, until its end, at most for a minute; stop ends the wait.
+    Blocks: for a pipe, until its end, for at most a minute; stop ends the wait.
     """
     text = _read(path, required=required, stop=stop or threading.Event())
     document = _parse(path, text)

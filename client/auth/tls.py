@@ -1,7 +1,7 @@
 """
-TLS contexts that follow their files, because CA, client certificate and key are reread when they change.
+TLS contexts that follow their files: the CA, client certificate and key are reread when they change.
 
-Verification is always on unless the configuration sets insecure-skip-tls-verify; nothing falls back to that.
+Verification is always on unless the configuration sets insecure-skip-tls-verify; nothing falls back to it.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class TLSOptions(NamedTuple):
         return f"TLSOptions(ca={ca!r}, insecure={self.insecure_skip_verify}, key_pair={self.key_pair!r})"
 
     def files(self) -> tuple[str, ...]:
-        """Return the files that are read when a context is built."""
+        """Return the files that are read to build a context."""
         pair = self.key_pair
         candidates = (
             "" if self.ca else self.ca_file,
@@ -63,8 +63,8 @@ class TLSContexts:
     """
     Returns the context for the next connection.
 
-    State: the last good context and the file versions from which it was built; generation counts contexts, so
-    that pooled connections with an older context are recognized. Threads: any; files are read without the
+    State: the last good context and the file versions from which it was built; generation counts the
+    contexts, to recognize pooled connections that have an older one. Threads: any; files are read without the
     lock.
     """
 
@@ -151,10 +151,10 @@ def _load_key_pair(context: ssl.SSLContext, pair: KeyPair) -> None:
     Load a certificate and its key. A certificate without a chain is sent twice.
 
     Otherwise OpenSSL would also send the CA's certificates from the trust store, and kube-apiserver would
-    verify twice as many signatures per request, which takes 0.16 ms of its CPU time, a tenth. Servers in Go
+    verify twice as many signatures per request, which takes 0.16 ms, a tenth of its CPU time. Servers in Go
     and Java and those with OpenSSL accept the repetition. A chain is sent unchanged.
     """
-    # Import this here, because few configurations have a key pair and it loads five archive formats.
+    # Import this here, because it loads five archive formats, and few configurations have a key pair.
     import tempfile  # noqa: PLC0415
 
     where = "client-certificate-data" if pair.certificate else pair.certificate_file

@@ -1,5 +1,5 @@
 """
-The credentials of a kubeconfig's user.
+The credentials of a user in a kubeconfig.
 
 Follows: client-go tools/clientcmd (client_config.go, validation.go) @32ce75a7d.
 """
@@ -49,12 +49,12 @@ def credentials_for(
     clock: Clock,
 ) -> Credentials:
     """
-    Return the credentials for requests. Those in the file take precedence over a program.
+    Return the credentials for requests. Those in the kubeconfig take precedence over a program.
 
     Args: file is the kubeconfig that defines the user; plugin_cluster returns the cluster's entry, for an
     exec plugin that asks for it; stop ends a running plugin.
-    Raises: ConfigError if the user's fields contradict each other. Programs run and token files are read
-    later.
+    Raises: ConfigError if the user's fields contradict each other. Programs are run and token files are read
+    only later.
     """
     _require_one_method(user, name)
     if user.token_file:
@@ -161,7 +161,7 @@ def impersonation_headers(user: User, name: str = "") -> tuple[tuple[str, str], 
     Characters of a key that are not allowed in a header name, such as a slash, are percent-encoded, as in
     client-go.
 
-    Args: name is the user's, for messages.
+    Args: name is the user's name, for messages.
     Raises: ConfigError for a value that is not allowed in a header.
     """
     headers = [("Impersonate-User", user.act_as)] if user.act_as else []
@@ -210,7 +210,7 @@ def fetch_from_provider(provider: Mapping[str, Any], folder: str, now: float) ->
 
 
 def _document(provider: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a kubeconfig that contains the provider, because its package reads only whole kubeconfigs."""
+    """Return a kubeconfig that contains the provider, because the package reads only whole kubeconfigs."""
     return {
         "current-context": "login",
         "contexts": [{"name": "login", "context": {"cluster": "login", "user": "login"}}],

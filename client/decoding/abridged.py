@@ -3,7 +3,7 @@ Decodes most of a kind's objects only in part, because a cache of thousands seld
 
 First every object is decoded into a smaller type, because skipping a field is much cheaper than decoding it.
 The smaller object's fields show whether the whole one is needed; if so, it is decoded again. The result for
-an object therefore depends only on its JSON, not on the page or block in which it came.
+an object therefore depends only on its JSON, not on the page or block that it came in.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class AbridgedDecoder(Generic[K]):
     """
     Decodes single objects, pages and blocks; see the module's docstring.
 
-    Each method raises as a decoder of msgspec. Threads: any.
+    Each method raises the errors of a msgspec decoder. Threads: any.
     """
 
     def __init__(self, abridged: Abridged[K], hook: Callable[[type, Any], Any]) -> None:
@@ -46,12 +46,12 @@ class AbridgedDecoder(Generic[K]):
         self._texts = decoder(Page[msgspec.Raw]).decode
 
     def item(self, data: bytes) -> K:
-        """One object."""
+        """Decode one object."""
         obj: K = self._item(data)
         return self._whole_item(data) if self._needs_whole(obj) else obj
 
     def page(self, body: bytes) -> Page[K]:
-        """Return a list page."""
+        """Decode a list page."""
         page: Page[K] = self._page(body)
         items = page.items or []
         if whole := [at for at, item in enumerate(items) if self._needs_whole(item)]:
@@ -61,7 +61,7 @@ class AbridgedDecoder(Generic[K]):
         return page
 
     def block(self, lines: bytes) -> Sequence[WireEvent[K]]:
-        """Whole lines of a watch."""
+        """Decode whole lines of a watch."""
         events: list[WireEvent[K]] = self._block(lines)
         if whole := [at for at, event in enumerate(events) if self._needs_whole(event.object)]:
             texts = lines_of(lines)

@@ -80,7 +80,7 @@ def prune(data: bytes) -> bytes:
 
 
 def pruning(decode: Callable[[bytes], T]) -> Callable[[bytes], T]:
-    """Return a decoder that also prunes data that is nested too deep for the given one."""
+    """Return a decoder that also prunes data that is nested too deeply for the given one."""
 
     def decode_any_depth(data: bytes) -> T:
         try:
@@ -95,7 +95,7 @@ def null_as_absent(decode: Callable[[bytes], T]) -> Callable[[bytes], T]:
     """
     Return a decoder that reads null in place of a list, map or other container as an absent field.
 
-    Servers and controllers written in Go write null for an empty list, and Kubernetes treats both the same.
+    Servers and controllers written in Go write null for an empty list, and Kubernetes treats the two alike.
     """
 
     def decode_without(data: bytes) -> T:
@@ -116,7 +116,7 @@ def null_as_absent(decode: Callable[[bytes], T]) -> Callable[[bytes], T]:
 
 
 def _remove_null(whole: Any, steps: list[tuple[str, str]]) -> bool:
-    """Remove the null at a path, which omits the keys of maps; return whether there was one."""
+    """Remove the null at a path, in which the keys of maps are missing; return whether there was one."""
     *way, (last, _) = steps or [("", "")]
     for name, index in way:
         whole = whole[int(index)] if index else whole.get(name)

@@ -42,7 +42,7 @@ class Undecodable(NamedTuple):
     uid: str = ""
 
     def __repr__(self) -> str:
-        """Leave out its JSON, which may be a Secret's."""
+        """Leave out the object's JSON, which may contain a Secret's values."""
         return f"<Undecodable {self.key_namespace}/{self.key_name}: {self.error}>"
 
 
@@ -70,9 +70,9 @@ class ListPage(Generic[I]):
     """
     One page of a list.
 
-    resource_version is the list's, from which a watch continues. continue_token is None on the last page.
-    remaining_item_count is None if the server sends none (last page, or with selectors). narrowed = the
-    server says that it has used the shard selector (metadata.shardInfo); False proves nothing.
+    resource_version is the version of the list, from which a watch continues. continue_token is None on the
+    last page. remaining_item_count is None if the server sends none (last page, or with selectors). narrowed
+    is true if the server says that it has used the shard selector (metadata.shardInfo); False proves nothing.
     """
 
     items: list[I]

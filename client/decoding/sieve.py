@@ -11,17 +11,17 @@ from handloop.client.decoding.json_text import MALFORMED, pruning
 
 
 class Sieve(Protocol):
-    """Decides which objects of a list or watch are wanted. Others are foreign. Threads: the reader's."""
+    """Decides which objects of a list or watch are wanted. Others are foreign. Threads: only the reader."""
 
     metadata_first: bool
-    """Check every object before it is decoded, rather than only objects that do not fit their type."""
+    """Whether to check every object before it is decoded, or only objects that do not fit their type."""
 
     def keeps(self, namespace: str, uid: str) -> bool:
         """Return whether the object is wanted."""
 
 
 class Foreign(NamedTuple):
-    """A dropped object, which shows that everything up to its resource version has been sent."""
+    """A dropped object. It shows that everything up to its resource version has been sent."""
 
     resource_version: str
 
@@ -35,7 +35,7 @@ class Names(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 
 
 class Named(msgspec.Struct, frozen=True, gc=False):
-    """An object without its other fields."""
+    """An object with only this metadata."""
 
     metadata: Names = Names()
 
@@ -44,7 +44,7 @@ _decode = pruning(decoder_of(Named).decode)
 
 
 def foreign(raw: bytes, sieve: Sieve | None) -> Foreign | None:
-    """Return a dropped object for one object's JSON; None if the object is or may be wanted."""
+    """Return a Foreign for the JSON of an unwanted object; None if the object is or may be wanted."""
     if sieve is None:
         return None
     try:

@@ -50,14 +50,14 @@ class EventType(StrEnum):
 
 
 class Bookmark(NamedTuple):
-    """A point in the history without an object, up to whose resource_version everything has been sent."""
+    """A point in the history, without an object: everything up to its resource_version has been sent."""
 
     resource_version: str
     annotations: Mapping[str, str]
 
     @property
     def ends_initial_events(self) -> bool:
-        """Return whether a streaming list is complete with this bookmark."""
+        """Return whether this bookmark completes a streaming list."""
         return self.annotations.get(INITIAL_EVENTS_END) == "true"
 
 
@@ -105,8 +105,8 @@ class EventDecoder(Generic[T]):
     Decodes the events of one kind.
 
     Args: item decodes one object's JSON. block decodes whole lines at once, or is None to go line by line.
-    sieve drops foreign objects; None = there are none.
-    State: unknown_events counts the lines of unknown types, which are left out.
+    sieve drops foreign objects; None if there are none.
+    State: unknown_events counts the events of unknown types, which are left out.
     Threads: only the one that reads the watch.
     """
 
@@ -154,7 +154,7 @@ class EventDecoder(Generic[T]):
             decoded = self._block(lines)
         except (*MALFORMED, DecodeError):
             return self._decode_lines(lines)
-        # If every object of a block has a name and a version, no line is checked on its own, so there is no
+        # If every object in a block has a name and a version, no line is checked on its own, which saves a
         # call per event.
         events = [
             WatchEvent(event.type, event.object)
@@ -281,7 +281,7 @@ class WatchStream(Generic[T]):
         Return the next events, at least one; [] if the server ended the stream cleanly.
 
         Raises: TransportError; DecodeError for a line that is not an event, or was cut off by the end.
-        Earlier events have been returned; later ones are not, and the stream is closed.
+        Earlier events have been returned by then; later ones are lost, and the stream is closed.
         Blocks: until events arrive. close() ends the wait with StreamClosed.
         """
         try:

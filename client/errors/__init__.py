@@ -40,9 +40,9 @@ class ConfigProblem(StrEnum):
     NOT_FOUND = "not-found"  # nothing configured anywhere; `looked_in` lists the places
     UNREADABLE = "unreadable"  # a named file does not exist, or cannot be read
     MALFORMED = "malformed"  # not YAML, or not in the form of a kubeconfig
-    CONTEXT = "context"  # the context does not exist; `available` has those that do
+    CONTEXT = "context"  # the context does not exist; `available` lists those that do
     REFERENCE = "reference"  # a context names a cluster or user that does not exist
-    CERTIFICATE = "certificate"  # CA, client certificate or key is missing or broken
+    CERTIFICATE = "certificate"  # a CA, client certificate or key is missing or broken
     SERVER = "server"  # no server address, or one we cannot use
     CREDENTIALS = "credentials"  # a token file or an auth provider fails
     EXEC_PLUGIN = "exec-plugin"  # a credential program is missing or fails; `plugin` names it
@@ -53,35 +53,35 @@ class ConfigError(ClientError):
     """There is no usable configuration."""
 
     kind: ConfigProblem
-    """Which problem."""
+    """The kind of problem."""
 
     message: str
-    """The fault, one line."""
+    """The fault, in one line."""
 
     _: KW_ONLY
     cause: str = ""
-    """The one fact behind it."""
+    """The fact that caused it."""
 
     fix: str = ""
-    """What to do."""
+    """How to fix it."""
 
     path: str = ""
-    """The file."""
+    """The file, or the files, concerned."""
 
     line: int | None = None
-    """In that file."""
+    """The line in that file."""
 
     available: tuple[str, ...] = ()
-    """Contexts that exist."""
+    """The contexts that exist."""
 
     looked_in: tuple[tuple[str, str], ...] = ()
-    """Places, and what each contained."""
+    """The places that were searched, and what each contained."""
 
     plugin: str = ""
     """The credential program."""
 
     install_hint: str = ""
-    """The kubeconfig's hint for installing it."""
+    """The kubeconfig's hint on how to install the program."""
 
     def __post_init__(self) -> None:
         super().__init__(self.message)
@@ -92,10 +92,10 @@ class ConfigError(ClientError):
 
 @dataclass(eq=False, repr=False)
 class TransportError(ClientError):
-    """No complete answer came back."""
+    """No complete response came back."""
 
     reason: str
-    """Why, for people."""
+    """The reason, for people."""
 
     _: KW_ONLY
     host: str = ""
@@ -108,7 +108,7 @@ class TransportError(ClientError):
     """The write may have reached the server, so read the object before you repeat it."""
 
     returns_seen: int | None = None
-    """How often the server had come back by then; see Reachability. None = unknown."""
+    """How often the server had come back by then (see Reachability); None if unknown."""
 
     def __post_init__(self) -> None:
         super().__init__(self.reason)
@@ -172,8 +172,8 @@ class TLSError(TransportError):
     """
     The server's certificate was not accepted, or ours was not. No request was sent.
 
-    Fields: problem; issuer = who signed the server's certificate; names = the DNS names and addresses for
-    which it is valid; not_after = the end of its validity. They are "" and () if the certificate is not
+    Fields: problem; issuer is who signed the server's certificate; names holds the DNS names and addresses
+    for which it is valid; not_after is the end of its validity. These are "" and () if the certificate is not
     available.
     """
 
@@ -185,7 +185,7 @@ class TLSError(TransportError):
 
 
 class CredentialsError(TransportError):
-    """There were no credentials for a request, so it was not sent. problem has the reason."""
+    """There were no credentials for a request, so it was not sent. problem is the reason."""
 
     def __init__(self, problem: ConfigError, *, host: str = "", request: str = "") -> None:
         super().__init__(str(problem), host=host, request=request)
@@ -199,7 +199,7 @@ class APIError(ClientError):
     by_reason: ClassVar[dict[str, type[APIError]]] = {}
 
     status: Status
-    """Its answer."""
+    """The status that the server returned."""
 
     _: KW_ONLY
     verb: str = ""
@@ -212,10 +212,10 @@ class APIError(ClientError):
     """Such as `Deployment`."""
 
     namespace: str = ""
-    """Of the object."""
+    """The namespace of the object."""
 
     name: str = ""
-    """Of the object."""
+    """The name of the object."""
 
     retry_after_seconds: float | None = None
     """The server's Retry-After in seconds; None if there is none."""
@@ -265,7 +265,7 @@ class NotFound(APIError, LookupError, reasons=("NotFound",)):
 
 
 class NoKindMatch(APIError):
-    """404 about a resource: the server lacks it, for example without its CustomResourceDefinition."""
+    """404 for a resource: the server lacks it, for example if its CustomResourceDefinition is missing."""
 
 
 class MethodNotAllowed(APIError, reasons=("MethodNotAllowed",)):
@@ -289,7 +289,7 @@ class Gone(APIError, reasons=("Gone",)):
 
 
 class Expired(Gone, reasons=("Expired",)):
-    """410 with its other reason; also for an expired continue token."""
+    """410 with the other reason; also for an expired continue token."""
 
 
 class RequestEntityTooLarge(APIError, reasons=("RequestEntityTooLarge",)):
@@ -333,7 +333,7 @@ def error_from_status(
     """
     Return the error class for a status, by its reason, or by its code if we do not know the reason.
 
-    NotFound has an object's name in its details, as every such response of an API server does.
+    A NotFound must have an object's name in its details, as in every such response from an API server.
     """
     if resource == "secrets":
         status = without_values(status)
@@ -355,7 +355,7 @@ def error_from_status(
 
 
 def is_expired(error: Exception) -> bool:
-    """Return whether a resource version or continue token is too old, which is a 410 with either reason."""
+    """Return whether a resource version or continue token is too old: a 410 with either reason."""
     return isinstance(error, Gone) or (isinstance(error, APIError) and error.code == 410)  # noqa: PLR2004 - HTTP Gone
 
 
@@ -363,7 +363,7 @@ def is_too_large_resource_version(error: Exception) -> bool:
     """
     Return whether the server has not yet seen the requested resource version.
 
-    A cause says so. Older servers say it in a cause's message, or only in the message of a Timeout.
+    A cause has this reason. Older servers say it in a cause's message, or only in the message of a Timeout.
     """
     if not isinstance(error, APIError):
         return False

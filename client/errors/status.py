@@ -10,7 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 _MESSAGE_LIMIT = 2048
-# A server quotes what does not fit, either as Go prints the value or with the body around it.
+# A server quotes the text that does not fit, either as Go prints the value or with the body around it.
 _QUOTED = re.compile(
     r'(?<=Invalid value: )"(?:\{|map\[)(?:[^"\\]|\\.)*"|(?<=, got )&.*|(?<=byte of )\.\.\..*', re.DOTALL
 )
@@ -46,7 +46,7 @@ class Status(msgspec.Struct, frozen=True, gc=False):
 
 
 def without_values(status: Status) -> Status:
-    """Return a status about a Secret without the server's quotations, which contain the Secret's values."""
+    """Return a status about a Secret without the server's quotations, which contain values of the Secret."""
     causes = tuple(replace(each, message=_QUOTED.sub("***", each.message)) for each in status.details.causes)
     message, details = _QUOTED.sub("***", status.message), replace(status.details, causes=causes)
     return replace(status, message=message, details=details)
@@ -81,7 +81,7 @@ def status_from_json(value: Any, *, code: int = 0) -> Status:
     """
     Read a decoded `Status` of any shape, in which fields of the wrong type are treated as absent.
 
-    Args: code is the HTTP status code, used if the body has none; 0 inside a watch stream.
+    Args: code is the HTTP status code, for a body that has none, and 0 inside a watch stream.
     """
     body = _mapping(value)
     found = _int(body.get("code")) or code

@@ -1,8 +1,8 @@
 """
-The few facts of an X.509 certificate that a message about it needs.
+The few facts in an X.509 certificate that a message about it needs.
 
-The standard library shows only verified certificates, so the `cryptography` package reads a refused one. This
-module makes no decisions about trust.
+The standard library shows only verified certificates, so the `cryptography` package reads those that were
+refused. This module makes no decisions about trust.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """
-Connections to one server, with TLS and a proxy's tunnel. Idle ones wait for the next request.
+Connections to one server, with TLS and through a proxy's tunnel. Idle ones wait for the next request.
 
 A connection is only a socket. urllib3's connections include a pool and a response reader, which cost more per
-watch event than decoding does, and loading them takes a tenth of a start's CPU time.
+watch event than decoding does. Loading them takes a tenth of the CPU time of a start.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _MAX_IDLE: Final = 32
 _PROBE_SECONDS: Final = 5.0
 _LOCK_RANK: Final = 97
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
-# select accepts no descriptor above 1023, but Windows has nothing else.
+# select accepts no descriptor above 1023, so it is used only where there is nothing else, as on Windows.
 _Selector: Final = getattr(selectors, "PollSelector", selectors.SelectSelector)
 
 
@@ -38,7 +38,7 @@ class Connection:
     """
     An open connection: a socket that arm() accepts.
 
-    generation is that of the TLS context; idle_since is when the last response ended (monotonic).
+    generation is the TLS context's generation; idle_since is when the last response ended (monotonic).
     """
 
     generation = 0
@@ -49,19 +49,19 @@ class Connection:
         self.host_header = host_header
 
     def is_silent(self) -> bool:
-        """Return whether nothing has arrived, not even the end of the connection."""
+        """Return whether nothing has arrived: neither data nor the end of the connection."""
         with _Selector() as selector:
             selector.register(self.sock, selectors.EVENT_READ)
             return not selector.select(0)
 
     def close(self) -> None:
-        """Close it."""
+        """Close the connection."""
         self.sock.close()
 
 
 class Route(NamedTuple):
     """
-    The target of connections: the server, or a proxy on the way to it.
+    The route of connections: to the server, or to a proxy on the way to it.
 
     resolved is RequestMetrics.dns_resolution_duration, which is called with the seconds that a resolution
     took.
@@ -164,9 +164,9 @@ def _ask_for_tunnel(sock: Any, route: Route, proxy: SplitResult) -> None:
 
 
 def _secured(sock: Any, context: ssl.SSLContext, name: str) -> Any:
-    """TLS with the server."""
+    """Return the socket with TLS to the server."""
     if isinstance(sock, ssl.SSLSocket):
-        # The ssl module cannot run TLS inside TLS, and few have such a proxy.
+        # The ssl module cannot run TLS inside TLS, and few users have such a proxy.
         from urllib3.util.ssltransport import SSLTransport  # noqa: PLC0415
 
         return SSLTransport(sock, context, name)
@@ -227,7 +227,7 @@ class Connections:
         Return a new connection.
 
         Raises: ConfigError for a key pair that does not load; otherwise like open_connection.
-        Blocks: until the deadline (monotonic) at most.
+        Blocks: at most until the deadline (monotonic).
         """
         context, generation = self._context(key_pair)
         connection = open_connection(self._route, context, deadline)

@@ -53,7 +53,7 @@ def exchange(
     """
     Send a request and read the head of its response. The caller has already armed the socket.
 
-    Args: answer_deadline replaces the sending deadline once the request is sent; None = no change.
+    Args: answer_deadline replaces the sending deadline once the request is sent; None means no change.
     Raises: OSError, ConnectionBroken, BadAnswer; ValueError for a target or header that contains a line
     break.
     """
@@ -158,7 +158,7 @@ class Answer:
         self._parser = None
 
     def _receive(self) -> bool:
-        """Parse the bytes that have arrived. Return False at the end of the connection."""
+        """Parse the bytes that have arrived. Return False if the connection has ended."""
         try:
             count = self.sock.recv_into(self._buffer, BLOCK_BYTES)
             if count:
@@ -188,7 +188,7 @@ class Answer:
         """
         The parser calls this when a response begins.
 
-        After the end of ours, this makes the connection unusable.
+        If our response has already ended, this makes the connection unusable.
         """
         self._begun = True
         if self._ended:
@@ -203,7 +203,7 @@ class Answer:
         """
         The parser calls this after a head.
 
-        A head such as `100 Continue` can precede the response's head.
+        A head such as `100 Continue` can precede that of the response.
         """
         if self._has_head:
             return
@@ -249,10 +249,11 @@ class HTTPStream:
     A handloop.client.http.response.Stream on its own connection, which is closed afterwards.
 
     State: under _lock, _reading is true while the reader is in a read, and _over once nothing more is read;
-    _ended, which only the reader uses, is true once the body was read to its clean end. The reader closes the
-    connection after its last read. close() closes it only between reads, because closing it while a thread is
-    in a receive could give its file descriptor to another connection.
-    Threads: one thread reads. Any thread may close, which shuts the socket down and thereby wakes the reader.
+    _ended, which only the reader uses, is true once the body has been read to a clean end. The reader closes
+    the connection after its last read. close() closes it only between reads, because closing it while a
+    thread is in a receive could give its file descriptor to another connection.
+    Threads: one thread reads. Any thread may close the stream, which shuts down the socket and so wakes the
+    reader.
     """
 
     def __init__(
@@ -305,13 +306,13 @@ class HTTPStream:
             self._over = True
             reading = self._reading
             if reading:
-                # Do this under the lock, so that the reader cannot close the descriptor meanwhile.
+                # Do this under the lock, so that the reader cannot close the descriptor in the meantime.
                 _shut_down(self._answer.sock)
         if not reading:
             self._let_go()
 
     def _leave(self, *, over: bool) -> bool:
-        """Record that the reader has left its read. Returns: whether close() was called meanwhile."""
+        """Record that the reader has left its read. Returns: whether close() was called in the meantime."""
         with self._lock:
             self._reading = False
             closed = self._over

@@ -56,7 +56,7 @@ class Attempt(NamedTuple):
     """
     One attempt: its host (`scheme://host:port`) and request (`METHOD /path`), and how far it got.
 
-    sent = the request may have reached the server; seconds = its time limit.
+    sent: whether the request may have reached the server; seconds: its time limit.
     """
 
     host: str
@@ -86,7 +86,7 @@ def explain(error: Exception, attempt: Attempt) -> TransportError:
 
 
 def cause_of(error: Exception) -> BaseException | None:
-    """Return the cause of explain's result, which would keep its frames alive if it were its own cause."""
+    """Return the cause for explain's result. An error that is its own cause would keep its frames alive."""
     return error.__cause__ if isinstance(error, TransportError) else error
 
 

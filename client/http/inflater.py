@@ -25,8 +25,8 @@ class Inflater:
 
     A member may inflate to 64 MiB, or to 100 times its size if that is more. The reader limits the total of
     all members, as it does for a plain body.
-    State: _input = bytes that are not inflated yet; _taken and _given = the current member's size so far,
-    deflated and inflated. Threads: the reader's.
+    State: _input holds bytes that are not inflated yet; _taken and _given are the current member's size so
+    far, deflated and inflated. Threads: only the reader.
     """
 
     def __init__(self) -> None:

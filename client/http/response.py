@@ -1,4 +1,4 @@
-"""What a transport returns: a whole response, or one that is read while it arrives."""
+"""The responses that a transport returns: whole ones, and those that are read while they arrive."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 
 
 class Headers(MutableMapping[str, str]):
-    """Header fields with case-insensitive names. Several values of a name are joined by commas."""
+    """Header fields with case-insensitive names. Several values for one name are joined by commas."""
 
     def __init__(self, fields: Mapping[str, str] | None = None) -> None:
         self._fields: dict[str, tuple[str, str]] = {}
@@ -35,7 +35,7 @@ class Headers(MutableMapping[str, str]):
 
 
 class Response(NamedTuple):
-    """A whole answer."""
+    """A whole response."""
 
     status: int
     headers: Mapping[str, str]
@@ -58,7 +58,7 @@ class Stream(Protocol):
         Return the next bytes as they arrived; b"" at the clean end.
 
         Raises: ConnectionBroken if the connection ends first, DeadlineExceeded after silence, StreamClosed if
-        close() was called before or meanwhile; other TransportErrors.
+        close() was called before or during the read; other TransportErrors.
         Blocks: for at least one byte.
         """
 
@@ -66,4 +66,4 @@ class Stream(Protocol):
         """Return the rest of a short response, such as an error. Raises: like read_block."""
 
     def close(self) -> None:
-        """Close the connection, from any thread and repeatedly. A blocked reader raises immediately."""
+        """Close the connection, from any thread, any number of times. A blocked reader raises at once."""

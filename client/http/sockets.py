@@ -20,7 +20,8 @@ class _Deadline:
     """
     The time by which the peer must answer.
 
-    deadline is a point in monotonic time; None if only silence is limited, to idle_seconds without a byte.
+    deadline is a point in monotonic time. If it is None, only silence is limited, to idle_seconds without a
+    byte.
     """
 
     deadline: float | None = None
@@ -46,7 +47,7 @@ class _Deadline:
         return left if self.idle_seconds is None else min(left, self.idle_seconds)
 
     def settimeout(self, value: float | None, /) -> None:
-        """The socket's own."""
+        """The method of the socket."""
         raise NotImplementedError
 
 
