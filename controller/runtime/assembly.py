@@ -24,7 +24,7 @@ from handloop.controller.runtime.guards.reconcile_writes import reconcile_writes
 from handloop.controller.runtime.guards.repeat_backoff import HeldBackError, RepeatBackoff
 from handloop.controller.runtime.manager import Manager
 from handloop.controller.runtime.rbac.undeclared import UndeclaredWrites
-from handloop.controller.runtime.reconcile import Result
+from handloop.controller.runtime.reconcile import Result, WaitError
 from handloop.controller.runtime.reconciling.context import Context
 from handloop.controller.runtime.reconciling.controller import Controller
 from handloop.controller.runtime.reconciling.controller_caches import ControllerCaches
@@ -40,10 +40,17 @@ from handloop.controller.runtime.sources.informer_source import RESYNCED, Inform
 from handloop.controller.runtime.sources.reconcile_queue import Cause, ReconcileQueue
 from handloop.controller.runtime.sources.referred_objects import ReferredObjects
 from handloop.informers.keys import ObjectName, object_name
+from handloop.informers.lister import NamespaceNotWatched
 from handloop.workqueue.priority_queue import LOW_PRIORITY
 from handloop.workqueue.queue import QueueOptions
 
 WRITE_REFUSED: Final = "WriteRefused"
+
+
+class _NamespaceReturnedError(WaitError):
+    """The name's namespace left and came back during the reconcile, so a cache may not have it again yet."""
+
+    retry_seconds = 1.0
 
 
 class _Rechecked:
@@ -95,6 +102,8 @@ class _Rechecked:
         except Exception as error:
             # The objects still exist, but are no longer ours. They are listed again if the namespace returns.
             if self._watches(name.namespace):
+                if isinstance(error, NamespaceNotWatched) and error.namespace == name.namespace:
+                    raise _NamespaceReturnedError(str(error)) from error
                 raise
             context.log.debug("Dropped, because its namespace is no longer watched", v=2, err=str(error))
             return None

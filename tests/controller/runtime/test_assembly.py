@@ -11,6 +11,7 @@ from handloop.controller.runtime.builder import controller_for
 from handloop.controller.runtime.manager import Manager
 from handloop.controller.runtime.reconciling.context import Context
 from handloop.controller.runtime.reconciling.controller import Controller
+from handloop.informers.lister import NamespaceNotWatched
 from handloop.testing.eventually import eventually
 from support.checks.captured_logs import captured_logs
 from support.rigs.foo_cluster import create_foo, foo_cluster
@@ -50,6 +51,28 @@ def test_a_child_that_the_server_refuses_is_an_event_of_its_owner(cluster: Manag
         eventually(lambda: told() == 1, "told once")
         foos.patch("a", {"spec": {"replicas": 2}}, namespace="default")
         eventually(lambda: told() == 2, "told again")
+
+
+def test_a_namespace_that_comes_back_during_a_reconcile_is_no_failure(cluster: ManagedSandbox) -> None:
+    """A cache that does not have it again yet is asked a second later; another namespace is a mistake."""
+    manager = cluster.manager()
+    asked: list[str] = []
+
+    def reconcile(foo: Foo, _context: Context) -> None:
+        asked.append(foo.metadata.name)
+        if len(asked) == 1:
+            raise NamespaceNotWatched("get", "default", "those with team=a")
+        if len(asked) == 3:
+            raise NamespaceNotWatched("get", "elsewhere", "default")
+
+    controller = controller_for(manager, "reader").for_(Foo).complete(reconcile)
+    with captured_logs() as logs, cluster.running(manager):
+        create_foo(cluster, "a")
+        eventually(lambda: asked == ["a", "a"], "asked again")
+        assert controller.statistics().failed == 0
+        create_foo(cluster, "b")
+        eventually(lambda: asked[2:] == ["b", "b"], "retried")
+    assert [line["object"].name for line in logs if line["log_level"] == "error"] == ["b"]
 
 
 def test_a_write_that_is_not_declared_is_reported_once(cluster: ManagedSandbox) -> None:
