@@ -285,7 +285,9 @@ def test_a_call_that_blocks_makes_unready_and_then_dead(cluster: ManagedSandbox)
         clock.advance(61)
         with captured_logs() as logs:
             assert "blocked: foos.samplecontroller.k8s.io: " in str(caches.fresh_check())
-        assert [line["event"].partition(":")[0] for line in logs] == ["A handler, or its predicate or map function, blocks"]
+        assert [line["event"].partition(":")[0] for line in logs] == [
+            "A handler, or its predicate or map function, blocks"
+        ]
         assert caches.alive_check() is None
         clock.advance(240)
         assert "for 301s" in str(caches.alive_check())
