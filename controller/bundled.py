@@ -26,7 +26,7 @@ MYAPP_ACCESS: Final = (
     PAUSING_NAMESPACES,
     Access(resource=Event.resource, verbs=("create", "patch")),
 )
-"""The access that add_myapp declares. Checks start sooner, because they need not import the controller."""
+"""The access that add_myapp declares, listed here so that checks start without importing the controller."""
 
 SETUPS: Final = (
     Setup(

@@ -35,7 +35,7 @@ def main() -> int:
 
 
 def our_command(typed: str) -> str:
-    """Return the command for hints: as typed, if that started this program. Tests start it in other ways."""
+    """Return the command for hints: the typed one, if it started this program. Tests start it otherwise."""
     return typed if typed in ("handloop", "python -m handloop") else "python -m controller"
 
 

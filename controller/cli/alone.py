@@ -12,7 +12,7 @@ from handloop.controller.cli.problems import Problem
 
 class Process(NamedTuple):
     """
-    What a mode needs from a starting process.
+    The things that a mode needs from a process that is starting.
 
     Fields: config is a ClientConfig; services are the program's ProcessServices; say prints a problem;
     end_page shows on the live page why the work ends.
@@ -29,9 +29,9 @@ class Alone:
     """
     How a program's replicas share the work: here they do not. `--help` loads this without a client.
 
-    Fields: flag is the flag that selects the mode, "" = none is needed; needs_all_namespaces: the mode cannot
-    be limited to some namespaces; divides_objects: a replica may hold no objects although some exist;
-    refusals are the errors of Manager.run that `refused` turns into a message.
+    Fields: flag is the flag that selects the mode, or "" if none is needed; needs_all_namespaces: the mode
+    cannot be limited to some namespaces; divides_objects: a replica may hold no objects even though some
+    exist; refusals are the errors from Manager.run that `refused` turns into a message.
     """
 
     flag: ClassVar[str] = ""
@@ -50,11 +50,11 @@ class Alone:
         return ()
 
     def lease_pattern(self) -> re.Pattern[str]:
-        """Return a pattern that matches the whole name of each of its Leases."""
+        """Return a pattern that matches the full name of each Lease that the mode uses."""
         return re.compile(re.escape(self._options.leader_elect_resource_name))
 
     def facts(self) -> str:
-        """Return a few words for the banner, "" = none."""
+        """Return a few words for the banner, or "" for none."""
         return ""
 
     def findings(self, client: Any, allowed: Iterable[Any]) -> Iterator[str]:  # noqa: ARG002 - nothing to ask

@@ -149,7 +149,7 @@ def _with_webhook_of_olm(options: Options, deployment: str) -> Options:
     """
     Return the options, with OLM's Service and certificate if the program converts objects.
 
-    Raises: UsageError if the Deployment sets its own, or if the Service's name is too long.
+    Raises: UsageError if the Deployment sets these itself, or if the Service's name is too long.
     """
     if not any_is_converted(declared_kinds(options)):
         return options
@@ -249,7 +249,7 @@ def _named(manifest: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _merged(made: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Merge the fields of both, at any depth. If both have a field, the value in given wins."""
+    """Merge the fields of both mappings, at any depth. If both have a field, the value in given wins."""
     return {**made} | {
         name: _merged(made[name], value)
         if isinstance(value, Mapping) and isinstance(made.get(name), Mapping)
@@ -267,7 +267,7 @@ def _refuse_links(folder: Path, files: Iterable[str]) -> None:
 
 
 def _outdated(folder: Path, name: str, files: Iterable[str]) -> list[Path]:
-    """Return an earlier run's files for kinds or names that are gone, because OLM would install them."""
+    """Return files left by earlier runs for kinds or names that are gone. OLM would still install them."""
     current = {folder / path for path in files}
     return [
         path

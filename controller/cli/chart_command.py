@@ -136,7 +136,7 @@ def _refuse_lease(options: Options) -> None:
 
 
 def _resources(folder: Path) -> list[Path]:
-    """Return the files that a folder's kustomization lists (the others are patches), or all without one."""
+    """Return the files listed in a folder's kustomization (others are patches), or all if there is none."""
     kustomization = folder / "kustomization.yaml"
     listed = read_documents(kustomization)[:1] if kustomization.exists() else []
     named = [str(name) for one in listed for name in one.get("resources") or ()]
@@ -239,7 +239,7 @@ def _head(source: ChartSource, name: str, description: str) -> str:
 
 
 def _names(name: str) -> str:
-    """Return the templates for names. A name longer than 42 would leave no room for `-leader-election`."""
+    """Return the templates for names. A name over 42 characters leaves no room for `-leader-election`."""
     return f"""\
 {{{{- define "{name}.fullname" -}}}}
 {{{{- $below := printf "%s-%s" .Release.Name .Chart.Name }}}}
@@ -272,7 +272,7 @@ def _notes(source: ChartSource) -> str:
 
 
 def _outdated(folder: Path, name: str, files: Iterable[str]) -> list[Path]:
-    """Return an earlier run's templates that this run did not write, because helm would install them."""
+    """Return templates from earlier runs that this run did not write. Helm would still install them."""
     current, header = {folder / path for path in files}, _HEADER.format(name=name)
     charts = (name, f"{name}-crds")
     return [

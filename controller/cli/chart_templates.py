@@ -39,7 +39,7 @@ _SOME_NAMESPACE: Final = "each-namespace"
 _LABELS: Final = ("labels", "matchLabels", "selector")
 _NAMED: Final = ("metadata", "roleRef", "subjects", "configMap", "configMapRef", "secretRef")
 _NAMES: Final = ("serviceAccountName", "secretName", "resourceNames")
-"""Fields (_NAMED: fields with a `name`) in which the operator's name is the name of an object."""
+"""Fields in which the operator's name is the name of an object; those in _NAMED have it in their `name`."""
 _MODES: Final = re.compile("--?(leader-elect|shards|namespace|all-namespaces)(=.*)?|-(n)(?!amespace)(.*)|-A")
 _OF_VALUES: Final = ("leader_elect", "shards", "namespace")
 """The options that the chart's values set. Arguments and variables must not set them to something else."""
@@ -59,7 +59,7 @@ class ChartSource:
     The parts from which the charts are built.
 
     Args: options are those of the Deployment's container; objects are the documents in `manifests`, by path;
-    patches are the operations with which its JSON patches add something, by folder; dashboard is JSON, "" =
+    patches are the operations in its JSON patches that add something, by folder; dashboard is JSON, or "" for
     none.
     """
 
@@ -167,7 +167,7 @@ class _Templates:
         return where(self._of_cluster(), text) + each
 
     def _of_cluster(self) -> str:
-        """Return the condition for the cluster-wide binding; "" = always, if access is cluster-scoped."""
+        """Return the condition for the cluster-wide binding; it is "" (always) for cluster-scoped access."""
         made = [(one["kind"], one["metadata"]["name"]) for one in self._made(_SOME_NAMESPACE, shards=0)]
         return "" if ("ClusterRole", self._source.name) in made else "not $.Values.namespaces"
 
@@ -288,7 +288,7 @@ class _Templates:
                 container[field] = one["value"]
 
     def _args(self, args: Sequence[str]) -> str:
-        """Return the container's arguments in order. The values decide those for the mode and namespaces."""
+        """Return the arguments in order. The chart's values decide which are used for mode and namespaces."""
         mode = (
             "{{- if $.Values.shards }}\n- --shards={{ $.Values.shards | int64 }}\n"
             "{{- else if $.Values.leaderElection }}\n- --leader-elect\n{{- end }}\n"
@@ -323,7 +323,7 @@ class _Templates:
         )
 
     def _set_list(self, above: dict[str, Any], name: str) -> None:
-        """Set a list to its own items and those that choices add; `env` also gets the items of its value."""
+        """Set a list to its own items and those that choices add. `env` also gets those in its value."""
         items = above.pop(name, None) or []
         if name == "env":
             operator = self._source.options.operator
@@ -361,12 +361,12 @@ class _Templates:
             yield patches.get("metrics-cert", ()), _METRICS_CERTIFICATE
 
     def _with_secret(self, item: Any, condition: str) -> Any:
-        """Return the item. If it is a volume with a Secret, its Secret is the one that the value names."""
+        """Return the item. If it is a volume with a Secret, use the Secret that the chart's value names."""
         if not (isinstance(item, dict) and "secret" in item and condition):
             return item
         return {**item, "secret": {"secretName": self._template.inline(f"{condition} | quote")}}
 
     def _with(self, value: str, expression: str, of: str = "") -> str:
-        """Return a value's fields; none if it is empty. Args: of is what precedes the value in `with`."""
+        """Return a value's fields, or none if it is empty. Args: of is the text before it in `with`."""
         shown = self._template.nindent(f"{expression} | toYaml")
         return f"{{{{- with {of}$.Values.{value} }}}}\n{shown}\n{{{{- end }}}}"

@@ -18,7 +18,7 @@ _ENABLED: Final = {"type": "boolean"}
 
 
 class Value(NamedTuple):
-    """One value. Args: schema is JSON Schema; parts are an object's inner values, by name."""
+    """One value. Args: schema is JSON Schema; parts are the values inside an object, by name."""
 
     default: Any
     told: str
@@ -30,7 +30,7 @@ def values_of(pod: Mapping[str, Any], defaults: Mapping[str, Any], parts: Sequen
     """
     Return a chart's values, with a Deployment's settings as their defaults.
 
-    Args: pod is the spec of its pod; defaults are those of replicas, leaderElection, shards, namespaces and
+    Args: pod is the spec of its pod; defaults are those for replicas, leaderElection, shards, namespaces and
     the image; parts names the choices that this operator has, such as webhook and monitoring.
     """
     container = pod["containers"][0]

@@ -29,7 +29,7 @@ from handloop.controller.runtime.rbac.roles import roles
 
 API_VERSION: Final = "operators.coreos.com/v1alpha1"
 _TARGETS: Final = "metadata.annotations['olm.targetNamespaces']"
-"""The pod annotation in which OLM lists the namespaces to watch: `a,b`, "" = all."""
+"""The pod annotation in which OLM lists the namespaces to watch, such as `a,b`; "" means all."""
 OLM_CERTIFICATES: Final = "/tmp/k8s-webhook-server/serving-certs"  # noqa: S108 - where OLM mounts them
 _WEBHOOK_PORT: Final = 443
 _SOME_NAMESPACES: Final = ("OwnNamespace", "SingleNamespace", "MultiNamespace")
@@ -41,7 +41,7 @@ class Release:
     One release of an operator. This module does not load or run the operator.
 
     Args: options are those of its Deployment's container; deployment is the Deployment's manifest; version
-    and replaces are semantic versions, replaces "" = none; samples are manifests of its kinds.
+    and replaces are semantic versions, but replaces may be "" for none; samples are manifests of its kinds.
     """
 
     options: Options
@@ -136,7 +136,7 @@ def _install_modes(options: Options, kinds: Sequence[type[Any]]) -> list[dict[st
     """
     Return all modes, because --namespace accepts one name, several or none.
 
-    Cluster-scoped kinds need all namespaces, and so may the replicas' mode. Conversion needs them, too,
+    Cluster-scoped kinds need all namespaces, and the replicas' mode may need them, too. So does conversion,
     because a definition has one webhook for all namespaces, and OLM refuses anything else.
     """
     needs_all = replicas_of(options).needs_all_namespaces or any_is_converted(kinds)

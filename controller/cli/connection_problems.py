@@ -103,8 +103,8 @@ def server_problem(error: Exception, *, host: str, effort: str = "", credentials
     """
     Return the problem behind a failed request: E04, E05, E06 or E09.
 
-    Args: effort says how often the request was tried; credentials is a known fault of ours, such as their
-    expiry.
+    Args: effort says how often the request was tried; credentials is a known fault in our credentials, such
+    as their expiry.
     """
     if isinstance(error, CredentialsError):
         # The configuration was found, so no command is named.
@@ -218,9 +218,9 @@ class _Claims(msgspec.Struct):
 
 def expired_credentials(config: ClientConfig, now: float) -> str:
     """
-    Return `token expired 3 h ago` or `client certificate expired 12 d ago`; "" if neither did, or unknown.
+    Return what has expired, such as `token expired 3 h ago` or `client certificate expired 12 d ago`.
 
-    Args: now in Unix seconds.
+    Returns "" if neither is known to have expired. Args: now is in Unix seconds.
     """
     try:
         authorization = config.credentials.authorization()

@@ -1,4 +1,4 @@
-"""Asks a server whether it converts objects between a kind's versions, and which old ones clients request."""
+"""Asks a server if it converts objects between a kind's versions, and which old versions clients request."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LABEL: Final = re.compile(r'(\w+)="([^"]*)"')
 
 
 class Conversion(NamedTuple):
-    """One line of the result; problem "" = objects are converted, or no object exists to try."""
+    """One line of the result. problem is "" if objects are converted, or if there is no object to try."""
 
     subject: str
     problem: str = ""

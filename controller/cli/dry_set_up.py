@@ -22,7 +22,7 @@ class DrySetUp:
     """
     An author's functions that set up controllers, and the needs of these controllers.
 
-    State: _found, None until first requested, because the needs of a process do not change. Threads: main's.
+    State: _found, None until first requested, then kept, because the needs never change. Threads: main.
     """
 
     def __init__(
@@ -34,7 +34,7 @@ class DrySetUp:
         """
         Prepare.
 
-        Args: kinds are those that need a CRD, None = the custom kinds that controllers reconcile, except
+        Args: kinds are those that need a CRD; None means the custom kinds that controllers reconcile, except
         partial views; sample is the path of a manifest to try the controllers with.
         """
         self._functions = tuple(functions)
@@ -88,12 +88,12 @@ class DrySetUp:
 
 
 def has_own_definition(kind: type[Kind]) -> bool:
-    """Return whether a type describes its CRD. A partial view or Unstructured stands for another's kind."""
+    """Return whether a type describes its CRD. Partial views and Unstructured do not."""
     return needs_definition(kind) and not kind.partial and not issubclass(kind, Unstructured)
 
 
 def needs_definition(kind: type[Kind]) -> bool:
-    """Return whether a kind comes from a CRD, this program's or another's."""
+    """Return whether a kind comes from a CRD, no matter whether this program's or another's."""
     return not is_built_in(kind.resource.group)
 
 

@@ -20,7 +20,7 @@ from handloop.controller.cli.version import checkout
 
 GROUP: Final = "handloop_extensions"
 NEIGHBOURS: Final = {name: f"handloop_{name}" for name in ("sandbox", "explore", "learn")}
-"""The projects next to this one: their packages by folder. A folder has the same name as its extra."""
+"""The packages of the projects next to this one, by folder. A folder has the same name as its extra."""
 
 
 class _Extension(NamedTuple):
@@ -28,7 +28,7 @@ class _Extension(NamedTuple):
     extra: str
     """The handloop extra that installs it."""
     needs: tuple[str, ...]
-    """Modules of other projects that the extra also installs."""
+    """Modules from other projects that the extra also installs."""
 
 
 _EXTENSIONS: Final = {
@@ -41,7 +41,7 @@ _EXTENSIONS: Final = {
 
 
 class NotInstalledError(Exception):
-    """An extension is missing. The message is one sentence; title names what is missing, fix what to type."""
+    """An extension is missing: title names it, and fix is what to type. The message is one sentence."""
 
     def __init__(self, name: str) -> None:
         self.title = _EXTENSIONS[name].title
@@ -59,7 +59,7 @@ def is_installed(name: str) -> bool:
     package = _modules().get(name, "").rpartition(".")[0]
     try:
         return bool(package) and all(find_spec(each) for each in (package, *_EXTENSIONS[name].needs))
-    except ModuleNotFoundError:  # of the package's own package
+    except ModuleNotFoundError:  # if even the package that contains it is missing
         return False
 
 
@@ -74,7 +74,7 @@ def extension(name: str) -> Any:
 
 @contextmanager
 def needing(name: str) -> Iterator[None]:
-    """Raise a NotInstalledError for a missing library of an extension, even if it is loaded late."""
+    """Raise NotInstalledError if a library that an extension needs is missing, even if it is loaded late."""
     try:
         yield
     except ModuleNotFoundError as error:

@@ -32,8 +32,8 @@ class Fit:
     """
     How well a kind's served definition fits the kind's type.
 
-    newer lists the fields that the type lacks, only for our kinds; unknown says why the fit is unknown, "" =
-    known.
+    newer lists the fields that the type lacks, and is only filled for our kinds. unknown says why the fit is
+    unknown; it is "" if the fit is known.
     """
 
     kind: type[Any]

@@ -30,13 +30,14 @@ _STOP_SECONDS: Final = 0.5
 
 class FitWatch:
     """
-    Checks the served definitions during the start, which does not wait for it, and again later.
+    Checks the served definitions in the background while the program starts, and again later.
 
     Our own kinds are checked every time, because a definition can change; the kinds of others only until they
     fit.
 
-    State: _fits, the last result, None before the first; written by `definitions`, under _lock. _told, the
-    problems already reported, used only by that thread. Threads: `definitions`, within the `with`; any reads.
+    State: _fits, the last result, or None before the first one; written by the thread `definitions`, under
+    _lock. _told, the problems already reported, used only by that thread. Threads: `definitions`, which runs
+    inside the `with`; any thread may read.
     """
 
     def __init__(

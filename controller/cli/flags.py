@@ -3,8 +3,8 @@ Reads the command line and the environment into Options that suit a pod, a lapto
 
 Precedence: flag, then environment variable, then default. Go's single dash (`-kubeconfig=x`) is accepted.
 
-Follows: controller-runtime pkg/leaderelection for the lease's namespace (the program's own; outside a cluster
-a flag names it), client-go for the durations.
+Follows: controller-runtime pkg/leaderelection for the lease's namespace (the one that the program runs in;
+outside a cluster, a flag names it), client-go for the durations.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from handloop.controller.runtime.serving.bind_address import BindAddress
 
 
 class UsageError(Exception):
-    """The command line cannot be used. The message says why; fix is what to type, "" = --help."""
+    """The command line cannot be used. The message says why; fix is what to type; "" means --help."""
 
     def __init__(self, message: str, fix: str = "") -> None:
         super().__init__(message)
@@ -176,7 +176,7 @@ def parse_options(
     """
     Read an operator's command line.
 
-    Args: service_account is the folder with a pod's service account files, "" = the usual one.
+    Args: service_account is the folder with a pod's service account files; "" means the usual one.
     Raises: UsageError with a message for people; SystemExit(0) after printing help.
     """
     words = ["manifests", *argv] if argv and argv[0] in _MANIFESTS else list(argv)

@@ -45,7 +45,7 @@ class HelmTemplate:
         return mark
 
     def fields(self, text: str) -> dict[str, None]:
-        """Return a mark for some fields of a mapping. The lines are, or produce, these fields."""
+        """Return a mark for some fields of a mapping. The text consists of these fields, or produces them."""
         return {self._marked(text): None}
 
     def rendered(self, document: Any) -> str:
@@ -55,7 +55,7 @@ class HelmTemplate:
         return "".join(f"{line}\n" for line in lines)
 
     def nindent(self, expression: str, deeper: int = 0) -> str:
-        """Return an expression of several lines, indented like its place or some columns deeper."""
+        """Return a multi-line expression, indented to fit its place, or some columns deeper."""
         return f"{{{{- {expression} | nindent {self._mark}{deeper}I }}}}"
 
     def item(self, value: Any) -> str:
@@ -89,12 +89,16 @@ class HelmTemplate:
 
 
 def where(condition: str, text: str) -> str:
-    """Put lines under a condition. Args: condition "" = always."""
+    """Put lines under a condition. Args: condition is "" for always."""
     return f"{{{{- if {condition} }}}}\n{text.rstrip()}\n{{{{- end }}}}\n" if condition else text
 
 
 def changed(document: Any, change: Callable[[tuple[str, ...], str], str], path: tuple[str, ...] = ()) -> Any:
-    """Return a document with changed texts. Args: change gets the path of fields to a text, and the text."""
+    """
+    Return a document with changed texts.
+
+    Args: change gets the path of field names to a text, and the text.
+    """
     match document:
         case Mapping():
             return {name: changed(value, change, (*path, str(name))) for name, value in document.items()}

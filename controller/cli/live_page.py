@@ -12,7 +12,7 @@ from handloop.controller.cli.options import Options
 
 
 class Running(Protocol):
-    """What the page shows: a manager and its controllers by name. Program, which is loaded later, is one."""
+    """A running program, as the page shows it. Program, which is loaded later, implements this."""
 
     @property
     def manager(self) -> Any:
@@ -24,13 +24,13 @@ class Running(Protocol):
 
 
 class LivePage(Protocol):
-    """The page of one run. Threads: main's."""
+    """The page of one run. Threads: main."""
 
     shown: str
-    """The page's URL for the banner, or how to get the page; "" = off."""
+    """The page's URL for the banner, or how to get the page; "" if the page is off."""
 
     def show(self, running: Running, config: ClientConfig) -> None:
-        """Show a program from now on. Args: config is the API server's; the controls use it."""
+        """Show a program from now on. Args: config is for the API server; the controls use it."""
 
     def end(self, why: str) -> None:
         """Tell the viewers why the program is ending. Returns immediately."""

@@ -84,7 +84,7 @@ def configure_logging(log_format: str, verbosity: int, *, stream: TextIO, quiet:
     """
     Set up structlog for this process. The last call wins. Returns: the level, which can still be changed.
 
-    Args: quiet = at level 0, log only warnings and errors.
+    Args: quiet means that level 0 logs only warnings and errors.
     """
     level = LogLevel(quiet=quiet)
     renderers = _renderers(log_format or default_format(stream), stream)
@@ -201,7 +201,7 @@ class LogLevel:
 
 
 class _Crowd(NamedTuple):
-    """Many subjects with the same trouble: how many were logged in the current minute, and which were not."""
+    """The subjects with one trouble: how many were logged in the current minute, and which ones were not."""
 
     since: float
     told: int
@@ -217,7 +217,8 @@ class RepeatFilter:
     from moment to moment. Of the subjects with the same trouble, MAX_TOLD are logged in a minute; the first
     line after that minute says how many others there were.
 
-    State, under _lock: _seen, subject -> (last written at, left out since); _crowds, one for each trouble.
+    State, under _lock: _seen, subject -> (time of the last line, number of lines left out since then);
+    _crowds, one for each trouble.
     Threads: any.
     """
 
@@ -251,7 +252,7 @@ class RepeatFilter:
         return left_out, now - written_at
 
     def _others_locked(self, trouble: _Subject, subject: _Subject, now: float) -> str:
-        """Return what to say about subjects with this trouble that got no line, "" = nothing."""
+        """Return what to say about subjects with this trouble that got no line, or "" for nothing."""
         before = self._crowds.get(trouble, _Crowd(now, 0, set()))
         lasted = now - before.since
         if lasted >= REPEAT_WINDOW_SECONDS:
@@ -308,7 +309,7 @@ def _take_head(event: MutableMapping[str, Any]) -> tuple[str, str, str]:
     """
     Remove the facts that every line has. What remains becomes key=value pairs.
 
-    Returns: severity, message, and the stack as lines to follow, "" for none.
+    Returns: severity, message, and the stack as lines to follow, or "" if there is none.
     """
     severity, message = event.pop("severity"), str(event.pop("event"))
     stack = str(event.pop("stack", "")).rstrip()

@@ -47,10 +47,10 @@ def main(
     adds.
 
     Args: name is used for the lease, the roles and the user agent; environment variables begin with it. kinds
-    are those that need a CRD, None = the custom kinds that controllers reconcile. version is the operator's.
-    informer_options are an InformerOptions, None = the defaults; the command sets resync_seconds,
-    progress_seconds and hints. sample is a manifest, or a folder of manifests, that hints mention, as in
-    `kubectl apply -f sample.yaml`. argv None = this process's arguments.
+    are those that need a CRD; None means the custom kinds that controllers reconcile. version is the
+    operator's version. informer_options are an InformerOptions; None means the defaults; the command sets
+    resync_seconds, progress_seconds and hints. sample is a manifest, or a folder of manifests, that hints
+    mention, as in `kubectl apply -f sample.yaml`. If argv is None, this process's arguments are used.
     Raises: SystemExit with the exit code; see `handloop errors`.
     """
     from handloop.controller.cli.dry_set_up import DrySetUp  # noqa: PLC0415 - `python -m controller` needs none
@@ -80,7 +80,7 @@ def run_command(operator: Operator, argv: Sequence[str] | None = None) -> int:
     """
     Run an operator's command line.
 
-    Args: argv None = this process's.
+    Args: argv is None for this process's arguments.
     Returns: the exit code; see `handloop errors`.
     """
     open_closed()

@@ -109,7 +109,7 @@ def _migrate(transport: Transport, name: str, rate: float | None) -> bool:
 
 
 def _by_server(transport: Transport, name: str) -> bool:
-    """Return whether the server has migrated a kind. If it supports migrations but failed, print why."""
+    """Return whether the server has migrated a kind. If it supports this but failed, print why."""
     try:
         ServerMigration(
             transport, name, tell=lambda text: show(f"{name}: {printable(text)}\n", sys.stderr)

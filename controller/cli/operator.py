@@ -1,5 +1,5 @@
 """
-An operator as the command line sees it: its names, its controllers and what these need.
+An operator as the command line sees it: its names, its controllers and what they need.
 
 Decision: One main.
 """
@@ -19,7 +19,7 @@ _NAME: Final = re.compile(rf"(?=[a-z]){_LABEL}(\.{_LABEL})*")
 _MAX_NAME: Final = 42
 """The longest derived name, that of the lease's role, also contains a namespace of up to 63 characters."""
 _TAKEN: Final = "pod"
-"""Not a valid name: an operator's variables begin with its name, and $POD_NAMESPACE is the pod's."""
+"""Not a valid name: an operator's variables begin with its name, and $POD_NAMESPACE is taken."""
 
 
 class SetUpError(Exception):
@@ -32,9 +32,10 @@ class Setup:
     A description of one controller, as far as is possible without running it.
 
     Args: kinds are the types of the custom kinds that it reconciles and that need CRDs; foreign are
-    reconciled types whose CRDs belong to other programs; written are the types with which it writes objects
+    reconciled types whose CRDs belong to other programs; written are the types that it uses to write objects
     of other kinds; access has an Access for everything that it requests from the server; sample is the path
-    of a manifest with an object of one of the kinds; shown is what `kubectl get` should list, "" = the kinds.
+    of a manifest with an object of one of the kinds; shown is what `kubectl get` should list, or "" for the
+    kinds.
     """
 
     name: str
@@ -54,7 +55,7 @@ class Setup:
         """
         Return a command that creates an object to work on; without a sample, also one to explain fields.
 
-        Args: options are kubectl's, with a leading space.
+        Args: options are options of kubectl, with a leading space.
         """
         if self.sample and Path(self.sample).exists():
             return f"kubectl apply -f {shlex.quote(shown_path(Path(self.sample)))}{options}"
@@ -71,11 +72,11 @@ class Operator:
     name is used for the lease, its Events, the roles and the user agent. command is what people type to start
     the program, and manifests are the words after it that print manifests. Hints are built from both.
     set_up(manager, names) adds the chosen controllers to a Manager. setups() describes all controllers. names
-    are the choices for `--controllers`, () = no such flag. workers is the default for `--workers`.
-    own_commands are commands that only this operator has, with their help. version() is the operator's
-    version, "" = unknown. variables is the prefix of environment variables, "" = the name. informer_options()
-    are for the Manager, None = the defaults. generator is the name in the first line of printed manifests, ""
-    = the operator's name.
+    are the choices for `--controllers`; if there are none, there is no such flag. workers is the default for
+    `--workers`. own_commands are commands that only this operator has, with their help. version() is the
+    operator's version, or "" if unknown. variables is the prefix of environment variables; the default is the
+    name. informer_options() are for the Manager; None means the defaults. generator is the name in the first
+    line of printed manifests; the default is the operator's name.
     """
 
     name: str
@@ -104,7 +105,7 @@ class Operator:
 
     @property
     def prefix(self) -> str:
-        """The prefix of its environment variables: `MY_OPERATOR` for my-operator."""
+        """The prefix of the operator's environment variables: `MY_OPERATOR` for my-operator."""
         return self.variables or re.sub("[^A-Z0-9]", "_", self.name.upper())
 
     @property
@@ -129,7 +130,7 @@ class Operator:
 
 
 def shown_path(path: Path) -> str:
-    """Return a path as people type it, relative to the working directory if it is below it."""
+    """Return a path as people type it, relative to the working directory if it is inside."""
     here = Path.cwd()
     return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
@@ -138,8 +139,8 @@ def typed_command(started: str, module: str = "") -> str:
     """
     Return the command that started a Python program, so that hints can be copied.
 
-    Args: started is sys.argv[0]; module is the argument of `python -m`, as found in `__main__.__spec__`, "" =
-    a script.
+    Args: started is sys.argv[0]; module is the argument of `python -m`, as found in `__main__.__spec__`, or
+    "" for a script.
     """
     path = Path(started)
     if module:

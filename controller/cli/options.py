@@ -47,7 +47,8 @@ class Flag(NamedTuple):
     """
     How one option is read. kube_api_qps is `--kube-api-qps`, or `$GREETER_KUBE_API_QPS` for the greeter.
 
-    env is a format with the operator's prefix and the option's name, "" = no variable.
+    env is a format string for the operator's prefix and the option's name; "" means that there is no
+    variable.
     """
 
     parse: Callable[[str], Any]
@@ -58,7 +59,7 @@ class Flag(NamedTuple):
     env: str
 
     def variable(self, name: str, operator: Operator) -> str:
-        """Return the environment variable of the option with this name, "" = none."""
+        """Return the environment variable for the option with this name, or "" if there is none."""
         return self.env.format(operator.prefix, name.upper())
 
 
@@ -85,8 +86,8 @@ class Options:
     """
     One operator's command line, read and checked.
 
-    in_cluster and own_namespace are not flags, because they come from the pod. Controllers, workers and the
-    name of the lease default to the operator's.
+    in_cluster and own_namespace are not flags, because they come from the pod. The defaults for the
+    controllers, the workers and the name of the lease come from the operator.
     """
 
     operator: Operator
@@ -341,7 +342,7 @@ class Options:
             "leader_elect_resource_name": operator.name,
         }
         for name, value in defaults.items():
-            # The class is frozen for all other code.
+            # The class is frozen: only this code may set its fields.
             object.__setattr__(self, name, getattr(self, name) or value)
 
     def setups(self) -> tuple[Setup, ...]:
@@ -350,12 +351,12 @@ class Options:
 
     @property
     def namespace_labels(self) -> str:
-        """Return the label selector of the namespaces to watch, "" = none."""
+        """Return the label selector for the namespaces to watch, or "" if there is none."""
         return self.namespace if is_label_selector(self.namespace) else ""
 
     @property
     def namespaces(self) -> tuple[str, ...]:
-        """Return the namespaces to watch, without repetitions; () = all, or those with namespace_labels."""
+        """Return the namespaces to watch, each once; () means all, or those with namespace_labels."""
         if self.namespace_labels:
             return ()
         return tuple(dict.fromkeys(name.strip() for name in self.namespace.split(",") if name.strip()))

@@ -2,8 +2,8 @@
 Builds wheels of the running handloop and its neighbours for a project, from a checkout or an installation.
 
 The wheels are built from the packages' files, without a package index or a build tool. The same files give
-the same bytes. The `kubernetes` package is only an extra, because it takes up 75 MiB and serves auth
-providers in a kubeconfig, which no pod has.
+the same bytes. The `kubernetes` package is only an extra, because it takes up 75 MiB and is only used for
+auth providers in a kubeconfig, which no pod has.
 
 Follows: the binary distribution format of packaging.python.org.
 """
@@ -28,7 +28,7 @@ _TAG: Final = "py3-none-any"
 _WHEEL: Final = f"Wheel-Version: 1.0\nGenerator: {DISTRIBUTION}\nRoot-Is-Purelib: true\nTag: {_TAG}\n"
 _LICENSE: Final = "licenses/LICENSE"
 _EXTRA_ALONE: Final = re.compile(r"^Requires-Dist: kubernetes\b[^;\n]*\n", re.MULTILINE)
-"""The unconditional requirement of the `kubernetes` package, which the extra auth-providers also has."""
+"""The unconditional requirement for the `kubernetes` package, which the extra auth-providers also has."""
 
 
 def own_wheel() -> tuple[str, bytes]:
@@ -80,7 +80,7 @@ def _digest(content: bytes) -> str:
 
 
 def _notes(root: Path, distribution: str, project: Mapping[str, Any]) -> Mapping[str, str]:
-    """Return the metadata for pip and importlib.metadata: from the checkout, or the installed one."""
+    """Return the metadata for pip and importlib.metadata, from the checkout or the installed distribution."""
     if not project:
         installed = metadata.distribution(distribution)
         notes = {note: installed.read_text(note) for note in ("METADATA", "entry_points.txt", _LICENSE)}

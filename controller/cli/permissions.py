@@ -36,7 +36,7 @@ class Need(NamedTuple):
 
 
 def needs(access: Iterable[Access], namespaces: Sequence[str] = (), *, name: str = ROLE_NAME) -> list[Need]:
-    """Return one Need for each verb, resource, name and namespace. Args: name is the roles' name."""
+    """Return one Need for each verb, resource, name and namespace. Args: name is the name of the roles."""
     return [
         Need(Permission(verb, entry.resource, place.namespace or "", entry.subresource, name), place)
         for place, entries in grouped(access, namespaces=namespaces, name=name).items()

@@ -24,7 +24,7 @@ from handloop.informers.keys import ObjectName
 from handloop.seams.seams import REAL_SEAMS, Seams
 
 WORKERS: Final = 8
-"""The number of parallel reconciles. Most of the time, a reconcile waits for the server."""
+"""The number of parallel reconciles. Reconciles spend most of their time waiting for the server."""
 
 
 def run_plan(
@@ -33,8 +33,8 @@ def run_plan(
     """
     Print the plan on out, and the checks' findings on err.
 
-    Returns: what exit_code returns, or 3 and more from the checks. A missing permission only makes names
-    fail.
+    Returns: the result of exit_code, or 3 or more from the checks. If a permission is missing, only the names
+    that need it fail.
     """
     try:
         config = load_config(
@@ -72,7 +72,7 @@ def _make(client: Client, options: Options, stop: threading.Event, seams: Seams)
 
 
 def _name(options: Options) -> ObjectName | None:
-    """Return the requested name. If it has no namespace, the one of -n is used."""
+    """Return the requested name. If it has no namespace, the one from -n is used."""
     if not options.what:
         return None
     namespace, _, name = options.what.rpartition("/")

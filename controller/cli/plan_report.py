@@ -18,12 +18,12 @@ from handloop.controller.runtime.planning.planner import NOT_RUN, Plan, Unshown
 
 FAILED: Final = "failed"
 _KNOWN: Final = (MORE, PAUSED, NOT_RUN)
-"""With these reasons, nothing is hidden that the first reconcile of a name would write."""
+"""Reasons that hide nothing that the first reconcile of a name would write."""
 _LONGEST: Final = 120
 
 
 def exit_code(plan: Plan, *, only_restarts: bool = False) -> int:
-    """Return 0 if a run would write nothing, 1 if it would write, 2 if a name fails or is not planned."""
+    """Return 0 if a run would write nothing, 1 if it would write, 2 if a name failed or was not planned."""
     if any(each.what not in _KNOWN for each in plan.unshown()):
         return EXIT_USAGE
     return EXIT_FATAL if any(_chosen(plan, only_restarts)) else EXIT_OK

@@ -60,7 +60,7 @@ _SERVER_FAILED: Final = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """The result of a check: its subject, and the code of the problem that it found, "" = none."""
+    """The result of a check: its subject, and the code of the problem that it found, or "" for none."""
 
     check: str
     subject: str
@@ -81,7 +81,7 @@ class Report:
 
     @property
     def exit_code(self) -> int:
-        """The exit code of the first error. If there is none: 0, or 1 if a stop ended the checks early."""
+        """The exit code of the first error. Without one: 0, or 1 if a stop ended the checks early."""
         otherwise = EXIT_FATAL if self.stopped else EXIT_OK
         return next((problem.exit_code for problem in self.problems if problem.exit_code), otherwise)
 
@@ -105,7 +105,8 @@ class Preflight:
     """
     The checks for one configuration and one command line, the same for `run` and `doctor`.
 
-    They check the access that the chosen controllers declare, where they watch, and the access to the lease.
+    They check the access that the chosen controllers declare, in the namespaces that they watch, and the
+    access to the lease.
     """
 
     def __init__(self, client: Client, config: ClientConfig, options: Options, seams: Seams) -> None:
@@ -117,7 +118,7 @@ class Preflight:
         self._options = options
         self._operator = options.operator
 
-    # The next two load the types of all kinds, so they are first used once the server has answered.
+    # The next two properties load the types of all kinds, so they are not used until the server has answered.
 
     @cached_property
     def _custom(self) -> Mapping[Resource, type[Any]]:
@@ -281,7 +282,7 @@ class Preflight:
                 yield Finding(check="storage", subject=subject, ok=True)
 
     def _converted(self, kinds: Iterable[type[Kind]]) -> Iterator[tuple[str, Any]]:
-        """Yield pairs (definition's name, Conversion). Not at a start: it may be the first that converts."""
+        """Yield pairs (definition's name, Conversion). Skipped on a start, as no replica may convert yet."""
         if self._options.command != "doctor":
             return
         from handloop.controller.cli.conversion_check import conversions  # noqa: PLC0415 - not for a start
@@ -392,7 +393,8 @@ def doctor(options: Options, stop: threading.Event, out: TextIO, *, seams: Seams
     """
     Run all checks that a start runs, and print their findings.
 
-    Returns: the exit code of `--preflight=exit`: that of the first kind of check that fails.
+    Returns: the exit code that `--preflight=exit` would give, which is that of the first kind of check that
+    fails.
     """
     report = _examine(options, stop, seams)
     out.write(writable(_json(report) if options.output == "json" else _table(report), out))

@@ -3,8 +3,8 @@ Messages for common problems: what happened, the one fact behind it, and what to
 
 Every problem has a code (E01 to E22), an exit code and a section in errors.md, which `handloop errors`
 prints. E01 to E06 are in connection_problems.py, E09 in permissions.py, E11 and E12 in standby.py, E15 in
-program.py, E17 in sharing.py, E21 in storage_check.py, and E22 in production_check.py. E14 is the Foo
-controller's, and E18 the status writes'.
+program.py, E17 in sharing.py, E21 in storage_check.py, and E22 in production_check.py. E14 belongs to the Foo
+controller, and E18 to the status writes.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Problem:
 
 def install_fixes(group_resource: str, version: str, stored: Sequence[str], crd_command: str) -> list[str]:
     """
-    Return the steps that install the CRD that crd_command prints, which has only this version.
+    Return the steps to install the CRD printed by crd_command, which has only this version.
 
     Args: stored are the versions in which objects may be stored now. The server refuses a CRD that lacks one.
     """
@@ -108,8 +108,8 @@ def missing_resource(
     """
     E07: the CRD is not installed. E08: it serves other versions.
 
-    Args: crd_command prints our CRD; nearest is a similar resource that is served, "" = none; stored is as in
-    install_fixes, () = unknown.
+    Args: crd_command prints our CRD; nearest is a similar resource that is served, or "" for none; stored is
+    as in install_fixes, or () if unknown.
     """
     install = f"{crd_command} | kubectl apply -f -"
     if served:
@@ -137,8 +137,8 @@ def missing_foreign(
     """
     E07: another program's definition is not installed, or its names differ from those in our type.
 
-    Args: resource is `plural.group/version`; plural is the one that the server has for that kind; nearest is
-    a served resource with a similar name; "" = none.
+    Args: resource is `plural.group/version`; plural is the plural that the server has for that kind; nearest
+    is a served resource with a similar name. Both are "" if there is none.
     """
     cause = f"the program that defines {kind} is not installed, or not yet"
     fixes = ["install it   (the controller goes on by itself when the kind appears)"]
@@ -160,7 +160,7 @@ def missing_foreign(
 
 
 def foreign_scope(resource: str, scope: str) -> Problem:
-    """E08: another program's kind is namespaced and our type is not, or vice versa; scope is the kind's."""
+    """E08: another program's kind is namespaced, but our type is not, or vice versa. scope is the kind's."""
     return Problem(
         code="E08",
         exit_code=EXIT_NO_CRD,
@@ -209,7 +209,7 @@ _WITHOUT_CERTIFICATE: Final = {
 
 
 def port_in_use(error: ListenError) -> Problem:
-    """E10: another process listens on the port, or this process may not listen on the address."""
+    """E10: another process is listening on the port, or this process may not listen on the address."""
     if isinstance(error, NoCertificateError):
         return Problem(
             code="E10",
@@ -234,7 +234,7 @@ def port_in_use(error: ListenError) -> Problem:
 
 
 def stop_took_too_long(left: BaseException, shutdown_timeout: float) -> Problem:
-    """E16: work was still running when the time for the stop ended. Args: left names the work."""
+    """E16: work was still running when the time allowed for the stop was over. Args: left names the work."""
     now = format_duration(shutdown_timeout)
     return Problem(
         code="E16",

@@ -25,7 +25,7 @@ from handloop.controller.cli.replicas import replicas_of
 from handloop.seams.clock import Clock
 
 DRAIN_SECONDS: Final = 8.0
-"""The time that a process needs after --shutdown-timeout to end its lease, caches, Events and servers."""
+"""The time that a process needs after --shutdown-timeout to end its leases, caches, Events and servers."""
 _FORBIDDEN: Final = 403
 _NOT_FOUND: Final = 404
 _LEASES: Final = "apis/coordination.k8s.io/v1"
@@ -33,7 +33,7 @@ _LEASES: Final = "apis/coordination.k8s.io/v1"
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One check's result. Args: fix is what to do if it failed; unknown is why it is unknown, "" = known."""
+    """One check's result. Args: fix is what to do if it failed; unknown says why it is unknown, or is ""."""
 
     what: str
     ok: bool
@@ -78,12 +78,12 @@ class Deployed:
 
     @property
     def disruptions(self) -> list[Any]:
-        """The budgets that select its pods."""
+        """The disruption budgets that select the Deployment's pods."""
         return self._selecting("apis/policy/v1", "poddisruptionbudgets", "selector")
 
     @property
     def policies(self) -> list[Any]:
-        """The network policies that select its pods."""
+        """The network policies that select the Deployment's pods."""
         return self._selecting("apis/networking.k8s.io/v1", "networkpolicies", "podSelector")
 
     @property
@@ -105,7 +105,7 @@ class Deployed:
         return [one for one in found if _selects(one["spec"].get(field) or {}, labels)]
 
     def _items(self, group: str, plural: str, namespace: str = "") -> list[Any]:
-        """Return the objects in its namespace, or in another one. Raises: APIError."""
+        """Return the objects in the given namespace, by default the Deployment's. Raises: APIError."""
         path = f"/{group}/namespaces/{quote(namespace or self.namespace, safe='')}/{plural}"
         items: list[Any] = json.loads(self._client.get_raw(path))["items"]
         return items
@@ -158,7 +158,7 @@ def _line(deployed: Deployed, what: str, holds: Callable[[Deployed], object], fi
     try:
         return Line(what, bool(holds(deployed)), fix)
     except APIError as error:
-        if error.code == _NOT_FOUND:  # a server that lacks the kind has no such object
+        if error.code == _NOT_FOUND:  # a server that does not have the kind has no such object
             return Line(what, False, fix)
         # Denied access is the user's choice and not a failure, but a failing server proves nothing.
         is_forbidden = error.code == _FORBIDDEN

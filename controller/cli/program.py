@@ -58,8 +58,8 @@ class Program:
         """
         Set up the chosen controllers. Nothing is sent before run.
 
-        Args: manager_options are further options for Manager; certificates are the registry's metrics of
-        certificates, None = it has none; on_terminal makes progress lines more frequent.
+        Args: manager_options are further options for Manager; certificates are the registry's metrics for
+        certificates, or None if it has none; on_terminal makes progress lines more frequent.
         """
         self._client = client
         self._stop = stop
@@ -100,15 +100,16 @@ class Program:
         """
         Work until stop is set, then stop everything in order.
 
-        Raises: as Manager.run.
-        Blocks: until stop is set, then as Manager.run, and up to one second more for the hint's thread.
+        Raises: the same as Manager.run.
+        Blocks: until stop is set, then as long as Manager.run does, and up to one second more for the thread
+        `hint`.
         """
         hint = self._seams.spawn("hint", self._say_nothing_to_do)
         try:
             self.manager.run(self._stop)
         finally:
             self._stop.set()
-            # The hint's thread may be waiting for an answer that never comes.
+            # The thread may be waiting for an answer that never comes.
             hint.join(_HINT_SECONDS)
 
     def _say_nothing_to_do(self) -> None:
@@ -126,7 +127,7 @@ class Program:
             return
 
     def _count_elsewhere(self, idle: Sequence[Setup]) -> int | None:
-        """Count the objects in all namespaces. None if all are watched, or if they may not be listed."""
+        """Count the objects in all namespaces. None if all are watched, or if listing them is not allowed."""
         if not self._namespaces:
             return None
         try:
@@ -143,7 +144,7 @@ class Program:
 
 
 def informer_options(options: Options, *, on_terminal: bool = False) -> InformerOptions:
-    """Return the operator's InformerOptions with the command line's changes. Args: as Program."""
+    """Return the operator's InformerOptions with the command line's changes. Args: see Program."""
     operator = options.operator
     return replace(
         operator.informer_options() or DEFAULT_OPTIONS,
@@ -205,8 +206,9 @@ def nothing_to_do(
     """
     E15: the program runs, but has no object to work on.
 
-    Args: idle are the controllers without an object; namespaces are the watched ones, () = all; elsewhere is
-    the number of objects in other namespaces, None = unknown; labels select the watched namespaces, "" = any.
+    Args: idle are the controllers without an object; namespaces are the watched ones, or () for all;
+    elsewhere is the number of objects in other namespaces, or None if unknown; labels select the watched
+    namespaces, or "" for any.
     """
     kinds = [kind.resource for setup in idle for kind in setup.kinds]
     in_namespaces = any(resource.namespaced for resource in kinds)

@@ -32,7 +32,7 @@ _LABEL: Final = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 # The longest derived name, that of the lease's role, also contains a namespace of up to 63 characters.
 _NAME: Final = r"[a-z]([-a-z0-9]{0,40}[a-z0-9])?"
 _DOMAIN: Final = rf"(?=.{{,128}}$){_LABEL}(\.{_LABEL})+"
-"""The domain is the end of a CRD's name, which consists of a plural, a group and the domain."""
+"""The domain comes last in a CRD's name, which consists of a plural, a group and the domain."""
 _VERSION: Final = r"v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?"
 _KIND: Final = r"[A-Z][A-Za-z0-9]{0,58}"
 """The kind is short enough that its list kind, with the suffix List, is still a valid label."""
@@ -42,13 +42,13 @@ _IMPORTED: Final = frozenset(
     {"APIStruct", "Callable", "ConfigMap", "Context", "Kind", "Manager", "Path"}
     | {"NAME", "RunningOperator", "RunningSandbox", "SAMPLE"}
 )
-"""Names that the templates use, besides the kind's own."""
+"""Names that the templates use, apart from the kind's name."""
 _TAKEN: Final = frozenset({*sys.stdlib_module_names, *keyword.kwlist, "handloop", "pod", "tests"})
 """Names that a project's package cannot have."""
 _SHADOWED: Final = ("controllers", "object", "tuple")
 """Names that a kind's module cannot have, because controllers.py uses them."""
 _NEAR: Final = 0.9
-"""How similar a name must be to a known one to be seen as a misspelling of it."""
+"""How similar a name must be to a known one to count as a misspelling of it."""
 NAMESPACED: Final = "Namespaced"
 _ENVELOPE: Final = ("apiVersion", "kind")
 _THIS_BUILD: Final = """\
@@ -91,7 +91,7 @@ def test_no_version_loses_anything() -> None:
 
 
 class ProjectError(Exception):
-    """A project cannot be created or extended. The message says why; fix is what to type, "" = nothing."""
+    """A project cannot be created or extended. The message says why; fix is what to type, or ""."""
 
     def __init__(self, message: str, fix: str = "") -> None:
         super().__init__(message)
@@ -162,7 +162,7 @@ class Project:
         return self.name.replace("-", "_")
 
     def write(self) -> Iterator[str]:
-        """Write every operator's files. Raises: OSError; NotInstalledError if its tests lack a package."""
+        """Write every operator's files. Raises: OSError; NotInstalledError if a test package is missing."""
         own = own_wheel()
         wheels = {"": own, **neighbour_wheels()}
         yield from self.write_scaffold({neighbour: name for neighbour, (name, _) in wheels.items()})
@@ -177,7 +177,8 @@ class Project:
         """
         Write the files that all operators have, except for the wheels.
 
-        Args: wheels has the wheels' names by neighbour, "" = handloop's own. Raises: OSError.
+        Args: wheels has the names of the wheels by neighbour; that of handloop itself is under "". Raises:
+        OSError.
         """
         own = wheels.get("", "")
         neighbours = {extra: name for extra, name in wheels.items() if extra}
@@ -188,7 +189,7 @@ class Project:
             yield from _write(self.folder / "manifests" / place, text.encode())
 
     def _other_build(self, wheels: Mapping[str, bytes]) -> str:
-        """Return the handloop wheels that the project lists and that are from another build, "" = none."""
+        """Return the names of the handloop wheels in the project's list that are from another build."""
         files = sorted(self.folder.glob("requirements*.in"))
         text = "".join(path.read_text(encoding="utf-8") for path in files)
         named = dict.fromkeys(re.findall(r"^\./wheels/(handloop[-_][^\[\s]*\.whl)", text, re.MULTILINE))
@@ -239,9 +240,9 @@ class Project:
         """
         Give one of the project's kinds a new version, and move the current class to a separate module.
 
-        Args: functions = also write the two functions that convert between the versions, and their test.
-        Raises: ProjectError for an unknown kind, a version that it already has, or a class statement that
-        does not look as expected; OSError.
+        Args: functions: also write the two functions that convert between the versions, and a test for them.
+        Raises: ProjectError for an unknown kind, a version that the kind already has, or a class statement
+        that does not look as expected; OSError.
         """
         _check("a kind", kind, _KIND, "Site")
         _check("a version", version, _VERSION, "v1, or v1alpha1")
@@ -281,7 +282,7 @@ class Project:
             yield from _write(self.folder / "tests" / f"test_{module}_versions.py", test.encode())
 
     def _joined(self, text: str, added: str, kind: str, module: str, old: str) -> str:
-        """Return the text of types.py with the two functions in the class. Args: added is an import."""
+        """Return the text of types.py with the two functions added to the class. Args: added is an import."""
         begin = text.index("\n", text.index(f"class {kind}(Kind, "))
         end = re.search(r"^\S", text[begin:], re.MULTILINE)
         at = len(text) if end is None else begin + end.start()
@@ -303,13 +304,13 @@ class Project:
         return re.sub(line, _with_same_fields, text, count=1, flags=re.MULTILINE)
 
     def add_view(self, kind: str, text: str) -> Iterator[str]:
-        """Add a module with a view of another program's kind, as views/certificate.py. Raises: OSError."""
+        """Add a module with a view of another program's kind, e.g. views/certificate.py. Raises: OSError."""
         folder = self.folder / self.package / "views"
         yield from _write(folder / "__init__.py", b'"""Views of other programs\' kinds."""\n')
         yield from _write(folder / f"{module_of(kind).replace('-', '_')}.py", text.encode())
 
     def _unknown(self, api_version: str, kind: str, known: Sequence[str]) -> ProjectError:
-        """Return the error for a kind that gets no controller. Args: known = the kinds that can get one."""
+        """Return the error for a kind that gets no controller. Args: known are the kinds that can get one."""
         group, _, version = api_version.rpartition("/")
         named = "/".join(filter(None, (api_version, kind)))
         text, is_others = f"no controller for {named} can be made", not is_built_in(group)
@@ -389,7 +390,7 @@ class Project:
 
 
 def _with_same_fields(line: re.Match[str]) -> str:
-    """Return the import from handloop in types.py with one name more. It may have a line for each name."""
+    """Return the import from handloop in types.py with one more name. It may have a line for each name."""
     names = line[2].rstrip().rstrip(",")
     return (
         f"{line[1]}{names},\n    same_fields," if names.startswith("(") else f"{line[1]}{names}, same_fields"
@@ -408,7 +409,7 @@ def _imported(text: str, added: str, package: str) -> str:
 
 def _without_functions(text: str, kind: str) -> str:
     """
-    Return the text of types.py, with a class that is not joined to the version before it.
+    Return the text of types.py, with a class that is not linked to the previous version.
 
     Raises: SyntaxError.
     """

@@ -27,12 +27,12 @@ from handloop.kinds.apps_v1 import Deployment
 T = TypeVar("T")
 
 SOMEWHERE: Final = "some-namespace"
-"""Stands for a pod's namespace while that is unknown."""
+"""Stands for a pod's namespace as long as the namespace is unknown."""
 DEFAULT_CONTAINER: Final = "kubectl.kubernetes.io/default-container"
 
 
 class ProjectTable(msgspec.Struct, frozen=True, kw_only=True):
-    """The fields in the table [project] that bundle and chart repeat."""
+    """The fields from the table [project] that bundle and chart copy."""
 
     version: str = ""
     description: str = ""
@@ -61,8 +61,8 @@ def project_table(operator: Operator, words: str) -> ProjectTable:
     """
     Return the table [project] in the working directory, or an empty one if there is no pyproject.toml.
 
-    Args: words are the command line, for the fix. Raises: UsageError in another operator's project; OSError,
-    UnicodeDecodeError, tomllib.TOMLDecodeError.
+    Args: words are the command line, which the fix repeats. Raises: UsageError in another operator's project;
+    OSError, UnicodeDecodeError, tomllib.TOMLDecodeError.
     """
     path = Path("pyproject.toml")
     text = path.read_text(encoding="utf-8") if path.exists() else ""
@@ -97,8 +97,8 @@ def read_deployment(path: Path) -> dict[str, Any]:
     """
     Return the Deployment in a file, with the operator's container first.
 
-    Raises: UsageError if there is not exactly one Deployment, or its operator container is unknown; as
-    read_documents.
+    Raises: UsageError if there is not exactly one Deployment, or its operator container is unknown; and the
+    errors that read_documents raises.
     """
     found = [document for document in read_documents(path) if document.get("kind") == "Deployment"]
     if len(found) != 1:
@@ -125,7 +125,7 @@ def container_options(operator: Operator, container: Mapping[str, Any]) -> Optio
     """
     variables = {entry["name"]: entry["value"] for entry in container.get("env") or () if "value" in entry}
     variables["POD_NAMESPACE"] = SOMEWHERE
-    # Variables are expanded as a kubelet would do it.
+    # Variables are expanded as a kubelet would expand them.
     args = [
         re.sub(r"\$\((\w+)\)", lambda found: str(variables.get(found[1], found[0])), str(word))
         for word in container.get("args") or []

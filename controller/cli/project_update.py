@@ -33,19 +33,19 @@ _KIND: Final = re.compile(
 _FOR: Final = re.compile(r"\.for_\((\w+)\)")
 _KINDS: Final = re.compile(r"^from (handloop\.kinds\.\w+) import ", re.MULTILINE)
 _MOST_CONFLICTS: Final = 127
-"""The highest exit code of git that is a number of conflicts. Higher codes are errors."""
+"""The highest exit code from git that is a number of conflicts. Higher codes are errors."""
 
 
 @dataclass(slots=True)
 class Changes:
-    """What an update did: a line for each file, and the number of conflicts by file."""
+    """The result of an update: a line for each file, and the number of conflicts by file."""
 
     lines: list[str] = field(default_factory=list)
     conflicts: dict[str, int] = field(default_factory=dict)
 
 
 class _Step(NamedTuple):
-    """The result for one file. Args: content None = it is deleted, or stays deleted."""
+    """The result for one file. Args: content is None if the file is deleted, or stays deleted."""
 
     place: str
     line: str
@@ -58,7 +58,7 @@ def update(project: Project) -> Changes:
     Merge the newer scaffold into the files of a project.
 
     Raises: ProjectError if the older scaffold is unknown or the project has uncommitted changes; OSError;
-    NotInstalledError if its tests' packages are missing.
+    NotInstalledError if a package for its tests is missing.
     """
     _refuse_uncommitted(project.folder)
     changes = Changes()
@@ -84,7 +84,7 @@ def _wheels(folder: Path) -> dict[str, str]:
 
 
 def _refuse_uncommitted(folder: Path) -> None:
-    """Raises: ProjectError for uncommitted changes in git, which could not be told from the merge."""
+    """Raises: ProjectError for uncommitted changes in git, which could not be told apart from the merge."""
     if shutil.which("git") is None:
         raise ProjectError("git is not installed, but the merge needs it")
     status = _git(folder, "status", "--porcelain", "--", ".")
@@ -155,7 +155,7 @@ def _merge(folder: Path, before: Path, after: Path) -> list[_Step]:
 
 
 def _refuse_link(folder: Path, path: Path) -> None:
-    """Raises: ProjectError for a path that is a link, or that a link leads out of the project."""
+    """Raises: ProjectError for a path that is a link, or that leads out of the project through a link."""
     if path.is_symlink() or not path.parent.resolve().is_relative_to(folder.resolve()):
         place = path.relative_to(folder)
         link = next(each for each in (path, *path.parents) if each.is_symlink())

@@ -7,7 +7,7 @@ from handloop.controller.cli.options import Options
 
 
 def replicas_of(options: Options) -> Alone:
-    """Return the mode of the program's replicas. If both flags are set, `check` of the result raises."""
+    """Return the mode of the program's replicas. If both flags are set, its `check` raises."""
     if options.shards:
         from handloop.controller.cli.sharing import Sharing  # noqa: PLC0415 - few programs share
 

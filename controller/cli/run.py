@@ -129,7 +129,7 @@ class _Run:
             pages=Pages(
                 metrics=options.metrics_bind_address,
                 health=options.health_probe_bind_address,
-                # In a pod, a proxy may pass on any Host header of its clients, and there are no browsers.
+                # In a pod, a proxy may pass on any Host header from its clients, and there are no browsers.
                 any_host=options.in_cluster,
                 certificate_folder=options.metrics_cert_dir,
                 metrics_auth=options.metrics_auth,
@@ -178,7 +178,7 @@ class _Run:
         }
 
     def _work(self, services: ProcessServices, live: LivePage) -> int:
-        # Load these only here, because the checks need neither informers nor controllers.
+        # Load these only now, because the checks need neither informers nor controllers.
         from handloop.controller.cli.program import Program  # noqa: PLC0415
         from handloop.controller.runtime.election.leader_election import (  # noqa: PLC0415
             LeadershipLost,
@@ -224,7 +224,7 @@ def show_banner(name: str, facts: Mapping[str, Any], stream: TextIO) -> None:
 
 
 def banner(name: str, facts: Mapping[str, Any]) -> str:
-    """Return six lines for people, and one for the live page if any. A fact that is "" is unknown."""
+    """Return six lines for people, and one more if there is a live page. A fact that is "" is unknown."""
     server = f" ({facts['serverVersion']})" if facts["serverVersion"] else ""
     context = f"  context {facts['context']}" if facts["context"] else ""
     source = f"  from {facts['source']}" if facts["source"] else ""

@@ -30,7 +30,7 @@ from handloop.controller.runtime.serving.listening import ListenError, listen_er
 
 CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _ANSWER_SECONDS: Final = 2.0
-"""The time within which a server on this machine answers."""
+"""How long to wait for an answer from a server on this machine."""
 
 
 @contextmanager
@@ -76,7 +76,7 @@ def running_sandbox(options: Options) -> Iterator[Path]:
 
 
 def _refuse_a_kubeconfig_in_use(path: str) -> None:
-    """Refuse to overwrite a kubeconfig whose server runs, because people need it. Raises: ConfigError."""
+    """Refuse to overwrite the kubeconfig of a running server, because people need it. Raises: ConfigError."""
     try:
         config = load_config(kubeconfig=path)
         with closing(HTTPTransport(config, request_seconds=_ANSWER_SECONDS)) as transport:
@@ -117,7 +117,7 @@ def _written(write: Callable[[Path], Path], given: str) -> Path:
 
 
 def sandbox_hint(kubeconfig: Path, setups: Sequence[Setup], stream: TextIO) -> None:
-    """Say what to type next. Args: setups are the controllers whose kinds are installed, () = bare."""
+    """Say what to type next. Args: setups are the controllers whose kinds are installed, () with --bare."""
     lines = ["sandbox ready; in another terminal:", f"  export KUBECONFIG={shown_path(kubeconfig)}"]
     foreign = dict.fromkeys(kind.resource.group_resource for setup in setups for kind in setup.foreign)
     lines += [f"  kubectl apply -f FILE   (the CRD of {one}, which this program lacks)" for one in foreign]

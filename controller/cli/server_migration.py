@@ -2,9 +2,9 @@
 Lets the server store a kind's objects again, by means of a StorageVersionMigration.
 
 The server's controller writes the objects that existed when the migration began. It then removes the older
-versions from storedVersions, unless the definition has changed meanwhile. In 1.36 it does so even after a
-failed migration, although old objects are left. It works on one migration of a kind at a time, and continues
-even if nobody waits for it.
+versions from storedVersions, unless the definition has changed in the meantime. In 1.36 it does so even after
+a failed migration, although old objects are left. It works on one migration of a kind at a time, and
+continues even if nobody waits for it.
 Follows: kubernetes pkg/controller/storageversionmigrator.
 """
 
@@ -29,12 +29,12 @@ _TURN_SECONDS: Final = 1.0
 _BEGIN_SECONDS: Final = 30.0
 """If the status has no condition after this long, the controller is not running."""
 _TIDY_SECONDS: Final = 30.0
-"""How long to wait for storedVersions, which the controller shortens after it has reported an end."""
+"""How long to wait for storedVersions, which the controller shortens after it has reported the end."""
 _HEADERS: Final = {"Content-Type": "application/json"}
 
 
 class NotByServerError(Exception):
-    """The server does not migrate the kind. The message says why, "" = it does not support migrations."""
+    """The server does not migrate the kind. The message says why; "" means that it lacks migrations."""
 
 
 class ServerMigration:
@@ -49,7 +49,7 @@ class ServerMigration:
         pause: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Args: name is the definition's; tell is called with each new state."""
+        """Args: name is the name of the definition; tell is called with each new state."""
         self._transport = transport
         plural, _, group = name.partition(".")
         self._resource = {"group": group, "resource": plural}
@@ -62,7 +62,7 @@ class ServerMigration:
         Follow the migration that is already running, or start a new one, and wait for its end.
 
         The caller then checks what is left in storedVersions. Raises: NotByServerError.
-        Blocks: while the server works, which retries as long as objects cannot be converted.
+        Blocks: while the server works. It retries for as long as objects cannot be converted.
         """
         path = self._path()
         found = self._under_way(path) or self._made(path)

@@ -1,4 +1,4 @@
-"""The mode in which all replicas work, each on some slots; its error E17, and the server's support for it."""
+"""The mode in which all replicas work, each on some slots; error E17; and a check of the server's support."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ IGNORES: Final = (
 UNKNOWN: Final = "no kind can be listed, so nobody knows whether the server obeys shardSelector"
 
 _QUESTION: Final = ListOptions(shard_selector="handloop asks whether you read this", limit=1)
-"""Not a selector. A server that obeys it returns an error (kube-apiserver 1.36.3: 500), others ignore it."""
+"""Not a selector. A server that obeys it returns an error (kube-apiserver 1.36.3: 500); others ignore it."""
 
 
 class Sharing(Alone):
-    """--shards. State: _connections, the connections for the Leases, set and used on main."""
+    """The mode of --shards. State: _connections, the connections for the Leases, set and used on main."""
 
     flag: ClassVar[str] = "--shards"
     needs_all_namespaces: ClassVar[bool] = True
@@ -57,7 +57,7 @@ class Sharing(Alone):
         return (*others, *shards_access(self._options.leader_elect_resource_namespace))
 
     def lease_pattern(self) -> re.Pattern[str]:
-        """See Alone. The names of the slots' and members' Leases end with a number or a pod's name."""
+        """See Alone. The names of the Leases for slots and members end with a number or a pod's name."""
         return re.compile(f"{super().lease_pattern().pattern}-.+")
 
     def facts(self) -> str:
@@ -65,7 +65,7 @@ class Sharing(Alone):
         return f"{self._shards()}, shared by leases {self.lease()}-*"
 
     def findings(self, client: Client, allowed: Iterable[Permission]) -> Iterator[str]:
-        """See Alone. A running program sees from what its informers receive whether the server obeys."""
+        """See Alone. A running program can tell whether the server obeys by what its informers receive."""
         told = "by namespace: every server leaves out the namespaces of other replicas"
         if self._options.shards_by == "uid":
             told = f"by uid: {told_by_server(client, allowed)}"

@@ -1,5 +1,5 @@
 """
-The manifests of this repository, `manifests/`, changed for an operator with another name.
+The manifests of this repository, `manifests/`, adapted for an operator with a different name.
 
 They are the only source of the manifests that `handloop init` writes and `monitoring` prints. The operator's
 name replaces handloop's in their labels, texts and queries.

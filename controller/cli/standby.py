@@ -15,10 +15,10 @@ STANDBY_SECONDS: Final = 60.0
 
 class StandbyReport:
     """
-    Reports E11 after the first failed attempt and after each change: a new holder immediately, a change
-    between failing and working attempts at most once a minute.
+    Reports E11 after the first failed attempt and after each change: immediately if there is a new holder, at
+    most once a minute if attempts begin or cease to fail.
 
-    State: _said_at, _holder, _failing, used only by the elector's thread, which calls it.
+    State: _said_at, _holder, _failing, used only by the elector's thread, which calls this object.
     """
 
     def __init__(self, say: Callable[[Problem], object], clock: Clock) -> None:

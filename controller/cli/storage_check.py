@@ -1,5 +1,5 @@
 """
-Checks what a program does to objects that are stored in a version other than its own, as after a rollback.
+Checks what a program does to objects stored in a version other than its own, for example after a rollback.
 
 The server decodes an object in the requested version and stores the result. With the strategy None, every
 write, even of the status, erases the fields that the program's version lacks.
@@ -27,12 +27,12 @@ def storage_problems(client: Client, kind: type[Kind], storage: str) -> Iterator
     """
     Yield E21 for each stored version with fields that the program's own version would lose.
 
-    Args: storage is the version in which the server stores now, "" = unknown.
+    Args: storage is the version in which the server stores now, or "" if unknown.
     Blocks: for two requests, and two more for each version. Raises: as Discovery, except about OpenAPI.
     """
     own, discovery = kind.resource, client.discovery()
     strategy = discovery.conversion_strategy(own)
-    # With a version older than the program's nothing is lost, unless the server stores in it.
+    # Nothing is lost with a version older than the program's, unless the server stores in it.
     harmless = {version.resource.version for version in versions_of(kind)}
     if not is_converted(kind):
         harmless = {own.version, *(harmless - {storage})}
@@ -52,7 +52,7 @@ def storage_problems(client: Client, kind: type[Kind], storage: str) -> Iterator
 
 
 def _schema(client: Client, resource: Resource) -> Schema | None:
-    """Return the kind's published schema, or None. A changed definition is published a moment later."""
+    """Return the kind's published schema, or None. Changes to a definition are published with a delay."""
     try:
         found = PublishedSchemas.fetch(client, resource.group, resource.version).find(resource, {})
     except ClientError:

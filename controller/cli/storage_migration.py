@@ -2,8 +2,8 @@
 Writes each object of a kind again, so that it is stored in the newest version, then shortens storedVersions.
 
 It sends an empty patch, which changes nothing: the server writes the object in the current version if it was
-stored in an older one, and otherwise does not write. So a run after a kill does not repeat the writes, but
-has to send the requests again.
+stored in an older one, and does nothing otherwise. So a run that follows a killed one does not repeat the
+writes, but has to send the requests again.
 Follows: kube-storage-version-migrator, and Kubernetes' page about versions of CustomResourceDefinitions.
 """
 
@@ -65,7 +65,7 @@ class StorageMigration:
         pause: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Args: name is the definition's; rate is the most writes per second; tell is called after each."""
+        """Args: name names the definition; rate is the most writes per second; tell is called after each."""
         self._transport = transport
         self._name = name
         self.tell, self._pause, self._clock = tell, pause, clock
@@ -97,10 +97,11 @@ class StorageMigration:
 
     def run(self) -> bool:
         """
-        Write objects until a list has only written ones, then shorten storedVersions.
+        Write objects until a list contains only objects that were written, then shorten storedVersions.
 
-        Returns: whether it finished; False if the server refused objects, or too much changed meanwhile.
-        Blocks: until then, at the given rate.
+        Returns: whether it finished; False if the server refused objects, or if too much changed in the
+        meantime.
+        Blocks: until it has finished, at the given rate.
         """
         before = self._definition()
         written: set[str] = set()
@@ -119,7 +120,7 @@ class StorageMigration:
         return True
 
     def _round(self, definition: Object, written: set[str]) -> int:
-        """List the objects, and write those that are not written yet. Returns: their number."""
+        """List the objects, and write those that have not been written yet. Returns: the number of these."""
         came = 0
         for items, left in self._pages(definition):
             new = [item["metadata"] for item in items if item["metadata"]["uid"] not in written]
@@ -168,8 +169,8 @@ class StorageMigration:
             document = json.loads(answer.body)
             token = document.get("metadata", {}).get("continue")
             if answer.status == _EXPIRED and token:
-                # Read the rest of the list in its current state. It omits no object that existed all the
-                # time.
+                # Read the rest of the list in its current state. It does not omit any object that has existed
+                # throughout.
                 query = {"limit": str(_PAGE), "continue": token}
                 continue
             if answer.status != _OK:

@@ -31,7 +31,7 @@ _KEPT: Final = ("labels", "annotations")
 
 @dataclass
 class _Tally:
-    """The number of affected objects, and the first of them."""
+    """The number of affected objects, and the name of the first one."""
 
     count: int = 0
     first: str = ""
@@ -81,7 +81,8 @@ def judge(
 
     Args: old is the definition in the cluster; reads decodes an object as the program would, and raises an
     error if it cannot. progress is called after each page, with the number of objects so far.
-    Raises: SourceError, NotInstalledError without the sandbox, TransportError. Blocks: until all are read.
+    Raises: SourceError, NotInstalledError without the sandbox, TransportError. Blocks: until all objects are
+    read.
     """
     served = [each["name"] for each in old["spec"]["versions"] if each.get("served")]
     known = {each["name"]: each for each in new["spec"]["versions"] if each.get("served")}
@@ -169,7 +170,7 @@ class _Bench:
                 reads(
                     json.dumps({**document, "metadata": metadata, "status": obj.get("status", {})}).encode()
                 )
-            except Exception as error:  # noqa: BLE001 - any error of a reader keeps the object out
+            except Exception as error:  # noqa: BLE001 - any error from a reader keeps the object out
                 judged.add("stored-unreadable", "", name, str(error))
 
     def _asked(self, method: str, path: str, body: Object) -> Any:

@@ -35,7 +35,7 @@ def _escape(char: str) -> str:
 
 
 def writable(text: str, stream: TextIO) -> str:
-    """Return the text; in ASCII if the stream's encoding lacks a character of it. JSON stays JSON."""
+    """Return the text; in ASCII if the stream's encoding lacks one of its characters. JSON stays JSON."""
     try:
         text.encode(stream.encoding or "utf-8", stream.errors or "strict")
     except UnicodeEncodeError:

@@ -25,7 +25,7 @@ _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[
 
 
 def number(kind: type[N], least: float, most: float, otherwise: str) -> Callable[[str], N]:
-    """Return a parser for numbers in a range. otherwise is the message for numbers outside the range."""
+    """Return a parser for numbers in a range. otherwise is the message for a number outside it."""
 
     def parse(text: str) -> N:
         number = kind(text)
@@ -75,7 +75,7 @@ def is_label_selector(text: str) -> bool:
 
 def namespaces(text: str) -> str:
     """
-    Parse a list such as `a,b`, "" = all, or a selector for the labels of namespaces, such as `team=a`.
+    Parse a list such as `a,b` ("" means all), or a selector for namespace labels, such as `team=a`.
 
     An empty item in a list is an error, because it may come from an unset variable.
     """

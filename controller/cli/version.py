@@ -26,7 +26,7 @@ _NOT_SHIPPED: Final = ("__pycache__", "bundle", "charts")
 
 
 def exact_version() -> str:
-    """Return version(), with the local version in a checkout. Blocks: there, for about 50 ms."""
+    """Return version(), with the local version in a checkout. Blocks: in a checkout, for about 50 ms."""
     root = Path(__file__).parents[3]
     return version() + (local_version(root / DISTRIBUTION, root) if checkout(root) else "")
 

@@ -2,8 +2,8 @@
 Writes a view of another program's kind from its definition. The view is a Kind with the fields that are read.
 
 A view accepts more than the definition does: each field may be absent, an enum is any text, and a part
-without a schema is JSON. So it can also read objects of a newer version of the other program. Only names are
-taken from the definition, and they are quoted if they are not identifiers.
+without a schema is JSON. So it can also read objects from a newer version of the other program. Only names
+are taken from the definition, and they are quoted if they are not identifiers.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _OF_CONDITIONS: Final = frozenset({"type", "status"})
 
 
 class ViewError(Exception):
-    """No view can be written. The message says why; fix is what to type, "" = nothing helps."""
+    """No view can be written. The message says why; fix is what to type, or "" if nothing helps."""
 
     def __init__(self, message: str, fix: str = "") -> None:
         super().__init__(message)
@@ -50,8 +50,8 @@ def view_of(definition: Mapping[str, Any], paths: Sequence[str], *, version: str
     """
     Return the source code of a module with a view.
 
-    Args: definition is a CustomResourceDefinition; paths are fields such as `spec.secretName`, () = spec and
-    status; version "" = the stored one.
+    Args: definition is a CustomResourceDefinition; paths are fields such as `spec.secretName`, or () for spec
+    and status; version is "" for the stored one.
     Raises: ViewError for a path or a version that the definition does not have.
     """
     spec = _checked(definition)
@@ -67,7 +67,7 @@ def view_of(definition: Mapping[str, Any], paths: Sequence[str], *, version: str
 
 
 def class_of(definition: Mapping[str, Any]) -> str:
-    """Return the name of the view's class: the kind's, if Python allows it. Raises: ViewError."""
+    """Return the name of the view's class: the kind's name, if Python allows it. Raises: ViewError."""
     return _unlike(_class_name(_checked(definition)["names"]["kind"]), {*_IMPORTED})
 
 
@@ -102,7 +102,7 @@ def _part(schema: Schema, name: str) -> Schema:
 
 @dataclass
 class _Tree:
-    """The requested fields, by name; whole = all fields below this one."""
+    """The requested fields, by name. whole means all fields below this one."""
 
     below: dict[str, _Tree] = field(default_factory=dict)
     whole: bool = False
@@ -130,7 +130,7 @@ def _words(path: str) -> list[str]:
 
 
 def _into(schema: Schema, word: str, above: str, path: str) -> Schema:
-    """Return a field's schema. A path has no word for a list's items or a map's values."""
+    """Return a field's schema. A path has no words for the items of a list or the values of a map."""
     schema = _items(schema)
     fields = schema.get("properties") or {}
     if word in fields:
@@ -197,7 +197,7 @@ class _Module:
         return "JSON", "JSON()"
 
     def _item(self, owner: str, name: str, tree: _Tree, schema: Schema) -> str:
-        """Return the annotation of a list's item or a map's value, which is null only if that is allowed."""
+        """Return the annotation for a list's items or a map's values, with None only if null is allowed."""
         if name == "conditions" and set(schema.get("properties") or ()) >= _OF_CONDITIONS:
             self.imported.add("ForeignCondition")
             return "ForeignCondition"
@@ -256,7 +256,7 @@ def _all_fields(schema: Schema) -> Iterator[str]:
 
 
 def _written(lines: Sequence[_Line], module: _Module) -> Iterator[str]:
-    """Yield the lines of a class. A field whose name in Python differs also has the server's name."""
+    """Yield the lines of a class. A field with a different name in Python also has the server's name."""
     taken: set[str] = set()
     for line in lines:
         name = _unlike(_field_name(line.name), taken)

@@ -25,7 +25,7 @@ def webhook_service(options: Options) -> WebhookService:
     """
     Return where the API server finds the webhook, and the namespace of its Secret.
 
-    If the namespace is unknown, it is the manifests'; if the webhook has a URL, it is `default`.
+    If the namespace is unknown, use the one in the manifests, or `default` if the webhook has a URL.
     """
     name = options.operator.name
     url = options.webhook_url or (f"https://{_LOOPBACK}:0" if options.sandbox else "")

@@ -1,9 +1,9 @@
 """
 Finds the process that `why` asks: one at an address, or the one in a cluster that works on a name.
 
-A request to a pod goes through the API server's proxy, which any user may use who may read `pods/proxy`, and
-which removes the header Authorization. So another header has a token of the pod's own service account, valid
-for ten minutes. As with any request, the pod asks the API server whether that account may read `/why`.
+A request to a pod goes through the API server's proxy, which any user who may read `pods/proxy` may use, and
+which removes the header Authorization. So another header carries a token for the pod's own service account,
+valid for ten minutes. As with any request, the pod asks the API server whether that account may read `/why`.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _FORBIDDEN: Final = 403
 _NOT_FOUND: Final = 404
 _NO_SUCCESS: Final = 300
 _UNREACHED: Final = 500
-"""The proxy answers with such a status if the pod speaks the other scheme."""
+"""The proxy answers with such a status if the pod speaks the other scheme (HTTP or HTTPS)."""
 _REQUEST_SECONDS: Final = 10.0
 
 
 class Question(NamedTuple):
-    """The question: an object's name, and a controller's, "" = all controllers."""
+    """The question: the names of an object and of a controller ("" means all controllers)."""
 
     name: str
     controller: str = ""
@@ -48,7 +48,7 @@ class Question(NamedTuple):
 
 
 class SourceFailedError(Exception):
-    """The process cannot be asked. Field: fix is what to do, "" = unknown."""
+    """The process cannot be asked. Field: fix is what to do, or "" if unknown."""
 
     def __init__(self, what: str, fix: str = "") -> None:
         super().__init__(what)
@@ -79,7 +79,7 @@ class ClusterSource:
     """
 
     def __init__(self, transport: Transport, namespace: str, name: str) -> None:
-        """Args: name is the operator's; its Leases' names begin with it."""
+        """Args: name is the operator's name, with which the names of its Leases begin."""
         self._transport = transport
         self._namespace = namespace
         self._name = name
@@ -96,7 +96,7 @@ class ClusterSource:
         return self._ask_pod(why.holder, question) if why.holder not in ("", first) else why
 
     def _holders(self) -> Iterator[str]:
-        """Yield the identities of the operator's processes, the leader's first."""
+        """Yield the identities of the operator's processes, beginning with the leader's."""
         path = f"/apis/coordination.k8s.io/v1/namespaces/{quote(self._namespace, safe='')}/leases"
         found = {
             each["metadata"]["name"]: (each.get("spec") or {}).get("holderIdentity") or ""

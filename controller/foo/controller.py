@@ -89,7 +89,7 @@ class FooController:
         foo_informer.add_event_handler(
             ResourceEventHandlerFuncs(add_func=self._enqueue_foo, update_func=self._handle_foo_update)
         )
-        # a Deployment is work for the Foo that owns it, so one queue of Foos is enough for both kinds
+        # a change to a Deployment means work for the Foo that owns it, so one queue of Foos serves both kinds
         deployment_informer.add_event_handler(
             ResourceEventHandlerFuncs(
                 add_func=self._handle_object,
@@ -149,9 +149,9 @@ class FooController:
 
     def sync_handler(self, name: ObjectName) -> None:
         """
-        Compare what a Foo wants with what exists, and write the difference; then the status.
+        Compare what a Foo wants with what exists, write the difference, and then write the status.
 
-        Returning means done, raising means: retry with back-off.
+        Returning means that the Foo is done, raising means that it is retried with back-off.
         """
         foo = self._foos_lister.get(name)
         if foo is None:
@@ -165,7 +165,7 @@ class FooController:
         wanted, namespace = foo.spec.deployment_name, foo.metadata.namespace
         deployment = self._deployments_lister.get(wanted, namespace=namespace)
         if deployment is None:
-            # If this write fails, or one below, the error reaches the worker, which retries.
+            # If this write or one of those below fails, the error reaches the worker, which retries.
             deployment = self._deployments.create(  # (10) write
                 new_deployment(foo), namespace=namespace, field_manager=FIELD_MANAGER
             )
@@ -188,7 +188,7 @@ class FooController:
         """Write the Deployment's available replicas into the Foo's status."""
         # Never modify a cached object: handlers and other workers share it. replace() makes a copy.
         status = FooStatus(available_replicas=deployment.status.available_replicas)
-        # At the status subresource the server ignores the spec, so no spec is written by mistake.
+        # In a write to the status subresource the server ignores the spec, so no spec is written by mistake.
         self._foos.update_status(replace(foo, status=status), field_manager=FIELD_MANAGER)
 
     def _enqueue_foo(self, obj: Any) -> None:
@@ -232,7 +232,7 @@ def scale_patch(deployment: Deployment, replicas: int) -> dict[str, Any]:
 
 
 def new_deployment(foo: Foo) -> Deployment:
-    """The Deployment that a Foo wants. Its owner reference leads to the Foo, with which it is deleted."""
+    """The Deployment that a Foo wants. Its owner reference names the Foo, with which it is deleted."""
     name, namespace = foo.spec.deployment_name, foo.metadata.namespace
     owners = (handloop.new_controller_ref(foo),)
     labels = handloop.FrozenMap({"app": "nginx", "controller": foo.metadata.name})

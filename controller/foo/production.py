@@ -134,10 +134,10 @@ class ProductionFooController(FooController):
     """
     The control loop for Foos in a real cluster.
 
-    State: outcomes, which has its own lock. Under _lock: _workers, the number started, and _workers_alive;
-    _status_ignored, which tells whether the server dropped the last status written. _reported_invalid = Foo
-    -> its resource version when it was last reported invalid.
-    Threads: as FooController; _handle_undecodable runs on the Foo reflector's.
+    State: outcomes, which has its own lock. Under _lock: _workers, the number of workers started, and
+    _workers_alive; _status_ignored, which tells whether the server dropped the last status written.
+    _reported_invalid maps a Foo to its resource version when it was last reported invalid.
+    Threads: as in FooController; _handle_undecodable runs on the Foo reflector's thread.
     """
 
     def __init__(
@@ -209,7 +209,7 @@ class ProductionFooController(FooController):
         foo_informer.on_undecodable(self._handle_undecodable)
 
     def run(self, workers: int, stop: threading.Event) -> None:
-        """Like FooController's, but it counts the workers."""
+        """Like FooController's method, but counts the workers."""
         with self._lock:
             # set before the workers start, so that a slow start is not mistaken for a worker that has ended
             self._workers = self._workers_alive = workers
@@ -223,7 +223,7 @@ class ProductionFooController(FooController):
             log.error("Workers did not end in time", workers=busy, timeout=self._shutdown_seconds)
 
     def _run_worker(self, stop: threading.Event) -> None:
-        """Like FooController's, but a worker survives even if reporting an error fails."""
+        """Like FooController's method, but a worker survives even if reporting an error fails."""
         running = True
         while running and not stop.is_set():
             try:
@@ -234,7 +234,7 @@ class ProductionFooController(FooController):
             self._workers_alive -= 1
 
     def wake(self, name: ObjectName) -> None:
-        """Let a worker look at a Foo that waits."""
+        """Let a worker look at a Foo that is waiting."""
         self._workqueue.add(name)
 
     def _process_next_work_item(self) -> bool:
@@ -282,7 +282,7 @@ class ProductionFooController(FooController):
             self._workqueue.forget(name)
             self.outcomes.waits(name, WaitError(str(error)))
         elif isinstance(error, HeldBackError | WaitError):
-            # not a failure: if the rate limiter were told, the Foo would wait longer than it has to
+            # not a failure: if the rate limiter were told about it, the Foo would wait longer than it has to
             self._workqueue.add_after(name, error.retry_seconds)
             self.outcomes.waits(name, error, changes=changes)
         else:
@@ -290,7 +290,7 @@ class ProductionFooController(FooController):
             self.outcomes.failed(name, error, changes=changes)
 
     def sync_handler(self, name: ObjectName) -> None:
-        """Like FooController's, but it writes only differences."""
+        """Like FooController's method, but writes only differences."""
         # piece 6: sends a request only if a Deployment of this Foo has disappeared
         self._owners.check(name)
         foo = self._foos_lister.get(name)
@@ -318,7 +318,7 @@ class ProductionFooController(FooController):
             self._recorder.event(foo, EVENT_TYPE_NORMAL, SUCCESS_SYNCED, MESSAGE_RESOURCE_SYNCED)
 
     def why_paused(self, name: ObjectName) -> str:
-        """Return what pauses a Foo; "" = nothing."""
+        """Return what pauses a Foo, or "" if it is not paused."""
         foo = self._foo_indexer.get_by_key(str(name))
         paused = foo is not None and _PAUSE.are_to_pause(foo.metadata.annotations)
         return f"by its annotation {_PAUSE.paused}" if paused else ""
@@ -336,8 +336,8 @@ class ProductionFooController(FooController):
         Create the Deployment of a Foo, or scale it.
 
         Returns: the Deployment, and whether it was written.
-        Raises: ResourceExistsError; AlreadyExists and Conflict if the cache is behind, until a retry sees
-        more.
+        Raises: ResourceExistsError; AlreadyExists and Conflict if the cache is behind, until it has caught
+        up.
         """
         namespace, name = foo.metadata.namespace, foo.spec.deployment_name
         deployment = self._deployments_lister.get(name, namespace=namespace)
@@ -372,7 +372,7 @@ class ProductionFooController(FooController):
         Write the Deployment's available replicas into the Foo's status, unless they are already there.
 
         Returns: whether the server stored them.
-        Raises: HeldBackError when another writer has just undone the same status; as _write_status.
+        Raises: HeldBackError when another writer has just undone the same status; see also _write_status.
         """
         status = FooStatus(available_replicas=deployment.status.available_replicas)
         with self._lock:
@@ -384,7 +384,7 @@ class ProductionFooController(FooController):
 
     def _write_status(self, foo: Foo, status: FooStatus) -> bool:
         """
-        Patch the version that the status was computed from; fields that only a newer CRD has are kept.
+        Patch the version that the status was computed from; fields that exist only in a newer CRD are kept.
 
         Returns: False when the server ignores the status because of the CRD.
         Raises: NotFound when the Foo is gone, Conflict when it has changed; ClientError.
@@ -401,7 +401,7 @@ class ProductionFooController(FooController):
             )
             kept = written.status == status
         except NotFound:
-            # the server answers the same for a deleted Foo as for a missing subresource
+            # the server gives the same answer for a deleted Foo as for a missing subresource
             live = self._foos.get(foo.metadata.name, namespace=foo.metadata.namespace)
             if live.metadata.uid != foo.metadata.uid:
                 raise
@@ -419,20 +419,20 @@ class ProductionFooController(FooController):
         return kept
 
     def _enqueue_foo(self, obj: object) -> None:
-        """Like FooController's, but it reports anything that is not an object."""
+        """Like FooController's method, but reports anything that is not an object."""
         try:
             super()._enqueue_foo(obj)
         except NoMetaError as error:
             log.error("Error creating object reference", err=str(error))  # noqa: TRY400 - no traceback
 
     def _handle_foo_update(self, old: Any, new: Any) -> None:
-        """Like FooController's, but a resync does not queue a Foo that failed, as its retry is queued."""
+        """Like FooController's method, but a resync skips a Foo that failed, because its retry is queued."""
         is_resync = old.metadata.resource_version == new.metadata.resource_version
         if not (is_resync and self._workqueue.num_requeues(object_name(new))):
             super()._handle_foo_update(old, new)
 
     def _handle_object(self, obj: object) -> None:
-        """Like FooController's, but the owner must be one of our Foos, by API group and UID."""
+        """Like FooController's method, but the owner must be one of our Foos, by API group and UID."""
         is_tombstone = isinstance(obj, DeletedFinalStateUnknown)
         state: object = final_state(obj)
         if not isinstance(state, Kind):
@@ -453,7 +453,7 @@ class ProductionFooController(FooController):
         self._enqueue_foo(foo)
 
     def _handle_update(self, old: Deployment, new: Deployment) -> None:
-        """Like FooController's, but a Deployment may have been replaced while no watch was open."""
+        """Like FooController's method, but a Deployment may have been replaced while no watch was open."""
         if new.metadata.uid != old.metadata.uid:
             self._handle_deletion(old)
         super()._handle_update(old, new)

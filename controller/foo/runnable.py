@@ -26,7 +26,7 @@ class PlainFooRunnable:
 
     run creates the controller. Until then, a standby keeps its caches warm, but it queues no names and
     records no Events.
-    State: controller, which is None until run.
+    State: controller, which is None until run is called.
     """
 
     needs_leader_election = True
@@ -68,7 +68,7 @@ class FooRunnable(PlainFooRunnable, DividedWork):
     The controller for a real cluster. Its metrics exist from the start.
 
     Implements handloop.controller.runtime.guards.admission.ShareWorker.
-    Fields: memory, everything remembered of Foos by name; for a plan, kind, and sources, which is empty.
+    Fields: memory, everything that is remembered about Foos, by name; kind and sources (empty), for a plan.
     State: controller, as in the base class; _stop, the event that run() was given.
     """
 
@@ -78,7 +78,7 @@ class FooRunnable(PlainFooRunnable, DividedWork):
     plannable = False
 
     def __init__(self, manager: Manager, *, workers: int) -> None:
-        # all Deployments are held, because one that a Foo names may be somebody else's, without our label
+        # all Deployments are held, because one named by a Foo may be somebody else's and lack our label
         manager.replica.declare([(Foo, False)])
         super().__init__(manager, workers=workers)
         self._metrics = manager.reconcile_metrics.for_controller(NAME, workers)

@@ -1,5 +1,5 @@
 """
-The children of a MyApp, which share its name: their wanted state, and how they reach it.
+The children of a MyApp, which share its name: their desired state, and how they are brought to it.
 
 The fields given here are applied, and so owned by the controller. Replicas are patched instead, because the
 server removes what a later apply leaves out, and an autoscaler that takes over would then find one replica.
@@ -82,13 +82,17 @@ def new_autoscaler(app: MyApp, scaling: AutoScaling) -> autoscaling_v2.Horizonta
 
 
 def owned(kind: type[K], app: MyApp, context: Context) -> K | None:
-    """The child in the cache; None if there is none, or if another object controls it."""
+    """The child in the cache, or None if there is none or another object controls it."""
     found = context.lister_for(kind).get(object_name(app))
     return found if found is not None and is_controlled_by(found, app) else None
 
 
 def child(kind: type[K], app: MyApp, context: Context) -> K | None:
-    """The child in the cache. Raises: NameTakenError; WaitError if it is going, or an earlier MyApp's."""
+    """
+    The child in the cache.
+
+    Raises: NameTakenError; WaitError if it is being deleted or belongs to an earlier MyApp.
+    """
     found = context.lister_for(kind).get(object_name(app))
     what, ours = f'{kind.resource.kind} "{app.metadata.name}"', MyApp.resource
     if found is None or is_controlled_by(found, app):

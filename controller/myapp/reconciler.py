@@ -1,11 +1,11 @@
 """
-MyApp on the runtime: from a name to the children that this MyApp wants, and a true status.
+MyApp on the runtime: from a name to the children that this MyApp wants, and to a status that is true.
 
     MyApp, Deployment, Service, autoscaler --watches--> names --> reconcile --> children, status, Events
 
 While autoscaling is on, or our autoscaler still exists, the autoscaler decides on the replicas. For a MyApp
-that is being deleted, only the status is kept true, because its children are deleted with it through their
-owner references.
+that is being deleted, only the status is kept up to date, because its children are deleted with it through
+their owner references.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ NAME: Final = "myapp"
 
 
 class Steps(NamedTuple):
-    """The steps of one reconcile, each taken even if another fails, and the failures and waits in words."""
+    """Takes the steps of one reconcile, even if one fails, and collects the failures and waits in words."""
 
     context: Context
     failures: list[str]
@@ -56,7 +56,7 @@ class Steps(NamedTuple):
 
     def take(self, what: str, step: Callable[[], Any]) -> Any:
         """Returns: the step's result; None if it failed. Raises: errors that end the reconcile at once."""
-        if self.context.deadline.passed():  # but a program's stop must not leave a MyApp half done
+        if self.context.deadline.passed():  # not on a stop, which must not leave a MyApp half done
             self.context.deadline.check()
         try:
             return step()
@@ -72,7 +72,7 @@ class Steps(NamedTuple):
 
 
 def reconcile(name: ObjectName, context: Context) -> Result:
-    """Bring the children in line with the MyApp, and then its status. Raises: as any Reconciler."""
+    """Bring the children in line with the MyApp, and then its status. Raises: see Reconciler."""
     app = context.lister_for(MyApp).get(name)
     if app is None:
         return DONE
@@ -152,7 +152,7 @@ def _tell(app: MyApp, deployment: Deployment | None, steps: Steps) -> None:
 
 
 def namesakes(apps: Lister[MyApp]) -> Callable[[Kind], tuple[ObjectName, ...]]:
-    """Return a map function from an object that may occupy a child's name to the MyApp of that name."""
+    """Return a map function from an object that may have taken a child's name to the MyApp with that name."""
 
     def find(obj: Kind) -> tuple[ObjectName, ...]:
         app = apps.get(object_name(obj))
@@ -162,7 +162,7 @@ def namesakes(apps: Lister[MyApp]) -> Callable[[Kind], tuple[ObjectName, ...]]:
 
 
 def add_myapp(manager: Manager, *, workers: int = 2) -> Controller:
-    """Add the controller. A MyApp's own status must not wake it, but every change of a child does."""
+    """Add the controller. Changes to a MyApp's own status must not wake it, but changes to a child must."""
     builder = controller_for(manager, NAME).for_(MyApp, predicates=(GenerationChanged(),))
     builder.writes(MyApp, "patch", subresource="status").writes(HorizontalPodAutoscaler, "delete")
     find = namesakes(manager.lister_for(MyApp))

@@ -1,5 +1,5 @@
 """
-The status of a MyApp, a pure function of the observed state: if that is the same, so is the status.
+The status of a MyApp, a pure function of the observed state: the same state gives the same status.
 
     Ready        every wanted replica runs this spec and is ready, no step failed, no child is going away
     Progressing  the Deployment is on its way to that, or a step waits for an object to go
@@ -93,7 +93,7 @@ def _progress(deployment: Deployment | None) -> tuple[int, bool, str]:
 
 
 def report(app: MyApp, after: MyAppStatus, failures: Texts, context: Context) -> None:
-    """Record as Events what is new since `app.status`; of a Deployment's trouble, only the first message."""
+    """Record as Events what is new since `app.status`. When a Deployment has trouble, record it only once."""
     before, now = app.status.conditions, find_condition(after.conditions, DEGRADED)
     was, was_degraded = find_condition(before, DEGRADED), is_condition_true(before, DEGRADED)
     new = [failure for failure in failures if was is None or failure not in was.message]
