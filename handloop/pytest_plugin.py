@@ -62,7 +62,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @contextmanager
 def _installed(name: str) -> Iterator[None]:
-    """Report which extra contains a library that a fixture needs. Args: name is that of both."""
+    """Report which extra contains a library that a fixture needs. Args: name is the name of both."""
     try:
         yield
     except ModuleNotFoundError as error:

@@ -22,7 +22,7 @@ class ExponentialBackoff:
     by a delay. If failures last, the delay therefore falls back to initial_seconds about every reset_seconds,
     as in client-go.
 
-    Threads: the one that waits.
+    Threads: used by the thread that waits.
     """
 
     def __init__(

@@ -115,7 +115,7 @@ class KnownObjects(Protocol[T_co]):
 
 
 class Listed(list[T]):
-    """A list's objects in the form that is kept, and their keys from before a transform can rename them."""
+    """A list's objects as they will be stored, and the keys they had before a transform could rename them."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -134,12 +134,12 @@ class DeltaFIFO(Generic[T]):
     State, guarded by _lock unless noted:
         _items     key -> its Deltas, never empty.
         _queue     the keys in line; a key is in _queue exactly once iff it is in _items.
-        _populated whether anything has come: a replace or a block of events.
-        _initial_count    keys of a first replace that are not yet processed.
+        _populated whether anything has arrived yet: a replace or a block of events.
+        _initial_count    how many keys of the first replace are not processed yet.
         _synced    set iff populated and the count has reached 0; never cleared; read without the lock.
         _closed    never cleared.
 
-    Threads: any for adding; one consumer.
+    Threads: any thread may add; there is one consumer.
     """
 
     def __init__(
@@ -153,8 +153,8 @@ class DeltaFIFO(Generic[T]):
         """
         Create an empty FIFO.
 
-        Args: known_objects is what relists and resyncs compare with. transformer receives the object of every
-            watch event before it is queued, but no tombstones. It must be pure.
+        Args: known_objects: the store that relists and resyncs are compared with. transformer receives the
+            object of every watch event before it is queued, but no tombstones. It must be pure.
         """
         self._lock = new_condition("DeltaFIFO._lock", 20)
         self._items: dict[str, Deltas[T]] = {}
@@ -220,7 +220,7 @@ class DeltaFIFO(Generic[T]):
 
         Returns: the number of keys; 0 if the timeout passed first.
         Blocks: until a key is queued, close() is called, or the timeout has passed (None: never).
-        Raises: FIFOClosed once closed and empty; any error of process, after which the deltas are not put
+        Raises: FIFOClosed once closed and empty; any error from process, after which the deltas are not put
         back.
         Locks: process runs with the FIFO lock held, so that replace() never compares against a store that
             lacks a popped object. process must not block, call handlers, or call this FIFO, except for
@@ -248,7 +248,7 @@ class DeltaFIFO(Generic[T]):
             self._lock.notify_all()
 
     def has_synced(self) -> bool:
-        """Return whether every key of the first replace was processed, or anything was added before that."""
+        """Return whether all keys of the first replace were processed, or something was added before it."""
         return self._synced.is_set()
 
     def __len__(self) -> int:
@@ -279,7 +279,7 @@ class DeltaFIFO(Generic[T]):
         """Return the entries that can be queued, and the errors of the other entries."""
         if self._transformer is None:
             key_func: KeyFunc = meta_namespace_key_func
-            with suppress(Exception):  # half the cost for nearly every block; else find the bad entry below
+            with suppress(Exception):  # half the cost for nearly every block; if it fails, see below
                 return [(key_func(entry[1]), _new_tuple(Delta, entry)) for entry in entries], []
         prepared: list[tuple[str, Delta[T]]] = []
         errors: list[Exception] = []

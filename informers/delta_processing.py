@@ -46,9 +46,9 @@ class DeltaProcessor(Generic[T]):
     Applies batches to the store and distributes the changes.
 
     State: none.
-    Threads: the informer's, with the FIFO lock (20) held. It takes block_deltas (30) for the whole batch, so
-    that a handler that is added meanwhile sees each object exactly once, either in its snapshot or in a
-    notification.
+    Threads: runs on the informer's thread, with the FIFO lock (20) held. It takes block_deltas (30) for the
+    whole batch, so that a handler that is added meanwhile sees each object exactly once, either in its
+    snapshot or in a notification.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class DeltaProcessor(Generic[T]):
             raise ExceptionGroup("the store refused objects", failures)
 
     def _apply_guarded(self, batch: list[tuple[Deltas[T], bool]]) -> list[TransactionError[T]]:
-        """Apply the deltas one by one, as the object stored just before decides whether one is an echo."""
+        """Apply deltas one by one: whether one is an echo depends on the object that is stored by then."""
         failures: list[TransactionError[T]] = []
         for deltas, is_initial in batch:
             for delta in deltas:
@@ -113,9 +113,9 @@ class DeltaProcessor(Generic[T]):
         previous: list[T | None],
         failed: Mapping[int, Exception],
     ) -> None:
-        """Notify the listeners. previous: what was stored before each delta; failed: the deltas to skip."""
+        """Notify the listeners. previous has what was stored before each delta, failed the deltas to skip."""
         notifications: list[Notification[T]] = []
-        # changes = the notifications without syncs; until the first sync, it is the same list.
+        # changes holds the notifications other than syncs. Until the first sync, both names mean one list.
         changes = notifications
         initial, position = 0, -1
         for deltas, is_initial in batch:

@@ -45,11 +45,11 @@ class EventBlock(NamedTuple, Generic[T]):
     """
     A block of watch events, translated for the FIFO.
 
-    entries are in order. resource_version is where to continue after them; "" = unchanged. accepted counts
-    the events that were understood, and bookmarks counts the bookmarks among them. all_added = all of them
-    were ADDED. deletions counts DELETED objects. out_of_order = an event is older than one before it.
-    undecodable has (type, object) for each entry that does not fit. end is what ends the stream after the
-    entries, or None.
+    entries are in order. resource_version is where to continue after them; if empty, it has not changed.
+    accepted counts the events that were understood, and bookmarks counts the bookmarks among them. all_added:
+    whether all of them were ADDED. deletions counts the DELETED objects. out_of_order: whether an event is
+    older than one before it. undecodable has (type, object) for each entry that does not fit. end is what
+    ends the stream after the entries, or None.
     """
 
     entries: list[tuple[DeltaType, T | DeletedFinalStateUnknown[T]]]
@@ -75,7 +75,7 @@ def translate(events: list[WatchEvent[T]], kind: type[T], *, seen: str) -> Event
     """
     Translate a block of watch events.
 
-    Args: seen = the newest resource version before the block.
+    Args: seen is the newest resource version before the block.
     """
     entries: list[tuple[DeltaType, T | DeletedFinalStateUnknown[T]]] = []
     undecodable: list[tuple[EventType, Undecodable]] = []
@@ -137,7 +137,7 @@ class EventIntake(Generic[T]):
     """
     Takes in a reflector's lists and events, and reports disorder and deletions to the HistoryGuard.
 
-    Threads: the reflector's.
+    Threads: runs on the reflector's thread.
     """
 
     def __init__(
@@ -160,7 +160,7 @@ class EventIntake(Generic[T]):
         """
         Take in a complete list.
 
-        Raises: like the store, in which case only the objects that do not fit are taken.
+        Raises: any error from the store, in which case only the objects that do not fit are taken in.
         """
         self._hold(undecodable)
         self._store.replace(objects, resource_version)

@@ -46,7 +46,7 @@ class SharedInformerFactory:
 
     State, guarded by _lock (5):
         _informers    (kind, selection) -> its only informer.
-        _threads      (kind, selection) -> the thread of its informer, if that was started.
+        _threads      (kind, selection) -> the thread of its informer, if it was started.
         _shutting_down    never goes back to false; nothing starts after it.
     """
 
@@ -61,7 +61,7 @@ class SharedInformerFactory:
         """
         Create a factory. It sends no requests to the server before start.
 
-        Args: namespace "" = all. options apply to every informer.
+        Args: an empty namespace means all of them. options apply to every informer.
         """
         self._client = client
         self._namespace = namespace
@@ -81,18 +81,18 @@ class SharedInformerFactory:
 
     def informer_for(self, kind: type[T], *, labels: Labels = "", fields: str = "") -> SharedIndexInformer[T]:
         """
-        Return the informer of a kind, or of a selection of its objects, created on the first request.
+        Return the informer for a kind, or for a selection of its objects, created on the first request.
 
-        It stays empty until start is called again, even if start was called before, because a transform, for
-        example, must be set first.
+        It stays empty until the next call of start, even if start was called before, so that, for example, a
+        transform can be set first.
 
         Raises: ValueError for a second type of one kind, which would need a second watch and a second cache;
-        like selection_of.
+        any error from selection_of.
         """
         return self.informer_of(kind, selection_of(kind, labels=labels, fields=fields))
 
     def informer_of(self, kind: type[T], selection: Selection) -> SharedIndexInformer[T]:
-        """Do the same for a selection that selection_of returned."""
+        """Do the same as informer_for, for a selection that selection_of returned."""
         with self._lock:
             informer = self._informers.get((kind, selection))
             if informer is None:
@@ -145,7 +145,7 @@ class SharedInformerFactory:
         Stop all informers permanently.
 
         Returns: the kinds whose informers have not ended in that time.
-        Blocks: until then. Handler calls that are running return first.
+        Blocks: until all have ended, or that time has passed. Handler calls that are running return first.
         """
         with self._lock:
             self._shutting_down = True
@@ -161,7 +161,7 @@ class SharedInformerFactory:
         Wait until every started informer has synced, and log progress from time to time.
 
         Returns: kind -> whether all its informers have synced. A value is False only if stop was set first.
-        Blocks: until then.
+        Blocks: until all have synced, or stop is set.
         """
         with self._lock:
             started = [self._informers[part] for part in self._threads]

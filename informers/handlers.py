@@ -46,7 +46,7 @@ class ResourceEventHandlerFuncs(Generic[T]):
     """
     A handler made from up to three functions. If a function is missing, its events are ignored.
 
-    functions has those that were given.
+    functions holds those that were given.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class ResourceEventHandlerFuncs(Generic[T]):
 
 class FilteringResourceEventHandler(Generic[T]):
     """
-    Passes only the objects that filter_func accepts on to a handler.
+    Passes on to a handler only the objects that filter_func accepts.
 
     For the handler, an object that begins to pass is added, and one that stops passing is deleted.
     filter_func must be pure and accept tombstones.
@@ -123,7 +123,7 @@ def handler_name(handler: object) -> str:
 
 
 def _qualified(thing: Any) -> str:
-    """Return `module.qualified_name`, which is that of its type if a callable has no name."""
+    """Return the `module.qualified_name` of a callable, or of its type if it has no name."""
     name = getattr(thing, "__qualname__", None)
     if name is None:
         thing = type(thing)

@@ -22,7 +22,7 @@ T = TypeVar("T", bound=Object)
 
 PATIENCE_SECONDS: Final = 30.0
 """How long a server must keep answering with old states before it is believed."""
-# Remember deletions, so that an old state does not bring back an object. The number is arbitrary.
+# Remember this many deletions, so that an old state does not bring back an object. The number is arbitrary.
 _REMEMBERED: Final = 1000
 
 
@@ -50,8 +50,8 @@ class ResourceVersionFloor:
     If the server has refused our version as too large, or has answered with old states for 30 s, its history
     was rewound (a restored backup), and the list is accepted.
 
-    State: _behind_since = when an old state was first seen, None while all is normal.
-    Threads: only the reflector's.
+    State: _behind_since: when an old state was first seen, None while all is normal.
+    Threads: used only by the reflector's thread.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -67,7 +67,7 @@ class ResourceVersionFloor:
         """
         Decide about one list.
 
-        Args: listed = the list's resource version; seen = the newest published one, "" if there is none.
+        Args: listed is the list's resource version; seen is the newest published one, or "" if there is none.
         """
         if not is_older(listed, seen):
             self._behind_since, self._server_denies = None, False
@@ -90,7 +90,7 @@ class HistoryGuard(Generic[T]):
     the stored object.
 
     State: _out_of_order: set by the reflector before it queues such an event, and never cleared.
-           _deleted = UID -> resource version of the last deletions, oldest first, guarded by _lock (97). The
+           _deleted: UID -> resource version of the last deletions, oldest first, guarded by _lock (97). The
                   reflector writes it, because the FIFO drops deletions of unknown objects; the informer reads
                   it.
     """

@@ -1,5 +1,5 @@
 """
-An informer's cache, which holds objects by the key from their metadata and has any number of indexes.
+An informer's cache, which holds objects by a key made from their metadata, and has any number of indexes.
 
 Follows: client-go tools/cache (store.go, index.go, thread_safe_store.go) @32ce75a7d, differs:
   * Indexer and ThreadSafeStore are one class, because nothing here uses the store with explicit keys.
@@ -101,13 +101,13 @@ class StoreIndex(Generic[T]):
     """
     Maps index values to keys, for one index function. A value without objects is removed.
 
-    If the function fails on an object, the index counts the object but has no value for it until the object
-    changes so that the function succeeds, or is deleted.
+    If the function fails on an object, the index counts the object but has no value for it, until the object
+    is deleted or changes in such a way that the function succeeds.
 
-    State: _keys = value -> keys.
-           _failed = key -> error of each object on which the function failed, and which is under no value.
-           _unreported = (key, error) of those that take_failures has not returned yet.
-    Threads: any, under the store's lock.
+    State: _keys: value -> keys.
+           _failed: key -> error, for each object on which the function failed, and which is under no value.
+           _unreported: (key, error) for those that take_failures has not returned yet.
+    Threads: any thread that holds the store's lock.
     """
 
     def __init__(self, index_func: IndexFunc[T]) -> None:
@@ -129,7 +129,7 @@ class StoreIndex(Generic[T]):
         """
         Return the values of an object.
 
-        Raises: any error of the function; TypeError if it does not return a sequence of strings.
+        Raises: any error from the function; TypeError if it does not return a sequence of strings.
         """
         values = self.index_func(obj)
         if isinstance(values, str):  # it is a sequence of strings, too, so its letters would become values
@@ -139,7 +139,7 @@ class StoreIndex(Generic[T]):
         return values
 
     def change(self, key: str, old: T | None, new: T | None) -> None:
-        """Index new under key instead of old; None = no object."""
+        """Index new under key instead of old. None stands for no object."""
         if old is not None and new is not None and self._has_same_values(old, new):
             return
         before = () if old is None else self._values_before(key, old)
@@ -149,7 +149,7 @@ class StoreIndex(Generic[T]):
             self._insert(key, after)
 
     def take_failures(self) -> list[tuple[str, Exception]]:
-        """Return the key and error of each object on which the function has newly failed, once."""
+        """Return, once, the key and error of each object on which the function has newly failed."""
         taken, self._unreported = self._unreported, []
         return taken
 
@@ -184,7 +184,7 @@ class StoreIndex(Generic[T]):
         except BaseException as error:  # noqa: BLE001 - whatever it raises, the object is stored
             if key not in self._failed:
                 self._unreported.append((key, as_error(error)))
-            # Log it without its traceback, because the traceback's frames hold the object.
+            # Log the error without its traceback, whose frames hold the object.
             self._failed[key] = as_error(error).with_traceback(None)
             return ()
         self._failed.pop(key, None)
@@ -331,7 +331,7 @@ class Indexer(Generic[T]):
         """
         Apply changes in order under one hold of the lock. A change that fails does not stop the others.
 
-        Returns: for each change, the object that had its key just before, or None. It is a handler's `old`.
+        Returns: for each change, the object that had its key just before, or None. Handlers get it as `old`.
         Raises: TransactionError if any change failed. It names the failed changes and carries the result.
         """
         keyed, errors = self._keyed(changes)
@@ -352,7 +352,7 @@ class Indexer(Generic[T]):
         """
         Return the objects that share a value with obj under an index, each once.
 
-        Raises: IndexNotFound; the index function's error on obj.
+        Raises: IndexNotFound; any error from the index function.
         """
         with self._lock:
             index = self._index_locked(name)
@@ -369,7 +369,7 @@ class Indexer(Generic[T]):
             return [self._items[key] for key in self._index_locked(name).keys(value)]
 
     def list_index_func_values(self, name: str) -> builtins.list[str]:
-        """Return the values that occur under an index; none if the index does not exist."""
+        """Return the values that occur in an index; none if the index does not exist."""
         with self._lock:
             index = self._indexes.get(name)
             return index.all_values() if index else []

@@ -10,7 +10,7 @@ class InformerError(Exception):
 
 
 class InformerStopped(InformerError):  # noqa: N818 - it is a state
-    """It is too late, because the informer has stopped permanently."""
+    """The call came too late: the informer has stopped permanently."""
 
 
 class MutableKind(InformerError, TypeError):  # noqa: N818 - it says what the kind is

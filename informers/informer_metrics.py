@@ -1,8 +1,8 @@
 """
 The metrics of informers. A provider creates each informer's instruments.
 
-Without a provider, nothing is recorded. Values are set once per batch, never per object, so their cost cannot
-be measured.
+Without a provider, nothing is recorded. Values are set once per batch, never per object, so their cost is too
+small to measure.
 Follows: client-go tools/cache/informer_metrics.go @32ce75a7d for objects, queued_items and
 processing_latency; the others are ours.
 Decision: Informers have no registered names.
@@ -39,9 +39,9 @@ class InformerMetrics(NamedTuple):
     """
     The instruments of one informer. By default they record nothing.
 
-    objects: the number of objects in the store. queued_items: the keys that wait in the FIFO.
-    processing_latency: the seconds in which a batch went from the FIFO to the store and the listeners'
-    buffers. store_resource_version: the newest one that was taken in, truncated to its last 15 digits.
+    objects: the number of objects in the store. queued_items: the number of keys waiting in the FIFO.
+    processing_latency: how many seconds a batch took from the FIFO to the store and the listeners' buffers.
+    store_resource_version: the newest resource version that was taken in, truncated to its last 15 digits.
     relists: the lists after the first one, by RelistReason. watch_restarts: the watches that were opened
     after the first one. silent_watches: the watches that were given up because nothing arrived.
     last_event_timestamp: the Unix time when the server last answered, sent an event, or ended a stream.
@@ -87,4 +87,4 @@ class MetricsProvider(Protocol):
         """
 
     def forget(self, name: str) -> None:
-        """Stop showing an informer's numbers, because the informer has ended permanently."""
+        """Stop showing the numbers of an informer that has ended permanently."""

@@ -26,7 +26,7 @@ class InformerOptions(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     resync_seconds: float = 0
-    """How often handlers receive every object again unless they ask for another period; 0 = never."""
+    """How often handlers receive every object again unless they ask for another period; 0 for never."""
 
     page_size: int = DEFAULT_PAGE_SIZE
     """Objects per page of a list, at least 1."""
@@ -39,7 +39,7 @@ class InformerOptions(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     abridged: tuple[Abridged[Any], ...] = ()
-    """Kinds whose objects are mostly decoded in part, which costs less than a transform."""
+    """The kinds whose objects are mostly decoded only in part, which costs less than a transform."""
 
     tweak: Tweak | None = None
     """Changes the options of each list and watch, for example adding a selector, which limits the cache."""
@@ -54,7 +54,7 @@ class InformerOptions(msgspec.Struct, frozen=True, kw_only=True):
     """A suffix for the informers' names in logs and metrics, which keeps several factories apart."""
 
     metrics_provider: MetricsProvider | None = None
-    """None = nothing is measured."""
+    """If it is None, nothing is measured."""
 
     reachability: Reachability | None = None
     """Tells whether the server answers, so that waits for an unreachable server end when it answers again."""
@@ -66,15 +66,15 @@ class InformerOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Which of its kind's objects each informer may hold. The default is all of them."""
 
     quiet: bool = False
-    """Whether to log the end of a list-and-watch round only for debugging, as something else replaces it."""
+    """Whether to log the end of a list-and-watch round only at debug level, as something else reports it."""
 
     def __post_init__(self) -> None:
-        """Refuse a page size that a server takes for no limit."""
+        """Refuse a page size that a server would take to mean no limit."""
         if self.page_size < 1:
             raise ValueError("page_size must be at least 1")
 
     def abridged_of(self, kind: type[Kind]) -> Abridged[Any] | None:
-        """Return how a kind's objects are decoded in part; None = all are decoded whole."""
+        """Return how a kind's objects are decoded in part, or None if all are decoded whole."""
         return next((each for each in self.abridged if each.kind is kind), None)
 
 

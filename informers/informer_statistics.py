@@ -14,8 +14,8 @@ class InformerStatistics(msgspec.Struct, frozen=True):
 
     name is, for example, `deployments.apps`; plural is for people. objects counts those in the store, queued
     the keys in the FIFO, and quarantined the objects that do not fit their type. reflector is None before
-    run. unindexed counts index entries that are missing because an index function failed. narrowed_by is that
-    of Restriction.
+    run. unindexed counts index entries that are missing because an index function failed. narrowed_by is what
+    Restriction.narrowed_by returns.
     """
 
     name: str

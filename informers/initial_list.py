@@ -43,7 +43,7 @@ def unchanged(obj: T) -> T:
 
 
 def forgiving(transform: Callable[[T], T]) -> Callable[[T], T]:
-    """Return a transform that keeps an object whole if the author's fails, so that no object ends a list."""
+    """Return a transform that keeps an object whole if the given one fails, so that no object ends a list."""
 
     def call(obj: T) -> T:
         try:
@@ -58,14 +58,14 @@ def forgiving(transform: Callable[[T], T]) -> Callable[[T], T]:
 
 class PagedList(Generic[T]):
     """
-    A list by pages, which are all at the first page's resource version.
+    A list in pages, all of them at the first page's resource version.
 
     If the continue token expires during the list, the list begins again in one piece, because the pages of
     two lists are never mixed.
 
-    Args: resource_version = the version than which the list must not be older; "" = the newest state.
+    Args: resource_version is the version than which the list must not be older; "" requests the newest state.
     transform is applied to each object when it arrives, so that memory never holds a list of whole objects.
-    Threads: the reflector's. Any thread can read items_so_far and pages, one step behind.
+    Threads: runs on the reflector's thread. Any thread can read items_so_far and pages, one step behind.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class PagedList(Generic[T]):
         Read the next page.
 
         Returns: True if that was the last page.
-        Raises: like the list call, except for an expired continue token.
+        Raises: any error from the list call, except for an expired continue token.
         """
         page = self._next_page()
         if self.pages == 0:
@@ -127,8 +127,8 @@ class StreamedList(Generic[T]):
     """
     A list that arrives as a watch's first events. A bookmark ends it.
 
-    State: _objects = store key -> newest state; _undecodable = the same keys -> what does not fit. No key is
-    in both.
+    State: _objects: store key -> newest state; _undecodable: store key -> the object that does not fit. No
+    key is in both.
     Threads: like PagedList.
     """
 
@@ -164,7 +164,7 @@ class StreamedList(Generic[T]):
         Take in a block of watch events.
 
         Returns: None as long as the list is not complete, and then the events that came after its end.
-        Raises: the APIError of an ERROR event.
+        Raises: the APIError from an ERROR event.
         """
         kind, objects, transform = self._kind, self._objects, self._transform
         for position, (event_type, obj) in enumerate(events):
@@ -181,7 +181,7 @@ class StreamedList(Generic[T]):
         return None
 
     def _take_one(self, event_type: EventType, obj: object) -> None:
-        """Apply an event that is not simply an add. Other kinds and unknown events change nothing."""
+        """Apply any event but a simple add. Objects of other kinds and unknown events change nothing."""
         if event_type not in (_ADDED, _MODIFIED, _DELETED):
             return
         if isinstance(obj, Undecodable):

@@ -69,7 +69,7 @@ class ObjectName(NamedTuple):
 
 class DeletedFinalStateUnknown(NamedTuple, Generic[T]):
     """
-    A tombstone for an object whose deletion was missed, as a watch broke and the next list lacks the object.
+    A tombstone for an object whose deletion was missed, as a watch broke and the next list lacked the object.
 
     obj is the last known state, which can be stale, or None if no state is known.
     """
@@ -137,7 +137,7 @@ def deletion_handling_meta_namespace_key_func(obj: Object | DeletedFinalStateUnk
     Raises: NoMetaError.
     """
     try:
-        metadata = obj.metadata  # type: ignore[union-attr] # a tombstone takes the slower road below
+        metadata = obj.metadata  # type: ignore[union-attr] # a tombstone takes the slower path below
         namespace = metadata.namespace
         name = metadata.name
     except AttributeError as error:

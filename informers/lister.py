@@ -34,7 +34,7 @@ S = TypeVar("S")
 
 
 class Cache(Protocol[S]):
-    """A lister's source, which is an Indexer, or several that act as one."""
+    """A lister's source: one Indexer, or several that act as one."""
 
     def list(self) -> builtins.list[S]:
         """Return all objects."""
@@ -65,12 +65,13 @@ class MergedCache(Generic[T]):
     """
     The stores of some namespaces, read as one.
 
-    Fields: stores, by namespace, a mapping that is replaced but never changed. Threads: any.
+    Fields: stores: the stores by namespace, in a mapping that is replaced but never changed. Threads: usable
+    from any thread.
     Follows: controller-runtime pkg/cache/multi_namespace_cache.go.
     """
 
     def __init__(self, stores: Mapping[str, Cache[T]], resource: Resource, *, watched: str = "") -> None:
-        """Args: resource and watched are named in errors; if watched is "", the namespaces are named."""
+        """Args: errors name resource and watched; if watched is "", they name the namespaces instead."""
         self.stores = stores
         self._resource = resource
         self._watched = watched
@@ -110,12 +111,12 @@ class Lister(Generic[T]):
     """
     The objects of one kind in all watched namespaces, or those in a selection.
 
-    Threads: any. Objects are those of the cache, shared and immutable. Lists belong to the caller and are
-    unordered.
+    Threads: usable from any thread. The objects are the cache's own, shared and immutable. Lists belong to
+    the caller and are unordered.
     """
 
     def __init__(self, indexer: Cache[T], resource: Resource, selection: Selection = EVERYTHING) -> None:
-        """Read from indexer. Args: resource is named in errors; selection = what the indexer holds."""
+        """Read from indexer. Args: resource is named in errors; selection says what the indexer holds."""
         self._indexer = indexer
         self._resource = resource
         self.selection = selection
@@ -151,8 +152,8 @@ class Lister(Generic[T]):
         """
         Return the objects whose labels match.
 
-        Args: selector can be a string, such as "app=web,tier!=cache", or a LabelSelector; namespace "" = all
-        that are watched; it is ignored for a cluster-scoped kind.
+        Args: selector can be a string, such as "app=web,tier!=cache", or a LabelSelector; an empty namespace
+        means all that are watched; for a cluster-scoped kind, namespace is ignored.
         Raises: SelectorError; NamespaceNotWatched; OutsideSelection for labels that the selection excludes.
         """
         if isinstance(selector, str):
@@ -176,7 +177,7 @@ class Lister(Generic[T]):
         return self._read().by_index(name, value)
 
     def __contains__(self, name: ObjectName | str) -> bool:
-        """Return whether an object with that name exists; otherwise like get."""
+        """Return whether an object with that name exists. Arguments and errors are those of get."""
         return self.get(name) is not None
 
     def __iter__(self) -> Iterator[T]:
@@ -184,7 +185,7 @@ class Lister(Generic[T]):
         return iter(self.list())
 
     def _read(self, namespace: str = "") -> Cache[T]:  # noqa: ARG002 - for subclasses that fill it first
-        """Return the cache. Every read of a namespace ("" = all of them) calls this."""
+        """Return the cache. Every read of a namespace calls this ("" if it reads all of them)."""
         return self._indexer
 
     def _of_namespace(self, namespace: str) -> builtins.list[T]:

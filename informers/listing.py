@@ -54,7 +54,7 @@ class CompleteList(NamedTuple, Generic[T]):
     """
     All objects at one resource version.
 
-    rest = the events after the list on its stream, which is still open; None for a list by pages.
+    rest has the events that followed the list on its stream, which is still open; None for a list in pages.
     """
 
     items: Listed[T]
@@ -67,13 +67,14 @@ class Listing(Generic[T]):
     """
     Gets the list for each of a reflector's rounds.
 
-    State: _current = the list that is being read, None between lists; streaming = whether this round tries
-           streams; _cut = this round's streams that ended early; _refused_rv = the server refused our
-           resource version, so the next list requests the newest state; _seen = the newest version published
-           before this list; _wanted = the last wish for a list of the newest state, which each new wish
-           replaces; _wanted_and_begun and _wanted_and_listed = the wishes for which a list has begun and was
-           published.
-    Threads: the reflector's; any thread can call want_newest, and read listed and page, one step behind.
+    State: _current: the list that is being read, None between lists; streaming: whether this round tries
+           streams; _cut: how many of this round's streams ended early; _refused_rv: whether the server
+           refused our resource version, so that the next list requests the newest state; _seen: the newest
+           version published before this list; _wanted: the last request for a list of the newest state, which
+           each new request replaces; _wanted_and_begun and _wanted_and_listed: the requests for which a list
+           has begun and was published.
+    Threads: runs on the reflector's thread; any thread can call want_newest, and read listed and page, one
+             step behind.
     """
 
     def __init__(
@@ -134,14 +135,14 @@ class Listing(Generic[T]):
 
     @property
     def wants_newest(self) -> bool:
-        """Return whether no such list has been published yet."""
+        """Return whether the list that want_newest requested has not been published yet."""
         return self._wanted is not self._wanted_and_listed
 
     def begin(self, seen: str) -> bool:
         """
         Start a list.
 
-        Args: seen = the resource version than which the list must not be older; "" = none was seen.
+        Args: seen is the resource version than which the list must not be older, or "" if none was seen.
         Returns: False if the caller has to begin again, in another way or after a pause that was made here.
         """
         self._seen, self._wanted_and_begun = seen, self._wanted
@@ -162,7 +163,7 @@ class Listing(Generic[T]):
 
         Returns: None if the list is not complete, in which case `in_progress` shows whether it continues or
                  begins again.
-        Raises: ListFailed; StaleList for an older list than before.
+        Raises: ListFailed; StaleList for a list that is older than an earlier one.
         """
         assert self._current is not None
         if isinstance(self._current, StreamedList):
@@ -182,7 +183,7 @@ class Listing(Generic[T]):
         """
         Return the server's newest resource version, from a list of one object.
 
-        Raises: like the source's list().
+        Raises: any error from the source's list().
         """
         return self._lister_watcher.list(ListOptions(limit=1)).resource_version
 

@@ -38,7 +38,7 @@ class Watch(Protocol[T]):
         Return the next events, at least one; [] if the server ended the stream normally.
 
         Blocks: until something arrives; close() ends the wait.
-        Raises: TransportError, DecodeError. Nothing was taken from an unreadable block.
+        Raises: TransportError, DecodeError. No event of an unreadable block has been taken.
         """
 
     def close(self) -> None:
@@ -81,9 +81,9 @@ class ListWatch(Generic[T]):
     """
     One kind on a server, restricted by namespace, selection and tweak, for both list and watch.
 
-    Args: namespace "" = all, or a cluster-scoped kind. supports_watch_list False = never request a streaming
-    list; if it is True, the server may still refuse. abridged decodes most objects in part; None = no
-    objects.
+    Args: namespace is empty for all namespaces, or for a cluster-scoped kind. If supports_watch_list is
+    False, a streaming list is never requested; if it is True, the server may still refuse one. abridged
+    decodes most objects in part; if it is None, none are.
     """
 
     def __init__(
@@ -124,8 +124,8 @@ class OpenResponse(Generic[T]):
 
     A thread that is blocked in a read cannot see an event, so a stop closes the response during the read.
 
-    State: _watch, guarded by _lock (15). opened_at = Clock.now() just before the stream was requested.
-    Threads: the reflector's; stop from any thread.
+    State: _watch, guarded by _lock (15). opened_at: Clock.now() just before the stream was requested.
+    Threads: runs on the reflector's thread; any thread can call stop.
     """
 
     def __init__(
@@ -148,7 +148,7 @@ class OpenResponse(Generic[T]):
         Request a stream from a resource version, or a streaming list that is not older than that version.
 
         The request asks the server to end the stream after a random time of 5 to 10 minutes.
-        Raises: like the request, in which case nothing is open.
+        Raises: any error from the request, in which case no stream is open.
         """
         options = ListOptions(
             resource_version=resource_version or None,

@@ -31,7 +31,7 @@ from handloop.seams.seams import REAL_SEAMS, Seams
 T = TypeVar("T", bound=Kind)
 
 Changed = Callable[[T | None, T | None, bool], None]
-"""Called with the old and the new object (None = no object), and whether it is from the first list."""
+"""Called with the old and the new object (None for no object), and whether it is from the first list."""
 
 
 class ObjectWatch(Generic[T]):
@@ -40,7 +40,7 @@ class ObjectWatch(Generic[T]):
 
     Fields: kind, selection, name; quarantine, which holds the object while it does not fit its type.
     State, under _lock (55): _obj, or None; _known, whether a first list has arrived.
-    Threads: run is on `watch-<plural>`, and calls changed without the lock; any thread reads.
+    Threads: run has the thread `watch-<plural>`, and calls changed without the lock; any thread can read.
     """
 
     def __init__(
@@ -55,8 +55,8 @@ class ObjectWatch(Generic[T]):
         seams: Seams = REAL_SEAMS,
     ) -> None:
         """
-        Args: of options, only those about the transform, the tweak and the server apply. fill is called
-        before a read as long as there was no list.
+        Args: of options, only those about the transform, the tweak and the server apply. Before the first
+        list has arrived, every read calls fill.
         """
         self.kind = kind
         self.name = name
@@ -120,7 +120,7 @@ class ObjectWatch(Generic[T]):
             return self._obj
 
     def read(self) -> T | None:
-        """Return the object, after a first list. Raises, blocks: like fill."""
+        """Return the object, once a first list has arrived. Raises and blocks as fill does."""
         if not self.has_synced():
             self._fill(self, "")
         return self.get()
@@ -143,7 +143,7 @@ class ObjectWatch(Generic[T]):
         return [f"{self._label}: {now.last_error or 'no complete list yet'}{fix}"]
 
     def has_seen(self, resource_version: str) -> bool:
-        """Return whether all changes up to a version are known."""
+        """Return whether all changes up to a resource version are known."""
         seen = self._reflector.last_sync_resource_version()
         return bool(seen) and not is_older(seen, resource_version)
 

@@ -53,7 +53,7 @@ BACKOFF_RESET_SECONDS: Final = 120.0
 
 # Waits shorter than this are not worth cutting short.
 _LONG_SECONDS: Final = 2.0
-# The server's return starts the back-off over only once in this time. This way, the back-off still grows if a
+# The server's return resets the back-off at most once in this period. This way, the back-off still grows if a
 # server comes and goes, or if one stream is cut again and again while others are not.
 _RETURN_SECONDS: Final = 10.0
 # When a server is back, reflectors return spread over this time, not all at once.
@@ -63,7 +63,8 @@ _RETRY_AFTER_MAX_SECONDS: Final = 120.0
 
 _GONE: Final = "gone"
 # A refusal can be harmless for this long. A server that has just started takes a few seconds to read its
-# roles, and allows nothing meanwhile; one that has a new definition prepares its storage, and answers 429.
+# roles, and allows nothing meanwhile; one that has a new definition answers 429 while it prepares the
+# storage.
 PATIENCE_SECONDS: Final = 15.0
 _FORBIDDEN_ANEW: Final = "forbidden anew"
 _ASKED_TO_WAIT: Final = "asked to wait"
@@ -90,10 +91,10 @@ class Hints(msgspec.Struct, frozen=True):
     """
     A program's additions to the fix for a trouble: commands whose output `kubectl apply -f -` accepts.
 
-    crd_command prints the CustomResourceDefinitions of crds (None = of any resource); rbac_command prints the
-    missing roles, with `-n NAME` for the roles in one namespace. "" = the program has no such command.
-    nearest finds a resource on the server that is similar to an unknown one, "" = none; it may send a request
-    to the server, and does not raise.
+    crd_command prints the CustomResourceDefinitions of crds (None stands for any resource); rbac_command
+    prints the missing roles, with `-n NAME` for the roles in one namespace. If one is empty, the program has
+    no such command. nearest finds a resource on the server that is similar to an unknown one, or "" if there
+    is none; it may send a request to the server, and does not raise.
     """
 
     crd_command: str = ""
@@ -116,7 +117,8 @@ def fix_for(
     """
     Return the fix for a failed list or watch, for a person; "" if only waiting helps.
 
-    Args: namespace "" = all; object_name = the only watched object, "" = there are others.
+    Args: namespace is empty for all namespaces; object_name is the only watched object, or "" if there are
+    more.
     """
     cause = cause_of(error)
     if isinstance(cause, NoKindMatch):
@@ -171,10 +173,10 @@ class RetryPause:
     """
     The waits of one reflector.
 
-    State: stopped ends every wait permanently. _gone = the server was unreachable and has not answered since.
-           _returned_at = when it last came back. retry_at (in the time of Clock.now(), None = not waiting) is
-           for others to read, one step behind.
-    Threads: the reflector's; any thread can call stop.
+    State: stopped ends every wait permanently. _gone: whether the server was unreachable and has not answered
+           since. _returned_at: when it last came back. retry_at (a time of Clock.now(), None unless waiting)
+           can be read by other threads, one step behind.
+    Threads: runs on the reflector's thread; any thread can call stop.
     """
 
     def __init__(
@@ -184,7 +186,7 @@ class RetryPause:
         reachability: Reachability | None = None,
         seams: Seams = REAL_SEAMS,
     ) -> None:
-        """Args: backoff None = client-go's. reachability None = nothing shortens a wait."""
+        """Args: without a backoff, client-go's is used. Without a reachability, nothing shortens a wait."""
         self._backoff: Backoff = backoff or ExponentialBackoff(
             BACKOFF_INITIAL_SECONDS, BACKOFF_MAX_SECONDS, BACKOFF_RESET_SECONDS, seams=seams
         )
@@ -206,7 +208,7 @@ class RetryPause:
         """
         Return how long to wait after this error. Call this once per error.
 
-        Args: gone = the server does not answer.
+        Args: gone says that the server does not answer.
         """
         if gone:
             self._gone = True
@@ -222,8 +224,8 @@ class RetryPause:
         """
         Wait.
 
-        Args: gone = wait only until the server is back, if that is earlier; returns_seen is the error's.
-        Blocks: until then, or until stop().
+        Args: gone ends the wait early if the server comes back; returns_seen: see TransportError.
+        Blocks: until the time has passed, the server is back, or stop() is called.
         """
         server, began_at = self._reachability, self._clock.now()
         self.retry_at = began_at + seconds
@@ -237,7 +239,7 @@ class RetryPause:
         self.retry_at = None
 
     def server_answered(self) -> None:
-        """Note that the server answers, whatever it says."""
+        """Note that the server answers, whatever the answer."""
         if self._gone and not self._has_just_returned():
             self._returned_at = self._clock.now()
             self._backoff.reset()
@@ -271,12 +273,12 @@ class Outage:
     """
     The log lines about one reflector's trouble, and the waits during it.
 
-    State: _trouble = the last one, None while all is well; _said = a line of level 0 reported it; _repeats =
-           how often it came again since the last line. _worked = something has succeeded before.
-           _refused_since = the code of the last refusals, 0 for other errors, and since when there is nothing
-           else. Others may read these, one step behind: last_error, its HTTP status last_code, and fix, set
-           before them, for the last logged error.
-    Threads: the reflector's.
+    State: _trouble: the last trouble, None while all is well; _said: whether a line of level 0 reported it;
+           _repeats: how often it came again since the last line. _worked: whether something has succeeded
+           before. _refused_since: the code of the latest errors (0 if they are not refusals), and since when
+           all errors have had it. Other threads may read these, one step behind: last_error, its HTTP status
+           last_code, and fix, which is for the last logged error and is set before the other two.
+    Threads: runs on the reflector's thread.
     """
 
     def __init__(
@@ -292,8 +294,8 @@ class Outage:
         clock: Clock = REAL_CLOCK,
     ) -> None:
         """
-        Args: name is the reflector's. namespace and object_name only appear in the fix. quiet is as in
-        InformerOptions.
+        Args: name is the reflector's name. namespace and object_name only appear in the fix. quiet is the
+        option of InformerOptions.
         """
         self.name = name
         self.pause = pause
@@ -315,7 +317,7 @@ class Outage:
         """
         Log the trouble, and then wait before the next attempt.
 
-        Args: ends_round = a new list follows.
+        Args: ends_round says that a new list follows.
         Blocks: until the wait is over, or until the reflector is stopped.
         """
         gone = is_unanswered(error)
@@ -403,5 +405,5 @@ class Outage:
         elif isinstance(cause_of(error), ClientError):
             log.warning(message, **facts)
         else:
-            # This is our own error, not one of a server or a network, so show its traceback.
+            # The error is our own and not from a server or a network, so show its traceback.
             log.error(message, **facts, exc_info=error)

@@ -75,8 +75,9 @@ class ListenerStatistics(msgspec.Struct, frozen=True):
     """
     A snapshot of a listener.
 
-    pending = notifications that are not handled yet; handled and panics = calls so far; synced = every add of
-    the initial list has returned; blocked_seconds = how long the same call has run, across snapshots.
+    pending: how many notifications are not handled yet; handled and panics: how many calls there were so far,
+    and how many of them raised; synced: whether the handler has returned from every add of the initial list;
+    blocked_seconds: how long the current call has been running, as far as snapshots have seen it.
     """
 
     name: str
@@ -93,11 +94,13 @@ class ProcessorListener(Generic[T]):
 
     State: _pending: the notifications that are not taken yet, in the order of distribution, guarded by
            _changed (60). _initial: the adds of the initial list that have not returned from the handler,
-           guarded by the same lock. _looked: how many handled calls the last snapshots saw with one in hand,
-           and since when; written by readers. _in_hand, _handled, _panics: written only by the listener
-           thread; a reader may be one call behind. resync_seconds, the period in effect, 0 = no resyncs;
-           _resync_at; _thread, kept after its end: guarded by the processor's lock (40).
-    Threads: add is called on the informer thread, or on the one that adds the handler; run has its own.
+           guarded by the same lock. _looked: how many calls had been handled when a snapshot first saw the
+           current one, and when that was; written by readers. _in_hand, _handled, _panics: written only by
+           the listener thread; a reader may be one call behind. Guarded by the processor's lock (40):
+           resync_seconds, the period in effect, 0 for no resyncs; _resync_at; _thread, which is kept after
+           its end.
+    Threads: add is called on the informer thread, or on the one that adds the handler; run has its own
+    thread.
     """
 
     def __init__(
@@ -162,7 +165,7 @@ class ProcessorListener(Generic[T]):
         """
         Hand over notifications. It never waits for the handler.
 
-        Args: initial = how many of them are adds of the initial list.
+        Args: initial says how many of them are adds of the initial list.
         """
         with self._changed:
             if not self._pending:
@@ -174,7 +177,7 @@ class ProcessorListener(Generic[T]):
         """
         Call the handler for everything that is handed over.
 
-        Blocks: until stop(). A running handler call then returns first, and the buffer is dropped.
+        Blocks: until stop(). The running handler call then still returns, and the buffer is dropped.
         """
         self._thread_id = threading.get_ident()
         while notifications := self._take():
@@ -194,7 +197,7 @@ class ProcessorListener(Generic[T]):
         """
         Wait for the end of a listener, from any thread but its own.
 
-        Blocks: until its last call has returned, unless it was never started or not stopped.
+        Blocks: until its last call has returned; not at all if it was never started or was not stopped.
         """
         if self._thread is not None and self._stop.is_set():
             self._thread.join()
@@ -287,7 +290,7 @@ def _key_of(notification: Notification[T]) -> str:
 
 
 class Registration(Generic[T]):
-    """The handle of a handler that was added, to ask whether it is synced or to remove it."""
+    """The handle for a handler that was added, to ask whether it is synced or to remove it."""
 
     def __init__(self, listener: ProcessorListener[T]) -> None:
         self.listener: Final = listener  # for the informer
@@ -351,8 +354,8 @@ class SharedProcessor(Generic[T]):
         """
         Hand a batch to all listeners.
 
-        Args: changes = the notifications other than syncs, for listeners that are not syncing;
-              initial = how many are adds of the initial list.
+        Args: changes has the notifications other than syncs, for listeners that are not syncing; initial says
+        how many are adds of the initial list.
         """
         with self._listeners_lock:
             for listener, syncing in self._syncing.items():
@@ -401,7 +404,7 @@ class SharedProcessor(Generic[T]):
 
 class ResyncPeriods:
     """
-    How often the handlers of one informer receive every object again, in seconds; 0 = never.
+    How often the handlers of one informer receive every object again, in seconds; 0 for never.
 
     An informer has one *check period*, after which it checks which listeners are due. A handler's effective
     period is a multiple of it.
@@ -420,7 +423,7 @@ class ResyncPeriods:
         If it is shorter than the check period, the check period is shortened. Once the informer has started,
         the handler's period is raised to the check period instead.
 
-        Args: None = the informer's default.
+        Args: None requests the informer's default.
         """
         seconds = self._default_seconds if requested is None else requested
         if seconds <= 0:

@@ -36,8 +36,8 @@ class SyncProgress:
     """
     Logs how full each cache is every interval_seconds. After five minutes it warns, with the last errors.
 
-    State: _next_at and _warn_at, in the time of Clock.now(); _said = whether a line was written.
-    Threads: the one that waits.
+    State: _next_at and _warn_at, both times of Clock.now(); _said: whether a line was written.
+    Threads: used by the thread that waits.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class SyncProgress:
 
 
 def describe(statistics: InformerStatistics, now: float) -> str:
-    """Describe one informer in a few words; now is in the time of Clock.now()."""
+    """Describe one informer in a few words; now is a time of Clock.now()."""
     name, reflector = statistics.plural, statistics.reflector
     if statistics.synced:
         return f"{name} ✓ {_number(statistics.objects)}"

@@ -16,8 +16,8 @@ log = get_logger("informers")
 
 UndecodableCallback = Callable[[Undecodable], None]
 """
-Called once for each object and resource version, on the reflector thread. On registration it is also called
-for the objects that are already held, on the registering thread. It must not block.
+Called once for each object and resource version, on the reflector thread. When it is registered, it is also
+called for the objects that are already held, on the registering thread. It must not block.
 """
 
 
@@ -30,9 +30,9 @@ class Quarantine:
     therefore leaves the store with a tombstone, as if its deletion had been missed, and comes back with an
     add once it fits again. To tell the two apart, call `is_quarantined` or register with `on_undecodable`.
 
-    State: _held = store key -> the object that did not fit; _mended = the keys of objects that fit again and
+    State: _held: store key -> the object that did not fit; _mended: the keys of objects that fit again and
     are on their way through the FIFO. The reflector thread writes both.
-    Threads: any thread can add callbacks and ask.
+    Threads: any thread can add callbacks and ask about objects.
     """
 
     def __init__(
@@ -68,9 +68,9 @@ class Quarantine:
             return sorted(self._held)
 
     def on_undecodable(self, callback: UndecodableCallback) -> None:
-        """Call callback for every object that is held, and for later ones."""
+        """Call callback for every object that is held, and for those held later."""
         with self._lock:
-            # This is atomic, and from now on, add calls the callback.
+            # This assignment is atomic. From now on, add calls the callback.
             self._callbacks.append(callback)
             held = tuple(self._held.values())
         for undecodable in held:
@@ -104,7 +104,7 @@ class Quarantine:
         """
         Release the objects with these keys, which fit again or are gone.
 
-        Args: mended = the keys of those that fit and are in the FIFO.
+        Args: mended has the keys of those that fit and are in the FIFO.
         """
         # No other thread writes _mended. The store has its own lock, so ask it without ours.
         arrived = {key for key in self._mended if self._in_store(key)}
@@ -126,13 +126,13 @@ class Quarantine:
                 log.info("Object no longer in quarantine", kind=self._kind, key=key)
 
     def forget(self, foreign: Callable[[Undecodable], bool]) -> None:
-        """Release the objects that are another process's now."""
+        """Release the objects that now belong to another process."""
         with self._lock:
             gone = [key for key, each in self._held.items() if foreign(each)]
         self.release(gone)
 
     def replace(self, undecodables: Iterable[Undecodable], *, mended: Container[str] = ()) -> None:
-        """Hold exactly the objects from a complete list. Args: like release."""
+        """Hold exactly the objects from a complete list. Args: see release."""
         wanted = {store_key(undecodable): undecodable for undecodable in undecodables}
         with self._lock:
             others = [key for key in {*self._held, *self._mended} if key not in wanted]

@@ -10,8 +10,8 @@ round:
     LISTED    the list is in the FIFO, no stream    -> WATCHING
     WATCHING  a stream is open                      -> LISTED when it ends
 
-An error of a list ends the round. After an error of a watch, the reflector either goes back to LISTED or ends
-the round:
+An error from a list ends the round. After an error from a watch, the reflector either goes back to LISTED or
+ends the round:
 
     LISTED        wait, then watch again from the last resource version, without a new list: the request got
                   no connection, 429 or 5xx; the stream was cut, was unreadable, or ended with 429
@@ -26,7 +26,8 @@ everything up to it is in the FIFO. All of this runs on the thread `reflector-<p
 stop the reflector and read its statistics.
 
 The parts: a Listing gets one complete list, an OpenResponse is the stream, an EventIntake fills the FIFO from
-both, an Outage waits and logs the trouble, a RelistPolicy decides whether a watch's error needs a list.
+both, an Outage waits and logs the trouble, a RelistPolicy decides whether an error from a watch requires a
+list.
 
 Follows: client-go tools/cache/reflector.go @32ce75a7d. Differs: the first list is consistent, never at "0",
 and every list is by pages; a cut stream or a very short watch does not cause a list; a list from the past is
@@ -96,10 +97,10 @@ class ReflectorStatistics(msgspec.Struct, frozen=True):
     """
     A snapshot of a reflector.
 
-    listed and page = the objects and pages of the list that is being read; page is 0 while the list is
-    streamed. relists = the lists after the first one, by RelistReason. watches = the streams that were
-    opened. last_event_at and retry_at are in the time of Clock.now(), None = none. fix is for the last logged
-    error, "" = waiting helps; last_code is the last error's HTTP status, 0 = none.
+    listed and page count the objects and pages of the list that is being read; page is 0 while the list is
+    streamed. relists counts the lists after the first one, by RelistReason. watches counts the streams that
+    were opened. last_event_at and retry_at are times of Clock.now(), or None. fix is for the last logged
+    error, and is empty if waiting helps; last_code is the last error's HTTP status, or 0.
     """
 
     state: State
@@ -119,9 +120,9 @@ class Tally:
     """
     One reflector's counts, for its statistics and metrics.
 
-    State: listed, whether there was a list; last_event_at, in the time of Clock.now(), None before anything
-    was received.
-    Threads: the reflector's; others can read, one step behind.
+    State: listed: whether there was a list; last_event_at: a time of Clock.now(), None before anything was
+    received.
+    Threads: written on the reflector's thread; others can read, one step behind.
     """
 
     def __init__(self, metrics: InformerMetrics, clock: Clock) -> None:
@@ -177,7 +178,7 @@ class Reflector(Generic[T]):
         transform: Callable[[T], T] = unchanged,
         seams: Seams = REAL_SEAMS,
     ) -> None:
-        """Args: restriction has the source; transform is applied to every listed object on arrival."""
+        """Args: restriction provides the source; transform is applied to every listed object on arrival."""
         self.name = outage.name
         self._kind = kind
         self._intake = intake
@@ -205,7 +206,7 @@ class Reflector(Generic[T]):
         self._round_error: Exception | None = None  # the error that ended the stream and the round
         self._relist_reason = RelistReason.ERROR
         self._accepted = 0  # events of this stream that were understood
-        self._hold_rv = False  # a watch without a version is still sending the present objects, in no order
+        self._hold_rv = False  # a watch without a version is still sending the existing objects, in no order
 
     def stop(self) -> None:
         """
@@ -219,9 +220,10 @@ class Reflector(Generic[T]):
 
     def restriction_changed(self) -> None:
         """
-        List again if more may be held, or stop requests if nothing may. Any thread; it does not wait.
+        List again if more may be held, or stop requests if nothing may.
 
-        A list in progress is completed first, unless nothing may be held.
+        Any thread can call this, and it does not wait. A list in progress is completed first, unless nothing
+        may be held.
         """
         now = self._restriction
         now.wake()
@@ -299,8 +301,8 @@ class Reflector(Generic[T]):
         """
         Do one round: list, publish, and watch until a new list is needed.
 
-        Blocks: until then, or until stop().
-        Raises: the error of a list or of opening a watch, but not the error that ends an open stream.
+        Blocks: until then, or until stop() is called.
+        Raises: an error from a list or from opening a watch, but not the error that ends an open stream.
         """
         self._listing.begin_round()
         self._round_error = None
@@ -442,7 +444,7 @@ class Reflector(Generic[T]):
         self._outage.over(Doing.READ_WATCH)
 
     def _watch_ended(self, error: Exception | None) -> State | None:
-        """Decide what follows the end of a stream; error None = the server ended it normally."""
+        """Decide what follows the end of a stream. Without an error, the server ended it normally."""
         self._response.close()
         if self._stop.is_set():
             return None
@@ -451,7 +453,7 @@ class Reflector(Generic[T]):
             return State.LISTED
         if isinstance(error, DeadlineExceeded):
             return self._watch_was_silent(error)
-        # Until it broke, an open stream was as new as the server, however long nothing happened.
+        # Until it broke, an open stream was as up to date as the server, however long nothing happened.
         self._tally.heard()
         if error is None:
             if self._accepted or self._response.seconds_open() >= VERY_SHORT_WATCH_SECONDS:
@@ -487,7 +489,7 @@ class Reflector(Generic[T]):
             TRACE.tell(1, self.name, "", ended=why, resource_version=self._last_rv)
 
     def _may_be_rewound(self) -> bool:
-        """Return whether the server is behind our resource version, which an idle cluster's server is not."""
+        """Return whether the server is behind our resource version, unlike the server of an idle cluster."""
         try:
             return is_older(self._listing.newest_resource_version(), self._last_rv)
         except Exception:  # noqa: BLE001 - the list that follows meets and reports the same error

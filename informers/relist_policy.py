@@ -1,9 +1,9 @@
 """
-Decides whether an error of a watch needs a new list, or only a new watch.
+Decides whether an error from a watch requires a new list, or only a new watch.
 
-A list costs the server and us as much as all objects do. For this reason, the reflector lists only if nothing
-else helps, which is if the server refuses our resource version, or if watch after watch brings nothing. After
-a broken connection, an overloaded server or an unreadable tail, a new watch is enough.
+A list costs the server and us as much as transferring all objects. For this reason, the reflector lists only
+if nothing else helps, which is if the server refuses our resource version, or if watch after watch brings
+nothing. After a broken connection, an overloaded server or an unreadable tail, a new watch is enough.
 Follows: client-go tools/cache/reflector.go @32ce75a7d. Differs: in client-go, a watch that cannot be opened
 causes a new list, except for connection refused and 429, and so does a very short watch; a broken stream does
 not (apimachinery pkg/watch/streamwatcher.go). An unreadable event always causes one.
@@ -28,11 +28,11 @@ from handloop.client.errors import (
 
 _SERVER_ERRORS: Final = 500
 
-# This many watches in a row may bring nothing before a new list is made.
+# After this many watches in a row that bring nothing, a new list is made.
 FRUITLESS_WATCHES: Final = 5
-# The same, but for watches that time out on a server that is known to send bookmarks. While objects change,
-# it sends one about every minute, so two silent watches miss several. Either such a server is idle, or its
-# history was rewound to before our resource version. The reflector finds out which before it lists.
+# The same limit, but for watches that time out on a server that is known to send bookmarks. While objects
+# change, it sends one about every minute, so two silent watches miss several. Either such a server is idle,
+# or its history was rewound to before our resource version. The reflector finds out which before it lists.
 SILENT_WATCHES: Final = 2
 
 
@@ -83,8 +83,9 @@ class RelistPolicy:
     """
     Decides what follows each watch that ended with an error.
 
-    State: _fruitless = watches in a row that brought nothing; _bookmarks_seen = this server sends bookmarks.
-    Threads: only the reflector's.
+    State: _fruitless: how many watches in a row brought nothing; _bookmarks_seen: whether this server sends
+    bookmarks.
+    Threads: used only by the reflector's thread.
     """
 
     def __init__(self) -> None:
@@ -100,7 +101,7 @@ class RelistPolicy:
         """
         Decide.
 
-        Args: brought_nothing = no event of this watch was understood.
+        Args: brought_nothing says that no event of this watch was understood.
         Returns: None if a new watch continues from the same resource version after a pause.
         """
         if isinstance(error, TooManyRequests):

@@ -2,8 +2,8 @@
 Which of its kind's objects an informer may hold at each moment: all, or those that a Restriction allows.
 
 Reflector, informer, intake and readers ask their Restriction, and do not know how it restricts. Each of its
-versions has another set of objects. `Whole` is for an informer without a restriction;
-handloop.informers.sharding has the one for replicas that share a kind.
+versions stands for a different set of objects. `Whole` is for an informer without a restriction;
+handloop.informers.sharding has the restriction for replicas that share a kind.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ T = TypeVar("T", bound=Kind)
 
 
 class Restricted(Protocol):
-    """What follows a restriction: a Reflector."""
+    """An object that follows a restriction, such as a Reflector."""
 
     def restriction_changed(self) -> None:
         """
-        Called after the set of objects that may be held has changed, on that thread.
+        Called after the set of objects that may be held has changed, on the thread that changed it.
 
         It must not block.
         """
@@ -39,7 +39,7 @@ class Restriction(Protocol[T]):
     The restriction of one informer. If more may be held, a new list is due; if less, objects leave silently.
 
     Field: restricts is False for a Whole.
-    Threads: the reflector's, unless noted otherwise.
+    Threads: used by the reflector's thread, unless noted otherwise.
     """
 
     restricts: bool
@@ -50,7 +50,7 @@ class Restriction(Protocol[T]):
 
     @property
     def narrowed_by(self) -> str:
-        """Return what keeps other objects away; "" = nothing has to, or it is not known yet. Any thread."""
+        """Return what keeps other objects away; "" if nothing has to, or it is not known yet. Any thread."""
 
     # for the informer
 
@@ -71,7 +71,7 @@ class Restriction(Protocol[T]):
         """Report each change from now on. This is called after new_fifo."""
 
     def leave(self) -> None:
-        """Tell of none any more."""
+        """Report no more changes."""
 
     def has_listed(self, version: int) -> bool:
         """Return whether the consumer has listed all that may be held since that version. Any thread."""
@@ -110,16 +110,16 @@ class Restriction(Protocol[T]):
 
     @property
     def now(self) -> object:
-        """What may be held now: another object after each change."""
+        """The set of objects that may be held now. Each change creates a new instance."""
 
     def version_of(self, namespace: str) -> int | None:
-        """Return since which version a namespace may be held; 0 = always, or in any; None = not now."""
+        """Return since which version a namespace may be held: 0 for always or in any, None for not now."""
 
     def holds(self, obj: Kind) -> bool:
         """Return whether an object may be held now."""
 
     def would_hold(self, obj: Mapping[str, Any]) -> bool:
-        """Return the same for an object as JSON."""
+        """Return whether an object that is given as JSON may be held now."""
 
 
 class Whole(Generic[T]):
@@ -155,7 +155,7 @@ class Whole(Generic[T]):
         """See Restriction."""
 
     def has_listed(self, _version: int) -> bool:
-        """See Restriction. One complete list has everything."""
+        """See Restriction. One complete list contains everything."""
         return True
 
     def before_list(self, _stopped: threading.Event) -> bool:
@@ -194,7 +194,7 @@ class Restrictions(Protocol):
 
 
 class Unrestricted:
-    """Implements Restrictions, where every kind is whole."""
+    """Implements Restrictions for a program in which every kind is whole."""
 
     def restrict(self, _kind: type[T], source: ListerWatcher[T], /, **_facts: Any) -> Restriction[T]:
         """See Restrictions."""

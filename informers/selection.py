@@ -86,7 +86,7 @@ class Selection:
     labels: Selector = Selector()  # noqa: RUF009 - immutable
     fields: tuple[FieldTerm, ...] = ()
     custom: bool = False
-    """Whether the kind is custom. If so, its fields have no other names, unlike a Pod's `spec.host`."""
+    """Whether the kind is custom. If so, its fields have no second names such as a Pod's `spec.host`."""
 
     def __bool__(self) -> bool:
         """Return whether any objects are left out."""
@@ -109,7 +109,7 @@ class Selection:
 
     @property
     def name(self) -> str:
-        """The only name that is selected; "" = any."""
+        """The only name that is selected; "" if any may be."""
         return exact(self.fields, NAME) or ""
 
     def narrowed(self, options: ListOptions) -> ListOptions:
@@ -139,7 +139,7 @@ class Selection:
 
     def check_list(self, what: str, labels: Selector, namespace: str) -> None:
         """
-        Refuse labels and a namespace that no selected object can have; "" = all.
+        Refuse labels and a namespace ("" for all) that no selected object can have.
 
         Raises: like check_name.
         """
@@ -149,7 +149,7 @@ class Selection:
         self._check(what, {NAMESPACE: namespace})
 
     def _check(self, what: str, known: Mapping[str, str]) -> None:
-        """Args: known = the fields of the requested objects; "" = any."""
+        """Args: known has the fields of the requested objects; "" stands for any value."""
         for term in self.fields:
             value = known.get(term.field, "")
             if value and (value == term.value) is not term.equal:
@@ -162,7 +162,7 @@ _ONE_OF: Final = (Operator.EQUALS, Operator.DOUBLE_EQUALS, Operator.IN)
 
 
 def _contradict(one: Requirement, other: Requirement) -> bool:
-    """Return whether no value of a label meets both. Only value lists and absence are compared."""
+    """Return whether no value of a label meets both terms. Only value lists and absence are compared."""
     if one.key != other.key:
         return False
     for values, rule in ((one, other), (other, one)):
@@ -180,7 +180,7 @@ def selection_of(kind: type[Kind], *, labels: Labels = "", fields: str = "") -> 
     """
     if not labels and not fields:
         return EVERYTHING
-    # Do this only for fields, because a selection without fields is the same for all kinds.
+    # Set this only if there are fields, because a selection without fields is the same for all kinds.
     is_custom = bool(fields) and not is_built_in(kind.resource.group)
     return Selection(_labels(labels), _fields(kind, fields), custom=is_custom)
 

@@ -70,8 +70,8 @@ class SharedIndexInformer(Generic[T]):
     """
     One mirrored kind with any number of handlers; see the module's docstring.
 
-    Fields: indexer, the store, for reading; quarantine, which holds misfits; restriction, which says what may
-    be held.
+    Fields: indexer: the store, for reading; quarantine: the objects that do not fit; restriction: what may be
+    held.
 
     State, guarded by _started_lock (10):
         _started, _stopped    never go back to false.
@@ -93,8 +93,8 @@ class SharedIndexInformer(Generic[T]):
         """
         Create an informer. run starts it.
 
-        Args: namespace and selection are only for names, because lister_watcher applies them, and the tweak
-        of options, if there is one.
+        Args: namespace and selection only appear in names, because lister_watcher applies them, as well as
+        the tweak of options, if there is one.
         Raises: MutableKind.
         """
         if parts := mutable_parts(kind):
@@ -150,7 +150,7 @@ class SharedIndexInformer(Generic[T]):
 
     def has_synced(self) -> bool:
         """Return whether the whole first list is in the store. Once true, this stays true."""
-        fifo = self._fifo  # a single read without the lock, as every read of a lister asks
+        fifo = self._fifo  # a single read without the lock, because every read of a lister asks
         return fifo is not None and fifo.has_synced()
 
     def has_died(self) -> bool:
@@ -188,7 +188,7 @@ class SharedIndexInformer(Generic[T]):
         return self._lister_watcher.list(ListOptions(limit=1)).resource_version
 
     def list_newest(self) -> None:
-        """List again everything that was written before this call, without waiting."""
+        """List again, so as to include everything that was written before this call. This does not wait."""
         with self._started_lock:
             reflector = self._reflector
         if reflector is not None:
@@ -251,9 +251,9 @@ class SharedIndexInformer(Generic[T]):
         """
         Call handler for every change. A handler that is added late first gets an add for every stored object.
 
-        Args: resync_seconds = how often it receives everything again, 0 = never, None = the informer's
-              default; it is at least 1 s, and in effect a multiple of the shortest period that was requested
-              before run.
+        Args: resync_seconds is the period after which it receives everything again: 0 for never, None for the
+        informer's default. The period is at least 1 s, and in effect a multiple of the shortest one that was
+        requested before run.
         Raises: InformerStopped.
         """
         with self._started_lock:
@@ -276,7 +276,7 @@ class SharedIndexInformer(Generic[T]):
 
     def remove_event_handler(self, registration: Registration[T]) -> None:
         """
-        Stop calling a handler. A call may still be running. Unknown and removed handlers are ignored.
+        Stop calling a handler. A call may still be running. An unknown or removed registration is ignored.
 
         Raises: TypeError for anything but a registration.
         """
@@ -298,7 +298,7 @@ class SharedIndexInformer(Generic[T]):
 
     def run(self, stop: threading.Event) -> None:
         """
-        Mirror and distribute, in this thread. A second call returns immediately.
+        Mirror the kind and distribute the changes, in this thread. A second call returns immediately.
 
         Blocks: until stop() is called (at once) or stop is set (seen within stop_poll_seconds), and then
                 until the running handler calls have returned.
@@ -324,7 +324,7 @@ class SharedIndexInformer(Generic[T]):
             self.stop()
             thread.join(REFLECTOR_GRACE_SECONDS)
             if thread.is_alive():
-                # This is no news if nobody needs the namespace or name any longer.
+                # This is only worth a debug line if nobody needs the namespace or name any longer.
                 tell = log.warning if stop.is_set() else partial(log.debug, v=4)
                 tell("Reflector is still in a request; its result will be dropped", reflector=self.name)
             with self._started_lock:
@@ -388,15 +388,15 @@ class SharedIndexInformer(Generic[T]):
         A relist then needs memory for a page and the changed objects, but not for all objects twice. Whole
         objects are compared, because a new default or conversion does not change their version.
         """
-        # This is on the reflector thread, before the transform, which may change the key. A first list finds
-        # none.
+        # This runs on the reflector thread, before the transform, which may change the key. A first list
+        # finds nothing.
         stored = self.indexer.get(obj) if self.indexer else None
         if self._transform is not None:
             obj = self._transform(obj)
         return stored if stored == obj else obj
 
     def _loop(self, stop: threading.Event) -> None:
-        # This runs on the informer thread, the only writer of the store.
+        # This runs on the informer thread, which alone writes to the store.
         fifo = self._fifo
         assert fifo is not None
         period = self._periods.check_seconds

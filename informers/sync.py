@@ -18,7 +18,7 @@ _SHORTEST_SECONDS: Final = 0.005
 
 
 class Progress(Protocol):
-    """Called now and then while a thread waits."""
+    """Something that is called now and then while a thread waits."""
 
     def tick(self) -> None:
         """Report progress if it is time to do so."""
@@ -28,7 +28,7 @@ class Progress(Protocol):
 
 
 def poll_seconds(waited_seconds: float) -> float:
-    """Return the time until the next check, an eighth of the wait so far, which notices quick lists early."""
+    """Return the time until the next check: an eighth of the wait so far, to notice quick lists early."""
     return min(max(waited_seconds / 8, _SHORTEST_SECONDS), LONGEST_POLL_SECONDS)
 
 
@@ -42,7 +42,7 @@ def wait_for_cache_sync(
     Wait until all caches are synced.
 
     Returns: False if stop was set first.
-    Blocks: until then.
+    Blocks: until all are synced, or stop is set.
     """
     began_at = clock.now()
     while not all(check() for check in has_synced):

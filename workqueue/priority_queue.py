@@ -9,8 +9,8 @@ Terms
 
 Guarantees
   * An item is never with two workers at once.
-  * All adds of an item since its last get are one delivery, those with a delay included: the earliest time
-    and the highest priority count.
+  * All adds of an item since its last get, including those with a delay, become one delivery, at the earliest
+    of their times and with the highest of their priorities.
   * An add after the get is never lost: the item is delivered again.
 
 Follows: controller-runtime pkg/controller/priorityqueue @86a0d40e0 in what a caller sees, differs: ageing.
@@ -55,9 +55,9 @@ class PriorityOrder(Generic[T]):
 
     State, guarded by the lock of the queue:
       waiting       the items that wait -> priority, oldest push first; read it, and change it by the methods
-      _priority     that of all waiting items, while there are no _levels
-      _levels       per priority the items that wait, oldest push first; none is empty. There are none until
-                    items wait with two priorities at once, and none again once nothing waits
+      _priority     the priority of all waiting items, while there are no _levels
+      _levels       the items that wait, by priority, oldest push first; no level is empty. There are none
+                    until items wait with two priorities at once, and none again once nothing waits
       _priorities   the keys of _levels, ascending
       _overtakes    pops since the oldest item was taken, each of which overtook it
 
@@ -87,7 +87,7 @@ class PriorityOrder(Generic[T]):
         self.waiting[item] = priority
 
     def rise(self, item: T, priority: int) -> None:
-        """Give a waiting item at least that priority. This can move it to the end of a higher level."""
+        """Give a waiting item at least the given priority. This can move it to the end of a higher level."""
         current = self.waiting[item]
         if priority > current:
             # The order matters, because if there are no levels, the item enters both.
@@ -145,7 +145,7 @@ class PriorityQueue(RateLimited[T], BlockingQueue[T]):
     A delayed add without a priority, such as add_rate_limited, keeps the priority with which the item was
     handed out, so that a failed item of the initial list does not overtake the others.
 
-    State, all guarded by `_lock`, beside that of BlockingQueue:
+    State, all guarded by `_lock`, in addition to that of BlockingQueue:
       _order          which of the items that wait for a worker comes next
       _container      those items; none of them is in flight, scheduled or readded
       _schedule       the items that wait for their time; none of them is readded
@@ -171,7 +171,7 @@ class PriorityQueue(RateLimited[T], BlockingQueue[T]):
         self._delayed: dict[T, int] = {}
 
     def add(self, item: T, *, priority: int = DEFAULT_PRIORITY) -> None:
-        """Mark item as needing work with at least that priority. Ignored while shutting down."""
+        """Mark item as needing work with at least the given priority. Ignored while shutting down."""
         if not self._lock.acquire(False):
             acquire_contended(self._lock)
         try:
@@ -180,7 +180,7 @@ class PriorityQueue(RateLimited[T], BlockingQueue[T]):
             self._lock.release()
 
     def add_all(self, items: Iterable[T], *, priority: int = DEFAULT_PRIORITY) -> None:
-        """Add each item in order with at least that priority, under one hold of the lock."""
+        """Add each item in order with at least the given priority, under one hold of the lock."""
         # Iterate before taking the lock, because a generator runs the caller's code.
         batch = tuple(items)
         with self._lock:
@@ -192,7 +192,7 @@ class PriorityQueue(RateLimited[T], BlockingQueue[T]):
         Add item after delay_seconds, or immediately if that is not positive. Ignored while shutting down.
 
         An item that is already due sooner is not handed out twice.
-        Args: priority None keeps the priority with which item was handed out.
+        Args: if priority is None, item keeps the priority with which it was handed out.
         """
         with self._lock:
             if self._shutting_down:
@@ -208,7 +208,7 @@ class PriorityQueue(RateLimited[T], BlockingQueue[T]):
                 self._schedule.put_locked(item, delay_seconds)
 
     def depths(self) -> dict[int, int]:
-        """Return the number of items that need work per priority, including those added again in flight."""
+        """Return how many items need work, by priority, including those that were added again in flight."""
         with self._lock:
             depths = Counter(self._order.depths())
             depths.update(self._readded.values())
@@ -251,7 +251,7 @@ class PriorityQueue(RateLimited[T], BlockingQueue[T]):
                 self._item_ready.notify()
 
     def _join_locked(self, item: T, priority: int) -> bool:
-        """Return whether item already needs work. If it does, it has at least that priority now."""
+        """Return whether item already needs work. If so, its priority is now at least the given one."""
         if item in self._container:
             self._order.rise(item, priority)
         elif item in self._readded:

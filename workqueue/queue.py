@@ -18,7 +18,7 @@ Follows: client-go util/workqueue/queue.go, differs:
   * get() raises ShutDown instead of returning a flag.
   * Drainers wait on a condition of their own, so that a wake-up never reaches the wrong kind of waiter.
   * done() of an item that is not in flight does nothing; upstream's would queue a waiting item twice.
-  * The order is fixed; upstream's can be replaced. PriorityQueue is a queue of its own.
+  * The order is fixed; upstream's can be replaced. PriorityQueue is a separate queue here.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class ShutDown(Exception):  # noqa: N818 - Python 3.13 has the name queue.ShutDo
 
 
 class QueueStatistics(NamedTuple):
-    """A snapshot: items that wait, are with workers, were added again meanwhile, or wait for their time."""
+    """A snapshot: how many items wait, are with workers, were added again there, or wait for their time."""
 
     queued: int
     in_flight: int
@@ -65,7 +65,7 @@ class QueueItems(NamedTuple, Generic[T]):
     """
     A snapshot of the items, unordered. QueueStatistics counts the same four kinds.
 
-    delayed = item -> seconds until its time.
+    delayed maps each item to the seconds until its time.
     """
 
     queued: tuple[T, ...]
@@ -76,13 +76,13 @@ class QueueItems(NamedTuple, Generic[T]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueOptions:
-    """What every queue is created with."""
+    """The options with which every queue is created."""
 
     name: str = ""
     """The label of its metrics and threads. Without a name, nothing is measured."""
 
     metrics_provider: MetricsProvider | None = None
-    """Creates its instruments; None = nothing is measured."""
+    """Creates the queue's instruments. If it is None, nothing is measured."""
 
     seams: Seams = REAL_SEAMS
     """Clock and threads."""
@@ -102,14 +102,15 @@ class BlockingQueue(ABC, Generic[T]):
       _shutting_down  never goes back to False
       _drain          whether drainers keep waiting
 
-    No wake-up is lost. Of the blocked getters let N be woken but not yet running, U not woken. Whenever the
-    lock is free, U > 0 implies N >= len(container), that is, each waiting item has a getter on its way:
+    No wake-up is lost. Of the blocked getters, let N be those woken but not yet running, and U those not
+    woken. Whenever the lock is free, U > 0 implies N >= len(container), that is, each waiting item has a
+    getter on its way:
       1. a getter blocks only after it saw the container empty, under the lock;
       2. a push wakes one more getter as long as U > 0: the wake-up is left out only if _waiting = N + U is 0;
       3. a pop takes an item away, and at most one woken getter with it; a woken getter that finds nothing
          leaves an empty container; one that is interrupted passes its wake-up on.
 
-    Threads: any, but done() is called by the worker that holds the item.
+    Threads: usable from any thread, but done() is called by the worker that holds the item.
     """
 
     _container: Collection[T]
@@ -135,7 +136,7 @@ class BlockingQueue(ABC, Generic[T]):
 
     @abstractmethod
     def _take_back_locked(self, item: T) -> bool | None:
-        """End item's flight. Returns: whether it was requeued; None if it was not in flight."""
+        """End item's flight. Returns: whether the item was requeued; None if it was not in flight."""
 
     @abstractmethod
     def statistics(self) -> QueueStatistics:
@@ -196,7 +197,7 @@ class BlockingQueue(ABC, Generic[T]):
 
     def shut_down(self) -> None:
         """
-        Ignore further adds, and end blocked getters and drainers.
+        Ignore further adds, and release blocked getters and drainers.
 
         Items that wait for a worker are still handed out. Items that wait for their time are dropped.
         Blocks: until the queue's threads have ended. It does not wait for workers.
@@ -260,7 +261,7 @@ class Queue(BlockingQueue[T]):
     """
     A queue in which the first item in is the first out.
 
-    State, all guarded by `_lock`, beside that of BlockingQueue:
+    State, all guarded by `_lock`, in addition to that of BlockingQueue:
       _dirty, _processing, _container   container = dirty - processing, each item in it once; processing is
                                         what is in flight
     """

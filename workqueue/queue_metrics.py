@@ -1,5 +1,5 @@
 """
-A queue's measurements, and the provider that creates the instruments.
+Measures a queue, with instruments that a provider creates.
 
 Follows: client-go util/workqueue/metrics.go, differs: the thread that refreshes the gauges of unfinished work
 starts with the first get, so a queue without workers has no thread. A provider is passed to each queue, not
@@ -130,7 +130,7 @@ class QueueMetrics:
 
 class MetricsUpdater:
     """
-    The thread `metrics-<queue>`: refreshes the gauges of unfinished work until the queue shuts down.
+    The thread `metrics-<queue>`, which refreshes the gauges of unfinished work until the queue shuts down.
 
     It sleeps while no item is in flight, because nothing changes then.
     State: `_stopped`, `_sleeps`, `_thread` and `_update_at`, guarded by the queue's lock. Once `_stopped` is

@@ -1,9 +1,9 @@
 """
 Decides how long a failed item waits before its next attempt.
 
-Limiters slow down retries. Neither a handler's `add` nor a client's request uses one. client-go's default
-pair is 5 ms to 1000 s for each item, and 10 a second for all items after the first 100; sample-controller and
-Foo use 50 and 300.
+Limiters slow down retries only. Neither a handler's `add` nor a client's request uses one. client-go's
+default pair is 5 ms to 1000 s for each item, and 10 a second for all items after the first 100;
+sample-controller and Foo use 50 and 300.
 
 Follows: client-go util/workqueue/default_rate_limiters.go; for the token bucket golang.org/x/time/rate
 (Limiter.reserveN) and client-go util/flowcontrol/throttle.go. Durations are float seconds.
@@ -31,7 +31,7 @@ class TokenBucket:
 
     State: `_tokens` is the number at `_updated_at`. A negative number counts the tokens promised to waiting
     callers.
-    Threads: any. There is one leaf lock, under which only the clock is read.
+    Threads: usable from any thread. There is one leaf lock, under which only the clock is read.
     """
 
     def __init__(self, rate: float, burst: int, clock: Clock = REAL_CLOCK) -> None:
@@ -89,7 +89,7 @@ class RateLimiter(Protocol[T_contra]):
     """
     Decides how long each item waits.
 
-    It is thread-safe, and remembers an item until forget, even forever.
+    It is thread-safe, and remembers an item until forget is called, even forever.
     """
 
     def when(self, item: T_contra) -> float:
@@ -131,7 +131,7 @@ class ItemExponentialFailureRateLimiter(_FailureCounts[T]):
     """Waits base_seconds, which double with each failure of the item, up to max_seconds."""
 
     def __init__(self, base_seconds: float = 0.005, max_seconds: float = 1000.0) -> None:
-        """Args: the default pair is client-go's for controllers' retries."""
+        """Args: the defaults are those that client-go uses for controllers' retries."""
         super().__init__()
         self._base_seconds = base_seconds
         self._max_seconds = max_seconds
@@ -157,7 +157,7 @@ class ItemFastSlowRateLimiter(_FailureCounts[T]):
 
 
 class BucketRateLimiter(Generic[T]):
-    """Limits all items with one bucket, from which each failure takes a token and waits until that is due."""
+    """Limits all items with one bucket. Each failure takes a token from it, and waits until that is due."""
 
     def __init__(self, rate: float, burst: int, *, clock: Clock = REAL_CLOCK) -> None:
         self._bucket = TokenBucket(rate, burst, clock)
@@ -170,7 +170,7 @@ class BucketRateLimiter(Generic[T]):
         """A bucket knows no items."""
 
     def num_requeues(self, _item: T) -> int:
-        """Return 0, because a bucket knows no items."""
+        """Return 0, because a bucket does not count per item."""
         return 0
 
 
@@ -182,7 +182,7 @@ class MaxOfRateLimiter(Generic[T]):
 
     def when(self, item: T) -> float:
         """Count one more failure in each limiter, and return the seconds to wait before the next attempt."""
-        # There is no shortcut, because a token must be taken even if another limiter requests a longer wait.
+        # Ask every limiter, because a token must be taken even if another limiter requests a longer wait.
         return max([limiter.when(item) for limiter in self._limiters], default=0.0)
 
     def forget(self, item: T) -> None:
@@ -221,6 +221,6 @@ def default_controller_rate_limiter(
     """
     Return the default limiter for each item, combined with a bucket for all items.
 
-    Args: rate and burst are the bucket's; sample-controller uses 50 and 300.
+    Args: rate and burst are those of the bucket; sample-controller uses 50 and 300.
     """
     return MaxOfRateLimiter(ItemExponentialFailureRateLimiter(), BucketRateLimiter(rate, burst, clock=clock))

@@ -9,7 +9,7 @@ A worker does
     finally: queue.done(item)               # always, exactly once
 
 Follows: client-go util/workqueue/delaying_queue.go and rate_limiting_queue.go, differs: `schedule.py`, and
-shut_down_with_drain ends the loop immediately; client-go's ends at its next heartbeat.
+shut_down_with_drain ends the loop immediately; in client-go, the loop ends at its next heartbeat.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class DelayingQueue(Queue[T]):
 
     Neither an immediate add nor done() cancels a delayed add of the same item.
     State: `_schedule`, guarded by `_delays` (rank 70, `DelayingQueue._lock` in the table of locks).
-    Threads: any; the loop thread `delaying-<queue>` moves due items to the queue.
+    Threads: usable from any thread; the loop thread `delaying-<queue>` moves due items to the queue.
     """
 
     def __init__(self, options: QueueOptions = NO_OPTIONS) -> None:
@@ -85,7 +85,7 @@ class RateLimited(ABC, Generic[T]):
     """
     The part of a queue that adds failed items back with a rate limiter's delay.
 
-    State: _rate_limiter, which has its own lock. Threads: any.
+    State: _rate_limiter, which has its own lock. Threads: usable from any thread.
     """
 
     name: str
@@ -119,7 +119,7 @@ class RateLimited(ABC, Generic[T]):
 
 
 class RateLimitingQueue(RateLimited[T], DelayingQueue[T]):
-    """A delaying queue whose delays come from a rate limiter. Threads: any."""
+    """A delaying queue whose delays come from a rate limiter. Threads: usable from any thread."""
 
     def __init__(self, rate_limiter: RateLimiter[T], options: QueueOptions = NO_OPTIONS) -> None:
         """Make an empty queue."""

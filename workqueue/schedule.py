@@ -4,7 +4,7 @@ Holds items that wait for their time, and has the thread that hands them over.
 Follows: client-go util/workqueue/delaying_queue.go, differs:
   * The caller puts an item on the heap, so there is no hand-over buffer that could fill up and block.
   * There is no heartbeat. The loop decides under the lock to wait for the earliest item. An earlier item or a
-    stop, which ends that wait early, is written under the same lock and notifies, so the loop cannot miss it.
+    stop ends that wait early. It is recorded under the same lock and notifies the loop, which cannot miss it.
   * The thread starts with the first item, so a queue that never delays has no thread.
   * Items with equal times are handed over in the order of the calls.
 """
@@ -31,11 +31,11 @@ class Schedule(Generic[T]):
 
     State, all guarded by the lock of the queue:
       _ready_at   item -> its time
-      _heap       (time, sequence number, item); an entry is valid if its time is the one in _ready_at. The
-                  others gave way to an earlier one or were discarded, and the loop skips them
+      _heap       (time, sequence number, item); an entry is valid if its time is the one in _ready_at. Other
+                  entries were superseded by an earlier one or discarded; the loop skips them
       stopped     never goes back to False
 
-    Threads: any; the loop thread `delaying-<queue>` runs once the first item is added.
+    Threads: usable from any thread; the loop thread `delaying-<queue>` runs once the first item is added.
     Locks: a caller of a method named `_locked` holds the queue's lock.
     """
 
@@ -65,7 +65,7 @@ class Schedule(Generic[T]):
 
     def put_locked(self, item: T, delay_seconds: float) -> None:
         """
-        Hand over item after delay_seconds, or earlier if that was already requested.
+        Hand over item after delay_seconds, or earlier if an earlier time was requested.
 
         Ignored once stopped.
         """
@@ -81,7 +81,7 @@ class Schedule(Generic[T]):
             # Start the thread with the lock held, so that a stop finds the thread that it has to join.
             self._loop = self._spawn(f"delaying-{self._name or 'queue'}", self._run)
         elif self._heap[0] is entry:
-            # Wake the loop, because it waits for a later time than the new, earliest entry.
+            # Wake the loop, because it is waiting for a later time than that of the new earliest entry.
             self._changed.notify()
 
     def discard_locked(self, item: T) -> None:
@@ -89,7 +89,7 @@ class Schedule(Generic[T]):
         self._ready_at.pop(item, None)
 
     def seconds_left_locked(self, most: int) -> dict[T, float]:
-        """Return at most this many items, unordered, with the seconds until their times."""
+        """Return at most this many items, unordered, each with the seconds until its time."""
         now = self._clock.now()
         return {item: max(0.0, at - now) for item, at in itertools.islice(self._ready_at.items(), most)}
 

@@ -58,7 +58,7 @@ _EVENTS: Final[Mapping[str, str]] = {"Added": "ADDED", "Updated": "MODIFIED", "D
 """Maps delta types to types of watch events."""
 
 _KINDS: Final[Mapping[str, str]] = {"foos": "Foo", "deployments": "Deployment", "myapps": "MyApp"}
-"""The kinds that a sentence names in plain words. All others appear with their plural."""
+"""The kinds for which a sentence has plain words. All others appear under their plural."""
 
 _WRITES: Final[Mapping[str, str]] = {
     "create": "creates",
@@ -305,7 +305,7 @@ _BY_FACT: Final[Mapping[str, Callable[[Step, Mapping[str, Any]], str]]] = {
     "waits": _waits,
 }
 """
-The variants of (1) and (11), keyed by the fact that only they have.
+The variants of (1) and (11), keyed by the fact that sets each one apart.
 
-The other sentences are in _SENTENCES.
+_SENTENCES has all the others.
 """

@@ -1,4 +1,4 @@
-"""What the page needs besides its own files: recordings, scenes and the steps' source."""
+"""The data that the page needs besides its own files: recordings, scenes and the source of the steps."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SCRIPT: Final = re.compile(r'<script defer src="(\S+)"></script>\n')
 
 
 class Scenes(NamedTuple):
-    """What a director of the page provides: the scenes, and the source excerpts that they name."""
+    """The part that a director of the page provides: the scenes, and the source excerpts that they name."""
 
     told: Sequence[Mapping[str, Any]] = ()
     source: Mapping[str, Mapping[str, Any]] = {}
@@ -35,7 +35,7 @@ def page_file(name: str, *, token: str = "", title: str = "") -> str:
     """
     Return the text of one of the page's files.
 
-    Args: token allows the page to use the controls; "" = it has none. title is as in write_page.
+    Args: token allows the page to use the controls; if empty, it has none. title is that of write_page.
     """
     text = PAGE.joinpath(name).read_text(encoding="utf-8")
     words = {"token": token, "title": title or "handloop, live", "any": "any" if title else ""}
@@ -49,7 +49,7 @@ def page_data(runs: Sequence[Mapping[str, Any]] = (), scenes: Scenes = NO_SCENES
     """
     Return the page's data as a script, so that a page in a folder can also load it.
 
-    Args: runs have `name`, `title` and `about`; none = the page shows the program that serves it.
+    Args: runs have `name`, `title` and `about`; without any, the page shows the program that serves it.
     """
     data = {
         "runs": [{key: run[key] for key in ("name", "title", "about")} for run in runs],
@@ -68,8 +68,9 @@ def write_page(
     """
     Write the page with recordings into a folder, as one file that a browser opens without a server.
 
-    Args: runs = documents with `name`, `title`, `about`, `key`, `shows`, `marks`, `steps` and `states`, and
-    also `says`, the words of marks that are moments, if there are any; title "" = the page is about Foos.
+    Args: runs are documents with `name`, `title`, `about`, `key`, `shows`, `marks`, `steps` and `states`,
+    and, if some marks are moments, `says`, which has the words for those; without a title, the page is about
+    Foos.
     """
     folder.mkdir(parents=True, exist_ok=True)
     (folder / INDEX).write_text(_whole_page(runs, title, scenes), encoding="utf-8")
@@ -93,6 +94,6 @@ def _whole_page(runs: Sequence[Mapping[str, Any]], title: str, scenes: Scenes) -
 
 
 def _embedded(data: Any) -> str:
-    """Return JSON for the inside of a script, where no text in it ends the script."""
+    """Return JSON to embed in a script, escaped so that no text in it can end the script."""
     text = json.dumps(data, separators=(",", ":"), ensure_ascii=False, default=str)
     return text.replace("<", "\\u003c")

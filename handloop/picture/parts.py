@@ -40,7 +40,7 @@ class Method(NamedTuple):
 
 
 class ThreadFrame(NamedTuple):
-    """A thread's name and innermost frame; None = it has no frame yet."""
+    """A thread's name and innermost frame; the frame is None if there is none yet."""
 
     name: str
     frame: FrameType | None
@@ -50,7 +50,8 @@ class Parts:
     """
     A running program, as a manager and its controllers by name.
 
-    Threads: any. A hand-written controller exists only while it runs, so every call looks for it again.
+    Threads: usable from any thread. A hand-written controller exists only while it runs, so every call looks
+    for it again.
     """
 
     def __init__(self, manager: Manager, controllers: Mapping[str, object]) -> None:
@@ -62,7 +63,7 @@ class Parts:
         return self.manager.informers()
 
     def namespace_of(self, informer: SharedIndexInformer[Any]) -> str:
-        """Return the namespace that an informer mirrors; "" = all."""
+        """Return the namespace that an informer mirrors; "" stands for all."""
         return informer._namespace
 
     def listeners(self, plural: str) -> list[ProcessorListener[Any]]:
@@ -93,7 +94,7 @@ class Parts:
         return "production" if isinstance(foos, ProductionFooController) else "plain"
 
     def foreign_listeners(self) -> set[str]:
-        """Return the names of listeners that are not the Foo controller's; none if it does not run."""
+        """Return the names of listeners that do not belong to the Foo controller; none if it does not run."""
         foos = self._foos()
         return {
             listener.name
@@ -107,13 +108,13 @@ class Parts:
         return next(found, None)
 
     def syncs(self) -> dict[str, Method]:
-        """Return what a worker calls with a name, by controller name."""
+        """Return, by controller name, the method that a worker calls with an object's name."""
         found = {name: _sync_of(controller) for name, controller in self._controllers.items()}
         return {name: method for name, method in found.items() if method is not None}
 
 
 def _calls(handler: Any, owner: object) -> bool:
-    """Return whether a handler calls an owner's methods. A slow handler wraps another handler."""
+    """Return whether a handler calls methods of owner. A slow handler wraps another handler."""
     functions = getattr(getattr(handler, "_handler", handler), "functions", ())
     return any(getattr(function, "__self__", None) is owner for function in functions)
 
@@ -195,7 +196,7 @@ def waits_for_key(frame: FrameType | None) -> bool:
 
 
 def oldest_seconds(queue: Work) -> float | None:
-    """Return for how long the oldest key has needed work or been with a worker; None = no key, or unknown."""
+    """Return how long the oldest key has needed work or been with a worker; None if unknown or no key."""
     metrics = queue._metrics
     if metrics is None:
         return None

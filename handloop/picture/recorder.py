@@ -20,8 +20,8 @@ class Step(NamedTuple):
     """
     One reported step.
 
-    seq counts the process's steps from 1. at is in the seconds of Clock.now(). The other fields are those of
-    StepTrace.tell, and the thread that took the step.
+    seq counts the process's steps from 1. at is in the seconds of Clock.now(). The other fields are the
+    arguments of StepTrace.tell, and the thread that took the step.
     """
 
     seq: int
@@ -37,8 +37,8 @@ class Batch(NamedTuple):
     """
     The steps after a cursor, and the cursor to continue from.
 
-    missed counts the steps that the ring no longer holds; None = some steps were not recorded, so their
-    number is unknown. If any were missed, steps is empty and the cursor is at the newest step.
+    missed counts the steps that the ring no longer holds. It is None if some steps were not recorded, so that
+    their number is unknown. If any were missed, steps is empty and the cursor is at the newest step.
     """
 
     steps: Sequence[Step]
@@ -54,8 +54,8 @@ class Recorder:
 
     State, all under _lock (99): _ring, newest step last, without a gap; _seq, the newest step's number;
     _from, the last number before the current recording; _viewers.
-    Threads: any. _record runs on the thread that takes a step, under the lock of the part concerned, so it
-    only appends.
+    Threads: usable from any thread. _record runs on the thread that takes a step, under the lock of the part
+    concerned, so it only appends.
     """
 
     def __init__(

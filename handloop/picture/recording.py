@@ -1,7 +1,7 @@
 """
 A recording in the page's form: steps that are counted from 1, and states.
 
-It has all steps except bookmarks, requests about Events, and all successful lease renewals but a process's
+It has all steps except bookmarks, requests about Events, and the successful lease renewals after a process's
 first. These occur in every run, and are never its subject.
 
 A state is stored as its difference from the previous one, by path: {"informers/1/fifo": 0}.
@@ -25,10 +25,11 @@ _NOTHING: Final = object()
 
 def gap(at: float, why: str, *, goes_on: bool = False, stale: Sequence[str] = ()) -> Entry:
     """
-    Return an entry about something that was arranged or has happened outside the program.
+    Return an entry about something that was arranged or that happened outside the program.
 
-    Args: at is in the steps' time. goes_on: the program continued meanwhile; otherwise another one begins
-    here. stale: what is out of date in the cache from here on, as a kind's plural and a key.
+    Args: at is the time, on the steps' clock. goes_on: whether the program kept running in the meantime; if
+    not, a new one starts here. stale: the object that is out of date in the cache from here on, as a kind's
+    plural and a key.
     """
     facts: dict[str, Any] = {"goes_on": True} if goes_on else {}
     return {
@@ -48,7 +49,8 @@ def numbered(parts: Sequence[Iterable[Entry]], opening: str) -> dict[str, Any]:
     """
     Return a run's `steps`, in seconds from the first one, and its `states`, each as its `changes`.
 
-    Args: parts = what each process reported. opening = a sentence that comes before the first step.
+    Args: parts has the entries that each process reported. opening is a sentence that comes before the first
+    step.
     """
     chosen = [entry for part in parts for entry in _chosen(part)]
     begun_at = next(entry["t"] for entry in chosen if "t" in entry)
@@ -58,7 +60,7 @@ def numbered(parts: Sequence[Iterable[Entry]], opening: str) -> dict[str, Any]:
     states: dict[int, Any] = {}
     for entry in chosen:
         if "state" in entry:
-            states[len(steps)] = entry["state"]  # the newest state, if the steps in between were not chosen
+            states[len(steps)] = entry["state"]  # keeps the newest state, if no step in between was chosen
         else:
             steps.append({**entry, "seq": len(steps) + 1, "t": round(entry["t"] - begun_at, 6)})
     return {"steps": steps, "states": list(_shrunk(states))}
@@ -73,9 +75,9 @@ def _shrunk(states: Mapping[int, Any]) -> Iterator[Entry]:
 
 def _changes(before: Any, after: Any, path: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
     """
-    Return what differs, by path.
+    Return the differences, by path.
 
-    A list of another length, or a map that lost a key, differs as a whole.
+    A list of a new length, or a map that lost a key, differs as a whole.
     """
     if isinstance(before, dict) and isinstance(after, dict) and _is_grown(before, after):
         for key, value in after.items():

@@ -46,14 +46,14 @@ def snapshot(
     """
     Return the state at this moment.
 
-    Args: parts None = the program has no controllers yet. read_steps returns the steps recorded so far, for
-    the workers' syncs. Times are in seconds: `age`, `retryIn` and `seconds`, before or after now.
+    Args: parts is None if the program has no controllers yet. read_steps returns the steps recorded so far,
+    for the workers' syncs. Times are in seconds: `age`, `retryIn` and `seconds`, before or after now.
     """
     now = clock.now()
     if parts is None:
         return {"ready": False, "informers": [], "queues": [], "workers": [], "results": [], "objects": []}
     informers = parts.informers()
-    # The order matters, because a key that a worker gives back meanwhile must not look like one left behind.
+    # The order matters, because a key that a worker gives back in the meantime must not look left behind.
     before = read_steps()
     queues = [_queue_row(name, queue, partial(parts.says, name)) for name, queue in parts.queues().items()]
     workers = _Workers(now, before, read_threads(), read_steps())
@@ -87,7 +87,7 @@ def _election(parts: Parts) -> dict[str, Any] | None:
 
 
 def _shards(parts: Parts) -> dict[str, Any] | None:
-    """Return which replica has which slot. sign says whether all is well, at the top of the page."""
+    """Return which replica has which slot. sign, at the top of the page, says whether all is well."""
     shown, objects = parts.manager.replica.statistics(), parts.manager.replica.objects()
     if shown is None:
         return None
@@ -169,18 +169,20 @@ def _keys(items: Sequence[ObjectName]) -> list[str]:
 
 class _Workers:
     """
-    The workers, as seen from their threads' waits and from the steps. A worker that omitted done() is free.
+    The workers, as inferred from their threads' waits and from the steps.
 
-    Fields: ended, the syncs that ended; _busy, those that a thread has now, by thread name; _left, those that
-    their threads have left without done(); _unknown, the workers that have had a key since before the steps;
-    _given_back, the (queue, key) pairs that were given back meanwhile; _has_gap, whether the steps began
-    meanwhile.
+    A worker that omitted done() is free.
+
+    Fields: ended: the syncs that ended; _busy: the syncs that a thread is in now, by thread name; _left: the
+    syncs that their threads have left without done(); _unknown: the workers that got their key before the
+    first known step; _given_back: the (queue, key) pairs that were given back after `before`; _has_gap:
+    whether steps may be missing between `before` and `steps`.
     """
 
     def __init__(
         self, now: float, before: Sequence[Step], threads: Iterable[ThreadFrame], steps: Sequence[Step]
     ) -> None:
-        """Args: threads were read after the steps in before; steps were read after threads."""
+        """Args: before has the steps that were read before threads; steps were read after threads."""
         self._now = now
         since = before[-1].seq if before else 0
         self._has_gap = bool(before or steps) and not (before and steps and steps[0].seq <= since)
@@ -210,7 +212,7 @@ class _Workers:
         return [self._row(name) for name in sorted(self._threads)]
 
     def stuck(self, queue: str, processing: Sequence[str]) -> list[str]:
-        """Return the keys in processing that no worker has, and none gets before their done()."""
+        """Return the keys in processing that no worker has, and that no worker gets before their done()."""
         if self._unknown or self._has_gap:
             left = _keys_of(queue, self._left)
             return [key for key in processing if key in left]

@@ -31,7 +31,7 @@ def snippets() -> dict[int, Snippet]:
 
 def snippet_with(number: int, words: str) -> Snippet:
     """
-    Return the source around the first line below a step's comment that has some words.
+    Return the source around the first line with these words below a step's comment.
 
     Raises: LookupError.
     """

@@ -21,7 +21,7 @@ class Place(NamedTuple):
         path, root = Path(self.file), PACKAGE.parent
         if path.is_relative_to(root):
             path = path.relative_to(root)
-            # The stack's folders are in the root, and handloop links to them.
+            # The folders of the stack are in the repository's root, and handloop links to them.
             if path.parts[0] == PACKAGE.name and path.parts[1] in _FOLDERS_OF_THE_STACK:
                 path = path.relative_to(PACKAGE.name)
         return f"{path}:{self.line}"

@@ -17,9 +17,9 @@ class Sync(NamedTuple):
     One sync.
 
     outcome is `ok`, `failed` or `waits`, or "" if it is unknown; reason is the error, or why the sync waits;
-    retry_seconds is the time until the next try, None = there is none. began is the number of the step with
-    the get. began_at and ended_at are like a step's `at`; ended_at None = done() was not called. left: the
-    thread went on to another key anyway.
+    retry_seconds is the time until the next try, or None. began is the number of the step with the get.
+    began_at and ended_at are times like a step's `at`; ended_at is None if done() was not called. left:
+    whether the thread went on to another key without it.
     """
 
     queue: str
@@ -35,7 +35,7 @@ class Sync(NamedTuple):
 
 
 def syncs(steps: Iterable[Step]) -> list[Sync]:
-    """Return the syncs that begin in these steps, in the order of their ends; unfinished ones come last."""
+    """Return the syncs that begin in these steps, in the order in which they end, unfinished ones last."""
     # Group by thread and queue, because hand-written controllers use the same thread names.
     under_way: dict[tuple[str, str], Sync] = {}
     left: dict[tuple[str, str], Sync] = {}
@@ -60,7 +60,7 @@ def syncs(steps: Iterable[Step]) -> list[Sync]:
 
 
 def _outcome(facts: dict[str, Any]) -> dict[str, Any]:
-    """Return what a step (11) changes in its sync. The last such step is used."""
+    """Return the changes that a step (11) makes to its sync. The last such step counts."""
     if "forgotten" in facts:
         return {"outcome": "ok"}
     if "error" in facts:

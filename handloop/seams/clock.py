@@ -1,4 +1,4 @@
-"""The clock that is behind every wait and every timestamp."""
+"""The clock behind every wait and every timestamp."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Final, Protocol
 
 
 class Clock(Protocol):
-    """Every wait and every timestamp uses such a clock, so that a test can move time."""
+    """The source of time for every wait and every timestamp, so that a test can move time."""
 
     def now(self) -> float:
         """Return monotonic seconds, of which only differences have a meaning."""
@@ -32,7 +32,7 @@ class Clock(Protocol):
 
         Unlike a timeout, a point in time does not move if time passes between computing it and waiting.
 
-        Args: at is in the time of `now()`; None or `math.inf` waits forever.
+        Args: at is a time of `now()`; None or `math.inf` waits forever.
         Returns: False if that point has been reached. It may return True for no reason.
         Locks: the caller holds condition.
         """
@@ -79,7 +79,7 @@ class RealClock:
 
 
 def _bounded(seconds: float) -> float:
-    """Return a timeout for the standard library, which raises for infinity and for more than 292 years."""
+    """Return a timeout that suits the standard library, which raises for more than 292 years or infinity."""
     return min(max(seconds, 0.0), threading.TIMEOUT_MAX)
 
 

@@ -51,7 +51,7 @@ def set_lock_factory(factory: LockFactory) -> LockFactory:
 
 def new_lock(name: str, rank: int) -> Lock:
     """
-    Return a lock that a thread may take only while it holds none of the same or a higher rank.
+    Return a lock that a thread may take only while it holds no lock of the same or a higher rank.
 
     Args: name has the form `Class._field`; rank is from docs/internals/threads-and-locks.md.
     """

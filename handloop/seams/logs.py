@@ -34,9 +34,9 @@ _LEVELS: Final = {
 
 class StdlibLogger:
     """
-    The stdlib logger to which structlog's loggers write. Threads: any.
+    The stdlib logger to which structlog's loggers write. Threads: usable from any thread.
 
-    Its methods have the keyword arguments of logging.Logger.log.
+    Its methods take the keyword arguments of logging.Logger.log.
     """
 
     def __init__(self, name: str = "") -> None:
@@ -67,7 +67,7 @@ class StdlibLogger:
 
 
 def drop_unwanted(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
-    """Drop lines that no handler wants before they cost more."""
+    """Drop the lines that no handler wants, before they cost any more."""
     if not logger.is_enabled(method):
         raise structlog.DropEvent
     return event
@@ -116,9 +116,10 @@ _ALL_LEVELS: Final = structlog.make_filtering_bound_logger(logging.NOTSET)
 
 class _Logger:
     """
-    One of our loggers, which follows structlog's configuration if there is one, or else ours. Threads: any.
+    One of our loggers, which follows structlog's configuration if there is one, or else ours.
 
     It is set up on its first line, because each reconcile has its own logger and often writes nothing.
+    Threads: usable from any thread.
     """
 
     def __init__(self, name: str, facts: Mapping[str, Any]) -> None:
@@ -150,6 +151,6 @@ def get_logger(name: str, **facts: Any) -> Any:
     """
     Return the logger of a controller or a part of handloop: structlog's interface to `handloop.<name>`.
 
-    Args: facts are in each of its lines.
+    Args: facts are added to each of its lines.
     """
     return _Logger(name, facts)

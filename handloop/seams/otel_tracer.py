@@ -22,7 +22,7 @@ log = get_logger("tracing")
 
 _NANOSECONDS: Final = 1_000_000_000
 _NOWHERE: Final = Context()
-"""A reconcile begins a new trace, whatever its thread's span was."""
+"""A reconcile begins a new trace, whatever span its thread had."""
 
 
 class OTelTracer:
@@ -38,7 +38,7 @@ class OTelTracer:
         self._clock = clock
 
     def reconcile(self, work: Work) -> AbstractContextManager[Span]:
-        """See Tracer. The waits are child spans that are earlier than the span."""
+        """See Tracer. The waits become child spans, which are earlier than the span itself."""
         parent = _NOWHERE if work.parent is None else trace.set_span_in_context(_remote(work.parent))
         return self._span(work.name, trace.SpanKind.CONSUMER, work.facts, parent, work=work)
 

@@ -10,7 +10,7 @@ from typing import Any, NoReturn, TypeAlias
 import structlog
 
 Hear: TypeAlias = Callable[[str, Mapping[str, Any]], object]
-"""Receives a line's level, such as error, and its parts. Its text is `event`."""
+"""Receives a line's level, such as error, and its parts, of which `event` is the text."""
 
 
 @contextmanager

@@ -29,8 +29,9 @@ class StepTrace:
     """
     Passes steps to one sink.
 
-    State: on is True while a sink is set; _with_keys has the threads between (8) and (12).
-    Threads: any. A step that is being taken while the sink changes may still go to the old one.
+    State: on is True while a sink is set; _with_keys has the threads that are between (8) and (12).
+    Threads: usable from any thread. A step that is being taken while the sink changes may still go to the
+    old one.
     """
 
     __slots__ = ("_sink", "_with_keys", "on")
@@ -55,8 +56,8 @@ class StepTrace:
         """
         Report one step.
 
-        Args: step is from 1 to 12; component is a queue's name or a kind's plural, for example; key has the
-        object's store key as its text, and is "" for a step without one; facts depend on the step.
+        Args: step is from 1 to 12; component is a queue's name or a kind's plural, for example; key, as a
+        string, is the object's store key, and is "" for a step without an object; facts depend on the step.
         """
         if step == _GET_KEY:
             self._with_keys.add(threading.get_ident())
@@ -90,4 +91,4 @@ def _drop(step: int, component: str, key: str, facts: dict[str, Any]) -> None:
 
 
 TRACE: Final = StepTrace()
-"""The process's only trace, because the steps of all controllers go to the same page."""
+"""The only trace in the process, because the steps of all controllers go to the same page."""

@@ -21,7 +21,7 @@ class AuthorExit(Exception):  # noqa: N818 - it is named after what happened
 
 
 def as_error(error: BaseException) -> Exception:
-    """Return the error, or an AuthorExit instead of one that `except Exception` would not catch."""
+    """Return the error, or an AuthorExit in its place if `except Exception` would not catch it."""
     return error if isinstance(error, Exception) else AuthorExit(in_words(error, repr))
 
 
@@ -30,8 +30,8 @@ def outliving(log: Any, event: str, **facts: Any) -> Iterator[None]:
     """
     Run one turn of a loop. An error is logged and the loop goes on, even if logging fails.
 
-    All our loops use this, so that an author's exit, such as SystemExit, does not end a thread that others
-    need.
+    All our loops use this function, so that an author's exit, such as SystemExit, does not end a thread that
+    others need.
     """
     try:
         yield
@@ -72,7 +72,7 @@ def side_by_side(name: str, calls: Sequence[Callable[[], R]], spawn: Spawn, *, a
 
     Calls begin in order. After an error, no further call begins.
 
-    Raises: the error of the first failed call, in order.
+    Raises: the error from the first failed call, in order.
     Blocks: until all calls that have begun have ended.
     """
     waiting = deque(enumerate(calls))
@@ -101,7 +101,7 @@ def side_by_side(name: str, calls: Sequence[Callable[[], R]], spawn: Spawn, *, a
 
 def join_all(threads: Mapping[K, Joinable], seconds: float, clock: Clock) -> list[K]:
     """
-    Wait until all threads have ended, for at most seconds in total; infinity = no limit.
+    Wait until all threads have ended, for at most seconds in total. Infinity means no limit.
 
     Returns: the keys of the threads that are still running.
     """

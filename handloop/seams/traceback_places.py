@@ -10,13 +10,14 @@ _MAX_REMEMBERED: Final = 1000
 
 class TracebackPlaces:
     """
-    State, under _lock: _seen has the type of each error, and the file and line that raised it. Threads: any.
+    State, under _lock: _seen, with the type of each error and the file and line that raised it.
+    Threads: usable from any thread.
 
     The lock is a leaf, because nothing is called while it is held.
     """
 
     def __init__(self) -> None:
-        # This lock is not from new_lock, because that module sets up logging.
+        # This lock does not come from new_lock, because the module of new_lock sets up logging.
         self._lock = threading.Lock()
         self._seen: set[tuple[type[BaseException], str, int]] = set()
 

@@ -24,8 +24,8 @@ def start_tracing(environment: Mapping[str, str] = os.environ) -> None:
     """
     Trace from now on, if OpenTelemetry has a tracer provider in this process. Call this when a manager runs.
 
-    Without a provider, and without variables that request one, nothing is imported. Variables without a
-    provider or the package cause a warning, because spans would go nowhere.
+    Without a provider, and without variables that request one, nothing is imported. If there are such
+    variables, but no provider or no package, it warns that spans would go nowhere.
     """
     asked = next((name for name in _ASKED if environment.get(name, "none") != "none"), "")
     if environment.get("OTEL_SDK_DISABLED", "").lower() == "true":

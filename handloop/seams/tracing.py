@@ -41,7 +41,8 @@ def parse_traceparent(text: str) -> SpanContext | None:
     """
     Return the context in any client's traceparent; None if it is not valid.
 
-    Follows: W3C Trace Context: only lower case, and no zero ids. Of later versions, the known part is read.
+    Follows: W3C Trace Context, with only lower case and no zero ids. Of later versions, it reads the known
+    part.
     """
     found = _TRACEPARENT.fullmatch(text) if len(text) <= _LONGEST else None
     if found is None:
@@ -60,7 +61,7 @@ def annotated(annotations: Mapping[str, str]) -> SpanContext | None:
 
 
 class Wait(NamedTuple):
-    """A wait of a name before its reconcile. Both times are in seconds before the reconcile began."""
+    """A wait of a name for its reconcile. Both times are in seconds before the reconcile began."""
 
     what: str
     began: float
@@ -71,8 +72,8 @@ class Work(NamedTuple):
     """
     A reconcile that is about to begin.
 
-    Fields: facts are its attributes; causes describe why it runs; parent = the span whose write it directly
-    follows; links = other spans that it follows; waits, oldest first.
+    Fields: facts: its attributes; causes: descriptions of why it runs; parent: the span whose write it
+    directly follows; links: other spans that it follows; waits: its waits, oldest first.
     """
 
     name: str
@@ -88,17 +89,17 @@ class Span(Protocol):
 
     def tell(self, facts: Mapping[str, str | int], *, failed: str = "") -> None:
         """
-        Set what is known at the span's end.
+        Set the facts that are known at the span's end.
 
-        Args: failed = the reason for a failure, "" = there was none.
+        Args: failed is the reason for a failure, or "" if there was none.
         """
 
 
 class Tracer(Protocol):
-    """Creates spans. Threads: any. It never raises or blocks."""
+    """Creates spans. Threads: usable from any thread. It never raises or blocks."""
 
     def reconcile(self, work: Work) -> AbstractContextManager[Span]:
-        """Return a span of a reconcile."""
+        """Return a span for a reconcile."""
 
     def request(
         self, name: str, facts: Mapping[str, str | int], headers: dict[str, str]
@@ -106,7 +107,7 @@ class Tracer(Protocol):
         """
         Open a request's span if this thread has a span.
 
-        Args: headers: the headers that propagate it are added.
+        Args: headers: receives the headers that propagate the span.
         """
 
     def current(self) -> SpanContext | None:
@@ -133,7 +134,7 @@ NO_TRACER: Final = NoTracer()
 
 
 class Tracing:
-    """The tracer of this process. State: on, whether one exists; tracer. Threads: any thread reads it."""
+    """The tracer of this process. State: on: whether it exists; tracer. Threads: any thread can read it."""
 
     __slots__ = ("on", "tracer")
 
@@ -168,4 +169,4 @@ class Tracing:
 
 
 TRACING: Final = Tracing()
-"""The process has only one, as it has only one tracer provider."""
+"""The process has only one such object, as it has only one tracer provider."""

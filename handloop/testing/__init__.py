@@ -2,7 +2,7 @@
 A kit for testing controllers, in addition to the pytest fixtures `sandbox` and `operator`.
 
     eventually          wait for something that sends no event
-    assert_quiet        nothing is written any more
+    assert_quiet        nothing is being written any more
     assert_kstatus      what kstatus says about an object, as kstatus(obj) returns it
     assert_rbac_exact   the declared access equals the used access
     assert_converts     no version of a kind loses what another has

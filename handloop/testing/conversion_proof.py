@@ -67,8 +67,8 @@ def assert_converts(kind: type[Kind], *, samples: Sequence[Kind] = (), seed: int
     """
     Check the laws for all versions of a kind.
 
-    Args: samples are objects of any version, for what no schema shows, such as CEL rules or a pattern that is
-    hard to match. seed chooses the random objects.
+    Args: samples are objects of any version, needed for constraints that the schema does not reveal, such as
+    CEL rules or a pattern that is hard to match. seed chooses the random objects.
     Raises: AssertionError with the smallest object and the field; ValueError for a kind without functions, or
     with a field for which no value is known. Blocks: for a second if there are a hundred fields.
     """
@@ -78,7 +78,7 @@ def assert_converts(kind: type[Kind], *, samples: Sequence[Kind] = (), seed: int
     pairs = [_Pair(Converter(kind), source, target, seed) for source, target in permutations(versions, 2)]
     for pair in pairs:
         pair.hold()
-    # These come first, because a failure without a change is simpler.
+    # The round trips come first, because a failure without a change is simpler.
     for pair in pairs:
         pair.hold_changes()
 
@@ -161,7 +161,7 @@ class _Pair:
         return None if edit is None else self._broken_by(edit, there)
 
     def _broken_by(self, edit: Document, there: Document) -> _Broken | None:
-        """Return how a change in the other version fails to arrive; None if it arrives."""
+        """Return how a change in the other version fails to arrive, or None if it arrives."""
         source, target = self._source, self._target
         fields = {name: value for name, value in there.items() if name in target.schema["properties"]}
         changed = overlaid(fields, edit)
@@ -271,7 +271,7 @@ def _bare(obj: Kind) -> Kind:
 
 
 def _metadata(obj: Document) -> Document:
-    """Return the object without the annotations that keep fields, which go when their fields change."""
+    """Return the metadata without the annotations that keep fields, which go when their fields change."""
     metadata: Document = obj["metadata"]
     ours = f"{obj['apiVersion'].partition('/')[0]}/kept-"
     annotations = metadata.get("annotations", {}).items()

@@ -11,16 +11,16 @@ T = TypeVar("T")
 
 PAUSE_SECONDS: Final = 0.02
 SECONDS: Final = 20.0
-"""A deadline for things that take milliseconds, which is long enough for a busy machine."""
+"""A deadline for things that take milliseconds, long enough even for a busy machine."""
 
 
 def eventually(condition: Callable[[], T], what: str, *, seconds: float = SECONDS) -> T:
     """
     Call condition every 20 ms until it returns a true value.
 
-    Args: what: what is awaited, in words that follow "still not".
-    Returns: that value. Raises: AssertionError at the deadline; errors of condition.
-    Blocks: until then.
+    Args: what says what is awaited, in words that follow "still not".
+    Returns: that value. Raises: AssertionError at the deadline; any error from condition.
+    Blocks: until condition returns a true value, or the deadline has passed.
     """
     ends_at = time.monotonic() + seconds
     pause = threading.Event()

@@ -20,7 +20,7 @@ class FakeClock:
     After `advance`, `wait_for_waiters` counts a thread again only once it waits for a new point in time. To
     be sure that a thread waits for the right time, use `wait_for_deadline`.
 
-    moves_itself: a sleep advances time and returns at once. This is for code that sleeps between tries on one
+    moves_itself: whether a sleep advances time and returns at once, for code that sleeps between tries on one
     thread.
     State: slept has the requested length of each sleep.
     """

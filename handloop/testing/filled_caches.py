@@ -23,7 +23,7 @@ class FilledCaches:
 
     The cache of a kind without objects is empty.
 
-    Threads: any.
+    Threads: usable from any thread.
     """
 
     def __init__(self) -> None:
@@ -48,7 +48,7 @@ class FilledCaches:
         self._store(kind).add_indexers(indexers)
 
     def lister_for(self, kind: type[K], *, labels: Labels = "", fields: str = "") -> Lister[K]:
-        """Return a lister for a kind, which includes later objects unless labels or fields are given."""
+        """Return a lister for a kind. It also has objects added later, unless labels or fields are given."""
         selection, store = selection_of(kind, labels=labels, fields=fields), self._store(kind)
         if selection:
             chosen = [obj for obj in store.list() if selection.matches(msgspec.json.decode(json_of(obj)))]
@@ -60,7 +60,7 @@ class FilledCaches:
         return [self.lister_for(kind)]
 
     def referred(self, kind: type[K], name: ObjectName, *, owner: ObjectName) -> K | None:  # noqa: ARG002
-        """Return the object with that name, for any owner."""
+        """Return the object with that name, whoever owns it."""
         return self._store(kind).get_by_key(str(name))
 
     def _store(self, kind: type[Kind]) -> Indexer[Any]:

@@ -1,5 +1,5 @@
 """
-kstatus, which is how `helm --wait`, Flux and others judge an object by its fields.
+kstatus, the rules by which `helm --wait`, Flux and others judge an object from its fields.
 
 Follows: sigs.k8s.io/cli-utils pkg/kstatus/status/{generic,status,core}.go @5895ad6c1, differs: the group
 extensions has no rules. ConfigMap, Secret, CronJob and PodDisruptionBudget need no rules, because they have
@@ -27,7 +27,7 @@ _SCHEDULING_SECONDS: Final = 15
 
 
 class Kstatus(NamedTuple):
-    """An object's state, and the reason for people."""
+    """An object's state, and a reason that people can read."""
 
     state: State
     why: str
@@ -37,7 +37,7 @@ class Kstatus(NamedTuple):
 
 
 class _Parts(NamedTuple):
-    """An object as JSON; missing parts are empty."""
+    """An object as JSON. Parts that are missing read as empty."""
 
     metadata: Mapping[str, Any]
     spec: Mapping[str, Any]

@@ -1,5 +1,5 @@
 """
-A sandbox without sockets, with kinds installed and managers on it, which is ready in a millisecond.
+A sandbox without sockets, with kinds installed and managers on it. It is ready in a millisecond.
 
     sandbox = ManagedSandbox(Greeting)
     manager = sandbox.manager()
@@ -41,15 +41,15 @@ class ManagedSandbox:
     """
     One cluster.
 
-    Fields: sandbox, the server; client, an administrator's client that the managers use; registry, for their
-    metrics; stop, which ends everything that runs here, and the waits of the client's requests.
+    Fields: sandbox: the server; client: an administrator's client that the managers use; registry: for their
+    metrics; stop: ends everything that runs here, and the waits in the client's requests.
     """
 
     def __init__(self, *kinds: type[Kind], lifelike: bool = False) -> None:
         """
         Install the CRDs of kinds.
 
-        Args: lifelike = run the cluster's own controllers, which work when `sandbox.tick()` is called.
+        Args: lifelike runs the cluster's own controllers, which work when `sandbox.tick()` is called.
         """
         self.sandbox = Sandbox(token=_ADMIN, controllers=None if lifelike else (), seed=1)
         self.stop = threading.Event()
@@ -58,7 +58,7 @@ class ManagedSandbox:
         self.install(*kinds)
 
     def transport(self) -> Transport:
-        """Return an administrator's transport, for a client of another program."""
+        """Return an administrator's transport, for the client of another program."""
         made: Transport = self.sandbox.transport(  # type: ignore[assignment] # it has the same methods
             token=_ADMIN, closed=StreamClosed, silent=DeadlineExceeded, broken=ConnectionBroken
         )

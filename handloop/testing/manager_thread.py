@@ -14,12 +14,12 @@ class ManagerThread:
     """
     Runs a manager until stop is set.
 
-    Fields: manager; stop; error, which the run has raised, None = none so far. Threads: the test's, and its
-    own, which has the given name.
+    Fields: manager; stop; error: the error that the run has raised, or None.
+    Threads: used on the test's thread; the manager runs on its own, which has the given name.
     """
 
     def __init__(self, manager: Manager, name: str, stop: threading.Event | None = None) -> None:
-        """Prepare without starting anything. Args: stop None = a new event."""
+        """Prepare without starting anything. Args: without a stop, a new event is created."""
         self.manager = manager
         self.stop = stop or threading.Event()
         self.error: BaseException | None = None

@@ -60,7 +60,7 @@ def _text(what: Any, of: Any, random: Random, more: int) -> str:
             inner, times = of[3], 1
         case "MAX_REPEAT" | "MIN_REPEAT" | "POSSESSIVE_REPEAT":
             inner, times = of[2], random.randint(of[0], min(of[1], of[0] + more))
-        case _:  # a position or a condition, which is checked with the whole word
+        case _:  # a position or a condition, which is checked against the whole word
             inner, times = (), 0
     return "".join("".join(_texts(inner, random, more)) for _ in range(times))
 

@@ -28,7 +28,7 @@ def assert_quiet(
     """
     Wait until nothing has been written for a few seconds of real time.
 
-    Args: within_seconds is the time to settle; 0 = no write is allowed from now on.
+    Args: within_seconds is the time to settle; with 0, no write is allowed from now on.
     Raises: AssertionError with the last writes, on the first write after within_seconds.
     Blocks: for at least seconds, and for at most within_seconds + seconds.
     """

@@ -35,11 +35,11 @@ class RecordedWrites:
     It checks nothing, and adds only a resource version, but no defaults, UID or generation. An apply and a
     strategic patch are merged like a merge patch (RFC 7396); a JSON patch is an AssertionError. To see how a
     server treats a write, use the sandbox.
-    Fields: writes, oldest first. Threads: the test's.
+    Fields: writes, oldest first. Threads: used on the test's thread.
     """
 
     def __init__(self, *objects: Kind) -> None:
-        """Args: objects exist already, so that they can be read and patched."""
+        """Args: objects are those that already exist, so that they can be read and patched."""
         self.writes: list[Recorded] = []
         self._documents = {_path_of(obj): _document(obj) for obj in objects}
         self._version = 0

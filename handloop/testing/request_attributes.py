@@ -8,7 +8,7 @@ WRITES: Final = frozenset({"create", "update", "patch", "delete", "deletecollect
 
 
 class RequestAttributes(NamedTuple):
-    """One request for a resource, such as `foos/status`. creates: a patch that created its object."""
+    """One request for a resource, such as `foos/status`. creates: whether a patch created its object."""
 
     verb: str
     resource: str

@@ -32,8 +32,8 @@ class RequestTrace:
         """
         Intercept the engine's requests.
 
-        Args: token is the administrator's, with which paths can begin. Only requests whose user agent begins
-        with user_agent are recorded; "" = all.
+        Args: token is that of the administrator; paths can begin with it. Only requests whose user agent
+        begins with user_agent are recorded; if that is empty, all are.
         """
         self._user_agent = user_agent
         self._begin = engine.begin
@@ -43,7 +43,7 @@ class RequestTrace:
         self.refuse: Callable[[RequestAttributes], Status | None] = lambda _asked: None
         self.before: Callable[[RequestAttributes], None] = lambda _asked: None
         self.after: Callable[[RequestAttributes], None] = lambda _asked: None
-        engine.begin = self._pass  # type: ignore[method-assign] # every request passes this seam
+        engine.begin = self._pass  # type: ignore[method-assign] # every request passes through this seam
 
     def asked(self) -> list[RequestAttributes]:
         """Return the requests for resources, without reviews of the client's own rights, oldest first."""

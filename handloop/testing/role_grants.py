@@ -15,7 +15,7 @@ _RBAC_GROUP: Final = "rbac.authorization.k8s.io"
 
 
 class Grant(NamedTuple):
-    """One verb on one resource; namespace None = in all namespaces, name "" = any object."""
+    """One verb on one resource. namespace is None for all namespaces; name is "" for any object."""
 
     verb: str
     group: str
@@ -54,7 +54,7 @@ def refused(asked: Collection[RequestAttributes], granted: Collection[Grant]) ->
 
 
 def unused(asked: Collection[RequestAttributes], granted: Collection[Grant]) -> set[Grant]:
-    """Return the grants that no request needed, except rights that are no requests: bind, owner_access."""
+    """Return the grants that no request needed, except for rights without requests: bind, owner_access."""
     requests = (one for one in granted if not _is_no_request(one))
     return {grant for grant in requests if not any(grant.allows(one) for one in asked)}
 
@@ -77,7 +77,7 @@ class Accessing(Protocol):
 
 def assert_rbac_exact(operator: Accessing) -> None:
     """
-    Compare the roles for the declared access to the requests so far, where each needs the other.
+    Check that the roles for the declared access and the requests so far match exactly, in both directions.
 
     A streamed list needs both list and watch, and a patch that creates its object needs both patch and
     create. The runtime declares some access for rare cases, which may stay unused: get for the controller's

@@ -43,8 +43,8 @@ class RunningOperator:
     """
     A manager for one set_up, over HTTP and in a thread.
 
-    Fields: manager; namespaces, which it watches, () = all. Threads: the test's; the manager's own is
-    `operator`.
+    Fields: manager; namespaces: those that it watches, () for all. Threads: used on the test's thread; the
+    manager's own is `operator`.
     """
 
     def __init__(
@@ -59,8 +59,8 @@ class RunningOperator:
         """
         Set up, and apply the CRDs of the reconciled kinds, unless the test has applied one with that version.
 
-        Args: clock is sandbox.clock, to move the operator's time with the server's; None = real time. options
-        are those of Manager.
+        Args: clock is sandbox.clock if the operator's time is to move with the server's; None means real
+        time. options are those of Manager.
         Raises: AssertionError for another program's kind whose CRD is not in the sandbox.
         """
         config = load_config(kubeconfig=str(sandbox.kubeconfig))
@@ -84,7 +84,7 @@ class RunningOperator:
             )
 
     def _define(self, kind: type[Kind]) -> None:
-        """Apply a type's CRD, unless one of the test serves it, which may have more versions and objects."""
+        """Apply a type's CRD unless one from the test serves it, which may have more versions and objects."""
         resource, defined = kind.resource, self._sandbox.defined
         name = f"{resource.plural}.{resource.group}"
         served = self._sandbox.client.discovery().resources(resource.group, resource.version)
@@ -102,7 +102,7 @@ class RunningOperator:
         return [one for one in self.asked() if one.writes]
 
     def start(self) -> None:
-        """Run the manager. Raises: the error of a run that ended. Blocks: until its caches are filled."""
+        """Run the manager. Raises: the error from a run that ended. Blocks: until its caches are filled."""
         self._sandbox.explanations.append(self._drops)
         self._running.start()
         eventually(lambda: self._running.has_ended() or self._is_ready(), "ready, the operator")
@@ -115,7 +115,7 @@ class RunningOperator:
         self._running.end()
 
     def assert_quiet(self) -> None:
-        """Do the same as assert_quiet, but do not accept a hot loop that the manager slows down."""
+        """Do the same as assert_quiet, but also catch a hot loop that the manager slows down."""
         assert_quiet(self)
         writes = [str(write) for write in self.writes()]
         slowed = any(count for _, count in self._counts("hot_loops", "controller"))
@@ -146,7 +146,7 @@ class RunningOperator:
         return [each for each in self.manager.runnables().values() if isinstance(each, Controller)]
 
     def _reporting(self, controller: Controller) -> list[Any]:
-        """Return a controller's objects, if their status says which generation was observed."""
+        """Return those of a controller's objects whose status has an observed generation."""
         kinds = [each for each in self.manager.reconciled_kinds() if has_own_definition(each)]
         found = [
             obj
@@ -157,17 +157,17 @@ class RunningOperator:
         return [obj for obj in found if hasattr(getattr(obj, "status", None), "observed_generation")]
 
     def _reconcile_again(self) -> None:
-        """Reconcile again: one that runs may have read the time before the move, and wait after it."""
+        """Reconcile again, because a running reconcile may have read the old time and now wait for it."""
         for controller in self._controllers():
             controller.reconcile_again("the clock was moved")
 
     def _drops(self) -> str:
-        """Return the events that predicates dropped; the reconciler may be waiting for them. "" = none."""
+        """Return which events predicates dropped, as the reconciler may be waiting for them; "" if none."""
         told = ", ".join(f"{cause} ({count:g})" for cause, count in self._counts("dropped_events", "cause"))
         return f"predicates dropped watch events: {told}" if told else ""
 
     def _counts(self, counter: str, label: str) -> list[tuple[str, float]]:
-        """Return the values of one of our counters, by one of its labels."""
+        """Return the values of one of our counters, each with the value of a label."""
         samples = [each for family in self.manager.registry.collect() for each in family.samples]
         name = f"handloop_{counter}_total"
         return [(each.labels[label], each.value) for each in samples if each.name == name]
@@ -196,9 +196,9 @@ def running_operator(
     thread behind. Faults are cleared before the checks.
 
     Args: set_up is that of handloop.controller.cli.main, and is called twice. expected_errors is a regular
-    expression for the allowed ERROR lines; None = none are allowed. options are clock, as in RunningOperator,
+    expression for the allowed ERROR lines; if it is None, none are. options are clock, as in RunningOperator,
     and those of Manager.
-    Raises: AssertionError for a check; like Manager.run.
+    Raises: AssertionError for a check that fails; any error from Manager.run.
     """
     before = set(threading.enumerate())
     with _ErrorLines() as errors:
@@ -237,7 +237,7 @@ def _events_of_authors(sandbox: RunningSandbox) -> set[tuple[str, str]]:
 
 
 def _each_once(lines: Sequence[str]) -> list[str]:
-    """Return each error's first line: a reconcile's retries differ only in what _OF_ONE_TRY matches."""
+    """Return the first line of each error, as retries' lines differ only in what _OF_ONE_TRY matches."""
     first: dict[str, str] = {}
     for line in lines:
         first.setdefault(_OF_ONE_TRY.sub("", line), line)
@@ -265,14 +265,14 @@ def _left_of(threads: set[threading.Thread]) -> set[threading.Thread]:
 
 
 class _ErrorLines(logging.Handler):
-    """The ERROR lines under `handloop` while its `with` block lasts. Threads: any thread logs."""
+    """The ERROR lines under `handloop` while its `with` block lasts. Threads: any thread may log."""
 
     def __init__(self) -> None:
         super().__init__(logging.ERROR)
         self.lines: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keep a line. logging holds the handler's lock meanwhile."""
+        """Keep a line. logging holds the handler's lock during this call."""
         self.lines.append(f"{record.name}: {record.getMessage()}")
 
     def __enter__(self) -> _ErrorLines:

@@ -33,16 +33,17 @@ _ESTABLISHED_TRIES = 200
 
 
 class RefusedError(Exception):
-    """The sandbox refused a manifest. The message is the server's."""
+    """The sandbox refused a manifest. The message is that of the server."""
 
 
 class RunningSandbox:
     """
     A running sandbox for tests.
 
-    Fields: explanations: called when a wait fails, for a note or ""; defined: the names of the CRDs that
-    operators have applied; conversions: the conversion functions, by these names.
-    Threads: the test's. Any thread can use the clock and the faults, and read the requests.
+    Fields: explanations: functions that are called when a wait fails, and return a note or ""; defined: the
+    names of the CRDs that operators have applied; conversions: the conversion functions, by the names of
+    their CRDs.
+    Threads: used on the test's thread. Any thread can use the clock and the faults, and read the requests.
     """
 
     def __init__(self, server: Sandbox, clock: SettableClock, kubeconfig: Path, stack: ExitStack) -> None:
@@ -170,7 +171,7 @@ class RunningSandbox:
         """
         Return the requests for resources, oldest first; those of the fixture only if it is named.
 
-        Args: user_agent: what their user agents begin with.
+        Args: user_agent is the beginning of their user agents.
         """
         mine = bool(user_agent) and _USER_AGENT.startswith(user_agent)
         return [
@@ -195,7 +196,7 @@ class RunningSandbox:
 
     def _applied(self, obj: Object) -> Object:
         """
-        Apply an object. If it is a definition, wait until it is served, because its kind may follow.
+        Apply an object. If it is a definition, wait until it is served, because its objects may follow.
 
         Retry if a name is taken, because its definition may be about to disappear.
         Raises: RefusedError. Blocks: for at most 2 s.
@@ -247,7 +248,7 @@ def _named(kind: type[Kind], name: str, namespace: str) -> str:
 
 
 def _message(body: bytes) -> str:
-    """Return a refusal's message, which is that of a Status, or else the whole body."""
+    """Return a refusal's message: the message of a Status, or else the whole body."""
     text = body.decode(errors="replace")
     with suppress(ValueError, LookupError, TypeError):
         return str(json.loads(text)["message"])

@@ -1,5 +1,5 @@
 """
-Objects that a schema allows, which are the smallest one and others that differ from it in one place.
+Objects that a schema allows: the smallest one, and others that differ from it in one place.
 
 Such an object shows what one field does, and is small from the start. Random objects have many fields, to
 show what two fields do together.
@@ -99,7 +99,7 @@ def _lists(schema: Schema, random: Random) -> Iterator[list[Any]]:
 
 
 def _extremes(schema: Schema) -> list[int]:
-    """Return the smallest and largest whole numbers, which create no pods here."""
+    """Return the smallest and largest whole numbers, because none of them creates pods here."""
     if schema.get("type") != "integer":
         return []
     least, most = schema.get("minimum", -_INT32_MAX - 1), schema.get("maximum", _INT32_MAX)

@@ -19,16 +19,12 @@ _WORDS: Final = (
     *("2024-01-01T00:00:00Z", "00000000-0000-4000-8000-000000000000", "b" * 63),
 )
 _FEW: Final = 10
-"""
-The range of numbers above the smallest one.
-
-It is small, because some of them make the cluster create pods.
-"""
+"""How far numbers may exceed the smallest one. Not far, as some of them make the cluster create pods."""
 _HALF: Final = 0.5
 
 
 class NoValueError(Exception):
-    """No value is known here that a schema allows."""
+    """This module knows no value that a schema allows."""
 
 
 def other_values(schema: Schema, present: Any, random: Random) -> list[Any]:
@@ -89,7 +85,7 @@ def _fits(word: str, pattern: str, least: int, most: int | None) -> bool:
         return False
     try:
         return re.search(pattern.replace(r"\z", r"\Z"), word) is not None
-    except re.error:  # only Go can read it, so the server decides
+    except re.error:  # only Go can read the pattern, so the server decides
         return True
 
 

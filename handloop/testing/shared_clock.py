@@ -1,4 +1,4 @@
-"""The sandbox's clock for an operator, so that one step moves time for both."""
+"""The sandbox's clock as an operator's clock, so that one step moves time for both."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class SharedClock:
     """
     Implements handloop.seams.clock.Clock on a clock that a test moves.
 
-    A waiter checks every 20 ms of real time whether its time has come. Threads: any.
+    A waiter checks every 20 ms of real time whether its time has come. Threads: usable from any thread.
     """
 
     def __init__(self, clock: SettableClock) -> None:

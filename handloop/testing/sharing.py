@@ -1,5 +1,5 @@
 """
-Replicas of a set-up that share slots on a sandbox, come and go, and whose writes are all checked.
+Replicas of a set-up that share slots on a sandbox, and that come and go. All their writes are checked.
 
     with sharing(sandbox, set_up) as replicas:
         replicas.start("a", "b")
@@ -43,9 +43,9 @@ class Written(NamedTuple):
     """
     A write that the server accepted.
 
-    Fields: replica; method; path, without its query; body, the JSON that was sent, None = there was none;
-    slot, the object's slot, None = it has none, or unknown; holder, the replica that had the slot's Lease
-    then, "" = none.
+    Fields: replica; method; path, without its query; body: the JSON that was sent, or None; slot: the
+    object's slot, or None if it has none or is not known; holder: the replica that had the slot's Lease at
+    the time, or "".
     """
 
     replica: str
@@ -66,7 +66,7 @@ class Sharing:
     Replicas that come and go.
 
     Fields: sandbox; shards; managers by replica, in the order in which they came.
-    State, under _lock: _writes; _holders. Threads: the test's; those of the managers.
+    State, under _lock: _writes; _holders. Threads: the test's thread and those of the managers.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class Sharing:
 
     @property
     def holders(self) -> Mapping[int, str]:
-        """Return the holder of each slot's Lease; "" = released. A slot that was never held is missing."""
+        """Return the holder of each slot's Lease; "" if released. A slot that was never held is missing."""
         with self._lock:
             return MappingProxyType(dict(self._holders))
 
@@ -108,13 +108,13 @@ class Sharing:
         return [f"{at.namespace}/{one.body['metadata']['name']}" for one, at in paths if at.plural == plural]
 
     def manager(self, replica: str) -> Manager:
-        """Return the manager of a replica that does not run."""
+        """Return the manager for a replica that is not running."""
         made = Manager(Client(self.transport(replica)), registry=CollectorRegistry(), shards=self.shards)
         self._set_up(made)
         return made
 
     def transport(self, replica: str) -> Transport:
-        """Return a replica's transport, for requests other than its manager's. It refuses to send a stray."""
+        """Return a replica's transport, for requests outside its manager. It refuses to send a stray."""
         return _Noted(self.sandbox.transport(), replica, self._lock, self._took)
 
     def start(self, *replicas: str) -> None:
@@ -148,7 +148,7 @@ class Sharing:
         """
         Wait until the replicas hold this many slots, in the order in which they came.
 
-        Raises: AssertionError at the deadline. Blocks: until then.
+        Raises: AssertionError at the deadline. Blocks: until they do, or until the deadline.
         """
 
         def are_held() -> bool:
@@ -161,7 +161,7 @@ class Sharing:
             raise
 
     def _took(self, replica: str, method: str, path: str, body: Any, answer: bytes) -> None:
-        """Record a write. The caller holds _lock, so that the order is the server's."""
+        """Record a write. The caller holds _lock, so that the order is that of the server."""
         words, slot = _words(path), None
         if words.plural == "leases":
             self._note_lease(replica, body or {})
@@ -178,9 +178,9 @@ class Sharing:
 
     def _slot_of(self, namespace: str, answer: bytes) -> int | None:
         """
-        Return an object's slot; by UID, that of its label, its owner's UID or its own.
+        Return an object's slot: by UID, the one in its label, or that of its owner's UID or its own UID.
 
-        A response may lack these.
+        A response may lack all of these.
         """
         if self.shards.by == "namespace":
             return slot_of_namespace(namespace, self.shards.count)

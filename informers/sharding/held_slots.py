@@ -36,7 +36,7 @@ class SlotFollower(Protocol):
 
     def slots_changed(self) -> None:
         """
-        The slots have changed.
+        React to a change of the slots.
 
         This is called without a lock on the thread that changes them, and must not block.
         """
@@ -46,13 +46,13 @@ class HeldSlots:
     """
     The slots that this process holds, shared by all its informers.
 
-    Fields: namespaces, those that any of the informers has met.
-    State: now, which is replaced on every change and read without a lock; _followers, which is also replaced.
-    Both change under _lock (98). Threads: any.
+    Fields: namespaces: the namespaces that any of the informers has met. State: now, which is replaced on
+    every change and read without a lock; _followers, which is also replaced. Both change under _lock (98).
+    Threads: usable from any thread.
     """
 
     def __init__(self, count: int) -> None:
-        """Start with none of count slots."""
+        """Start with none of the slots held; count is how many there are."""
         self.count: Final = count
         self.namespaces: Final = KnownNamespaces(count)
         self.now = Held(0, MappingProxyType({}))
@@ -76,7 +76,7 @@ class HeldSlots:
         """
         Hold a slot from now on. If it is already held, nothing changes.
 
-        Returns: the version that has it, for which one can wait with `SharedIndexInformer.has_listed`.
+        Returns: the version that added it, for which one can wait with `SharedIndexInformer.has_listed`.
         Raises: ValueError for a slot number out of range. Blocks: while the followers are called.
         """
         if not 0 <= slot < self.count:
@@ -87,8 +87,8 @@ class HeldSlots:
         """
         Release a slot. After this returns, no informer reports the slot's objects to a handler.
 
-        A handler call that is in progress, or waits in a listener's buffer, is still made.
-        Returns: the version without it. Blocks: while the followers are called.
+        Handler calls that are in progress, or whose notifications wait in a listener's buffer, still happen.
+        Returns: the first version without it. Blocks: while the followers are called.
         """
         return self._change(lambda held, _: {key: since for key, since in held.items() if key != slot})
 

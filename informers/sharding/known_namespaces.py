@@ -1,5 +1,5 @@
 """
-The namespaces that have come from the server, for kinds that are sharded by namespace.
+The namespaces that the server has sent, for kinds that are sharded by namespace.
 
 A server narrows every list and watch by namespace: `metadata.namespace!=a,metadata.namespace!=b`. Objects of
 a namespace that is not known yet are sent, and the informer drops them.
@@ -15,7 +15,7 @@ from handloop.apis.grammar.shard_selector import slot_of_namespace
 from handloop.seams.locks import new_lock
 
 SELECTOR_BYTES: Final = 4096
-"""The longest field selector for foreign namespaces. Every proxy must accept the whole request line."""
+"""The length limit of the field selector for foreign namespaces. Every proxy must accept the request line."""
 # This is far more than a selector can name. If namespaces come and go, the oldest are dropped.
 _REMEMBERED: Final = 10_000
 
@@ -26,14 +26,14 @@ class KnownNamespaces:
 
     Only namespaces from the server are remembered, not those in lookups, which can be any string from a user.
 
-    State: _slots, oldest first, changed under _lock (98) and read without it. _dropped = counts, which can
-    miss one if two threads count simultaneously. are_too_many = the last selector could not name all foreign
-    ones.
-    Threads: any.
+    State: _slots, oldest first, changed under _lock (98) and read without it. _dropped: counts of dropped
+    objects, which can miss one if two threads count simultaneously. are_too_many: whether there were too many
+    foreign namespaces for the last selector to name.
+    Threads: usable from any thread.
     """
 
     def __init__(self, count: int) -> None:
-        """Start without any; count is the number of slots."""
+        """Start without any namespaces; count is the number of slots."""
         self._count = count
         self._lock = new_lock("KnownNamespaces._lock", 98)
         self._slots: dict[str, int] = {}
@@ -64,7 +64,7 @@ class KnownNamespaces:
 
     def excluding(self, slots: Container[int]) -> str:
         """
-        Return the field selector that leaves out the known namespaces in all other slots; "" = no selector.
+        Return the field selector that leaves out the known namespaces in all other slots; "" for no selector.
 
         It has at most SELECTOR_BYTES. The namespaces with the most dropped objects come first.
         """

@@ -27,7 +27,7 @@ class NamespaceNotServed(NamespaceNotWatched):
 
 
 class ServedCache(Generic[T]):
-    """An informer's store for the namespaces in this process's slots. Threads: any."""
+    """An informer's store for the namespaces in this process's slots. Threads: usable from any thread."""
 
     def __init__(self, store: Cache[T], resource: Resource, scope: ShardScope) -> None:
         """Args: errors name resource."""
@@ -59,7 +59,8 @@ class ServedCache(Generic[T]):
         return self._store.by_index(name, value)
 
     def _check(self, namespace: str, what: str) -> None:
-        # While its objects arrive, a held slot that is not listed yet can already be read by handlers.
+        # A held slot that is not completely listed yet can already be read by handlers while its objects
+        # arrive.
         if not self._scope.holds(namespace, "", {}):
             held = self._scope.held
             raise NamespaceNotServed(what, namespace, held.namespaces.slot_of(namespace), held.count)

@@ -18,9 +18,9 @@ SLOT_LABEL: Final = "handloop.dev/slot"
 """The label that has the number of an object's slot, for kinds that are sharded by label."""
 
 ShardedBy: TypeAlias = Literal["namespace", "uid", "label"]
-"""What decides an object's slot: the hash of its namespace, the hash of its UID, or SLOT_LABEL."""
+"""What an object's slot depends on: the hash of its namespace, the hash of its UID, or SLOT_LABEL."""
 
-# Without the cache, which keeps the most active ones, a UID costs 2.7 us.
+# The cache keeps the most active UIDs. Without it, each UID would cost 2.7 us.
 _slot_of_uid = lru_cache(maxsize=8192)(slot_of)
 
 
@@ -28,18 +28,18 @@ class Sharding(Protocol):
     """Which objects of each kind a manager's informers hold: a ShardScope for all, or one for each kind."""
 
     def scope_of(self, kind: type[Kind]) -> ShardScope | None:
-        """Return how a kind is restricted; None = it is whole."""
+        """Return how a kind is restricted, or None if it is not."""
 
 
 @dataclass(frozen=True)
 class ShardScope:
-    """How an informer is restricted to the slots that are held. Implements Sharding. Threads: any."""
+    """How an informer is restricted to the held slots. Implements Sharding. Any thread can use it."""
 
     held: HeldSlots
     by: ShardedBy
 
     def scope_of(self, kind: type[Kind]) -> ShardScope | None:
-        """Return this scope for every kind, except that by namespace, a cluster-scoped kind is whole."""
+        """Return this scope; None for a cluster-scoped kind if the scope is by namespace."""
         return None if self.by == "namespace" and not kind.resource.namespaced else self
 
     def slot_of(self, namespace: str, uid: str, labels: Mapping[str, str]) -> int | None:
@@ -58,11 +58,11 @@ class ShardScope:
 
     def narrowed(self, options: ListOptions, slots: frozenset[int] | None = None) -> ListOptions:
         """
-        Return the options for a list or watch of the objects in slots; None = the slots held now.
+        Return the options for a list or watch of the objects in slots, by default in the slots held now.
 
         By namespace, the server leaves out the known foreign namespaces. By UID, it may ignore the selector.
         In both cases, foreign objects can therefore arrive.
-        Raises: ValueError without a slot, because a server has no selector that selects nothing.
+        Raises: ValueError if there are no slots, because no selector makes a server select nothing.
         """
         chosen = self.held.slots if slots is None else slots
         if not chosen:

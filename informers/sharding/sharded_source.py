@@ -2,9 +2,9 @@
 The source of an informer that holds only the objects in this process's slots.
 
 Each list and watch requests only those slots. By label, the server sends only those. By namespace, it leaves
-out the known foreign namespaces. By UID, only a server with the feature ShardedListAndWatch restricts itself,
-and its responses hardly show it: in 1.36.3, only a list of a built-in kind has shardInfo. For this reason,
-the slot of each arriving object is checked:
+out the known foreign namespaces. By UID, only a server with the feature ShardedListAndWatch leaves them out,
+and its responses hardly show that it does: in 1.36.3, only a list of a built-in kind has shardInfo. For this
+reason, the slot of each arriving object is checked:
 
     no foreign object has come    pages and blocks are decoded whole: as without shards
     one has come                  metadata is decoded first, and of a foreign object nothing else, until so
@@ -52,19 +52,19 @@ SETTLE_SECONDS: Final = 0.2
 # Version 1.36.3 answers 500 "invalid shard selector: ...", although a server should answer 400.
 _REFUSALS: Final = (400, 500)
 _CHANCE: Final = 0.001
-"""The probability below which chance cannot explain that no foreign object has come."""
+"""Below this probability, it is no longer taken for chance that no foreign object has come."""
 
 
 class SlotSieve:
     """
     Drops objects in foreign slots, and finds out whether the server leaves them out. Implements Sieve.
 
-    State: sent = the slots of the last request; found = who keeps foreign objects away, "" before the first
-    list; came = a foreign object has come since the list (or by namespace, the watch) began; refused = the
-    server does not accept the selector; _ours = the requested UIDs that have come since then, None if they
-    prove nothing, or if nothing has to be proven; _chance = the probability that a server that sends all
-    objects would have sent no other.
-    Threads: the reflector's; any thread can read found.
+    State: sent: the slots of the last request; found: what keeps foreign objects away, "" before the first
+    list; came: whether a foreign object has come since the list (or by namespace, the watch) began; refused:
+    whether the server refuses the selector; _ours: the requested UIDs that have come since that list began,
+    None if they prove nothing, or if nothing has to be proven; _chance: the probability that a server that
+    sends all objects would have sent no others.
+    Threads: runs on the reflector's thread; any thread can read found.
     """
 
     def __init__(self, scope: ShardScope, metrics: InformerMetrics) -> None:
@@ -97,7 +97,7 @@ class SlotSieve:
         return False
 
     def begin(self, slots: frozenset[int], *, anew: bool) -> None:
-        """Note that a request for slots is sent; anew = it is not a further page of a list."""
+        """Note that a request for slots is sent. anew means that counting starts over."""
         self.sent = slots
         self.metadata_first = self.found == "client"
         self.came = self.came and not anew
@@ -108,7 +108,7 @@ class SlotSieve:
             self._ours, self._chance = set(), 1.0
 
     def list_complete(self, *, narrowed: bool = False) -> None:
-        """Note that a list is complete; narrowed = the server says that it has left other objects out."""
+        """Note that a list is complete. narrowed means that the server says it has left other objects out."""
         if self._scope.by == "namespace":
             self._tell("client" if self._scope.held.namespaces.are_too_many else "fields")
         elif narrowed:
@@ -123,7 +123,7 @@ class SlotSieve:
 
     def _count(self, ours: set[str], uid: str) -> None:
         """
-        Count an object of ours.
+        Count an object in one of our slots.
 
         The more of them come, the less likely it is that the server sends all objects.
         """
@@ -148,9 +148,9 @@ class ShardedSource(Generic[T]):
     Narrows another source to the slots that are held. Implements ListerWatcher.
 
     Fields: scope.
-    State: asked = the slots of the last list; _fields = the field selector of the last request.
-    Threads: the reflector's. Because asked is replaced, any thread can use it and must_list, is_empty and
-    wake.
+    State: asked: the slots of the last list; _fields: the field selector of the last request.
+    Threads: runs on the reflector's thread. Because asked is replaced, any thread can use it as well as
+    must_list, is_empty and wake.
     """
 
     def __init__(
@@ -162,7 +162,7 @@ class ShardedSource(Generic[T]):
         name: str,
         clock: Clock,
     ) -> None:
-        """Args: name is the reflector's, for the log."""
+        """Args: name is the reflector's name, for the log."""
         self.scope = scope
         self._source = source
         self._name = name
@@ -189,13 +189,13 @@ class ShardedSource(Generic[T]):
 
     @property
     def must_list(self) -> bool:
-        """Return whether the last list's request lacked a held slot, or no slot is held."""
+        """Return whether the last list did not request all held slots, or no slot is held."""
         now, asked = self.scope.held.now.since, self.asked.since
         return not now or any(asked.get(slot) != since for slot, since in now.items())
 
     @property
     def is_wide(self) -> bool:
-        """Return whether a new watch would bring less, because the open one has shown unknown namespaces."""
+        """Return whether a new watch would bring less, because the open one has revealed new namespaces."""
         return self._sieve.came and self._narrowed(ListOptions()).field_selector != self._fields
 
     def wake(self) -> None:
@@ -258,7 +258,7 @@ class ShardedSource(Generic[T]):
         return options if self._sieve.refused else self.scope.narrowed(options, self._slots())
 
     def _slots(self) -> frozenset[int]:
-        """Return the requested slots without those that have left since, or all of them if all have left."""
+        """Return the requested slots that have not left since, or all of them if all have left."""
         asked, now = self.asked.since, self.scope.held.now.since
         return frozenset(slot for slot in asked if slot in now) or frozenset(asked)
 

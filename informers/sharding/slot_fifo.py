@@ -2,10 +2,10 @@
 The FIFO of an informer that holds only the objects in this process's slots.
 
 A slot is *open* from the list that requested it until it leaves. Under the FIFO's lock, each queued or stored
-object is either in an open slot or departs, which means that its deltas are one Deleted of a `Departed`,
-which removes it from the store without calling a handler. An event or a list that was in progress when a slot
-left therefore brings nothing back. The threads keep their rules: only the reflector adds objects, and only
-the informer's loop writes the store. The thread that changes the slots only queues departures.
+object is either in an open slot or *departs*: its only delta is then a Deleted with a `Departed`, which
+removes it from the store without calling a handler. An event or a list that was in progress when a slot left
+therefore brings nothing back. The threads keep their rules: only the reflector adds objects, and only the
+informer's loop writes the store. The thread that changes the slots only queues departures.
 
 A slot that leaves and comes back is a new slot, because its changes in between are not known. Its objects
 depart, and come back as new ones with the next list.
@@ -40,8 +40,8 @@ class SlotFIFO(DeltaFIFO[T]):
         _newcomers  keys of objects that came with the list that opened their slot, until they are processed.
         _taken      those newcomers that are being processed.
         _served     the open slots, once all newcomers are processed; replaced, so read without the lock.
-        _settled    the slots that were held, and those served, when they were last found to be the same;
-                    replaced, and read without the lock, because each read of a lister uses it.
+        _settled    the held slots and the served slots, as they were when the two were last found to be
+                    equal; replaced, and read without the lock, because each read of a lister uses it.
     """
 
     def __init__(
@@ -66,11 +66,11 @@ class SlotFIFO(DeltaFIFO[T]):
 
     def replace(self, objects: Listed[T], resource_version: str = "") -> None:  # noqa: ARG002 - a store's signature
         """
-        Take a complete list of the requested slots, of which those that are still held are open from now on.
+        Take a complete list of the requested slots. Those of them that are still held are open from now on.
 
-        Objects of new slots are initial. If the list was for other slots than the last one, objects that are
-        stored unchanged are not queued, so that handlers are not called for everything whenever a slot
-        comes.
+        Objects of new slots are initial. If the list requested different slots from the last one, objects
+        that are stored unchanged are not queued, so that handlers are not called for everything whenever a
+        slot comes.
         """
         slots = [self._slot_of(obj) for obj in objects]  # without the lock, because each costs a hash
         with self._lock:
@@ -93,13 +93,13 @@ class SlotFIFO(DeltaFIFO[T]):
             self._serve_locked()
 
     def depart(self) -> None:
-        """Drop the objects in slots that have left, from any thread. The store loses them soon."""
+        """Drop the objects in slots that have left, from any thread. They leave the store soon after."""
         with self._lock:
             self._depart_locked()
             self._lock.notify_all()
 
     def has_opened(self, version: int) -> bool:
-        """Return whether the consumer has had a list of all slots that are held since that version."""
+        """Return whether the consumer has received a list of all the slots held since that version."""
         held, served, settled = self._scope.held.now, self._served, self._settled
         if settled is not None and settled[0] is held and settled[1] is served:
             return held.version >= version
@@ -157,7 +157,8 @@ class SlotFIFO(DeltaFIFO[T]):
             return None if departs else delta
         if self._slot_of(obj) in self._open:
             return delta
-        # With another label, an object leaves as if the server had left the other slot out.
+        # An object whose label has changed to another slot leaves, as if the server did not send that slot at
+        # all.
         state = self._state_locked(key)
         if state is None or state.metadata.uid != obj.metadata.uid:
             return None

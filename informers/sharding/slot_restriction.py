@@ -25,8 +25,8 @@ class SlotRestriction(ShardedSource[T]):
     """
     Implements handloop.informers.restriction.Restriction, with the versions of HeldSlots.
 
-    It is its own source, which narrows another.
-    State: _fifo, None before new_fifo; _restricted, which follows this, None = nobody. Threads: any.
+    It is its own source, which narrows another. State: _fifo, None before new_fifo; _restricted, which
+    follows this, or None. Threads: usable from any thread.
     """
 
     restricts = True
@@ -41,7 +41,7 @@ class SlotRestriction(ShardedSource[T]):
         name: str,
         clock: Clock,
     ) -> None:
-        """Args: source has all objects; name is the informer's."""
+        """Args: source has all objects; name is the informer's name."""
         super().__init__(source, scope, metrics=metrics, name=name, clock=clock)
         self._resource = kind.resource
         self._fifo: SlotFIFO[T] | None = None
@@ -55,11 +55,11 @@ class SlotRestriction(ShardedSource[T]):
     @property
     def narrowed_by(self) -> str:
         """
-        Return what keeps away objects in slots that are not held.
+        Return what keeps objects in other slots away.
 
-        Returns: by UID, "server" = many objects came and none was foreign, "unknown" = too few have come; by
-        namespace, "fields"; by label, "labels"; "client" = some come and are dropped here, by namespace
-        because there are too many to name. It is "" before the first list.
+        Returns: by UID, "server" if many objects came and none was foreign, or "unknown" if too few have
+        come; by namespace, "fields"; by label, "labels"; "client" if some come and are dropped here, by
+        namespace because there are too many to name. It is "" before the first list.
         """
         return self.sharded_by
 
@@ -92,7 +92,7 @@ class SlotRestriction(ShardedSource[T]):
         """
         See SlotFollower.
 
-        First the objects in slots that have left are dropped, and then the new slots listed.
+        First, the objects in slots that have left are dropped; then the new slots are listed.
         """
         assert self._fifo is not None
         assert self._restricted is not None
@@ -135,7 +135,7 @@ class SlotRestriction(ShardedSource[T]):
 
 
 class SlotRestrictions:
-    """Implements handloop.informers.restriction.Restrictions, as a Sharding says for each kind."""
+    """Implements handloop.informers.restriction.Restrictions by asking a Sharding about each kind."""
 
     def __init__(self, sharding: Sharding) -> None:
         self._sharding = sharding
