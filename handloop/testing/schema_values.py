@@ -24,7 +24,7 @@ _HALF: Final = 0.5
 
 
 class NoValueError(Exception):
-    """This module knows no value that a schema allows."""
+    """No value is known here that a schema allows."""
 
 
 def other_values(schema: Schema, present: Any, random: Random) -> list[Any]:
