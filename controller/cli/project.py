@@ -177,8 +177,7 @@ class Project:
         """
         Write the files that all operators have, except for the wheels.
 
-        Args: wheels has the names of the wheels by neighbour; that of handloop itself is under "". Raises:
-        OSError.
+        Args: wheels has the names of the wheels, by neighbour; "" has handloop's own. Raises: OSError.
         """
         own = wheels.get("", "")
         neighbours = {extra: name for extra, name in wheels.items() if extra}

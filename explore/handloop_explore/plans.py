@@ -152,7 +152,7 @@ def single_plans(places: Places) -> Iterator[Plan]:
     """
     Yield a plan for each single strike at each place.
 
-    If another client has changed a child at rest, the operator's write in response is struck, too.
+    If another client changed a child while the operator was idle, the operator's answer is struck, too.
     """
     order = (*_FIRST_OF_SEVERAL, *_FIRST) if places.replicas > 1 else _FIRST
     last = len(order)

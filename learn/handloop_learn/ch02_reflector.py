@@ -58,7 +58,7 @@ def chapter(screen: Screen) -> End:
             listed = shown.once_it_has("one")
             _show(screen, listed)
             screen.ask(
-                "The connection breaks, and meanwhile the Foo `two` is created. Does it list all again?"
+                "The connection breaks. Meanwhile, the Foo `two` is created. Does it list everything again?"
             )
             stage.sandbox.faults.drop_watches("reset", only_open=True)
             stage.apply("two")

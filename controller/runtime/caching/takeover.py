@@ -31,7 +31,7 @@ _WARN_SECONDS: Final = 60.0
 
 class CatchUp:
     """
-    One informer, from a takeover until its store has everything that was written before.
+    One informer, from a takeover until its store has everything written before it.
 
     An idle kind sends no event that shows how far its watch has got, so the informer lists again after a
     moment. It is created at the takeover, and only one thread uses it.

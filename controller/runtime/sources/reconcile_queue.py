@@ -308,7 +308,7 @@ class ReconcileQueue:
         """Like take, with the waits of the name."""
         taken = self._causes.take(name, self._clock.now())
         if taken.due_at is not None:
-            # A needless wake replaced the delayed add, so the scheduled reconcile is still due.
+            # A spurious wake-up replaced the delayed add, so the scheduled reconcile is still due.
             seconds = taken.due_at - self._clock.now()
             if TRACE.on:
                 self._tell_wait(name, seconds, "it is due later")

@@ -36,8 +36,8 @@ def of_pod(spec: Object) -> Resources:
     """
     Return the totals of a pod: the sums over its containers, or the pod-level amounts that it sets.
 
-    An init container runs alongside only the restartable ones before it. It determines the total if this
-    group requests more than all containers combined.
+    An init container runs alongside only the restartable ones before it. Together they set the total if they
+    request more than all containers combined.
     """
     own = Resources.of(spec)
     return Resources(*({**_total(spec, member), **own[member]} for member in range(len(own))))
