@@ -188,6 +188,8 @@ class WireServer:
             with self._changed:
                 self._threads.append(thread)
                 self.open += 1
+                # Wake those who wait for a count: the others may have closed before this one was accepted.
+                self._changed.notify_all()
             thread.start()
 
     def _serve(self, sock: socket.socket, script: Script) -> None:
