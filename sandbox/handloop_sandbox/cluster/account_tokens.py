@@ -26,7 +26,7 @@ _Key = tuple[str, str]
 
 
 class AccountTokenController(KeyedController[_Key]):
-    """Looks at a Secret whenever it changes, and at the Secrets of a deleted account."""
+    """Looks at a Secret whenever it changes, and at an account's Secrets when the account is deleted."""
 
     interests: frozenset[GroupResource] | None = frozenset({SECRETS, ACCOUNTS})
 
@@ -58,7 +58,7 @@ class AccountTokenController(KeyedController[_Key]):
         return [] if filled == secret else [Write.of("update", SECRETS, filled)]
 
     def _filled(self, view: View, secret: Object, account: Reference) -> Object:
-        """Return a Secret with the missing token and other missing data filled in."""
+        """Return a Secret with its token and other data filled in where they are missing."""
         metadata = secret["metadata"]
         namespace, data = metadata["namespace"], secret.get("data") or {}
         claims = tokens.lasting_claims(namespace, account, metadata["name"])

@@ -62,7 +62,7 @@ def _is_closed(owner: Object, candidate: Object) -> bool:
 
 
 def controlled(state: State, owner: Object, collection: GroupResource) -> list[Object]:
-    """Return the objects of a collection whose controller is owner."""
+    """Return the objects in a collection whose controller is owner."""
     uid = owner["metadata"]["uid"]
     owned = state.by_owner(uid)
     return [obj for place, obj in owned if place == collection and is_controlled_by(obj, uid)]
@@ -70,7 +70,7 @@ def controlled(state: State, owner: Object, collection: GroupResource) -> list[O
 
 class Orphans:
     """
-    The objects of one collection that have no controller, by namespace.
+    The objects in one collection that have no controller, by namespace.
 
     Invariant: it matches the state, because it observes every change of the collection.
     """
@@ -91,7 +91,7 @@ class Orphans:
         return old is None or controller_of(old) is not None or _labels(old) != _labels(new)
 
     def among(self, state: State, namespace: str) -> Sequence[Object]:
-        """Return the orphans of a namespace in order of their names."""
+        """Return the orphans in a namespace, ordered by name."""
         found = (
             state.get(self._collection, namespace, name) for name in sorted(self._names.get(namespace, ()))
         )

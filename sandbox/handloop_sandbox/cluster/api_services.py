@@ -57,7 +57,7 @@ class ApiServiceController(KeyedController[str]):
     Creates the APIServices of built-in groups once, and keeps those of definitions up to date.
     Keys are names, such as `v1.example.com`.
 
-    State: _began, whether the first step was taken.
+    State: _began tells whether the first step has been taken.
     """
 
     name = "kube-apiserver"
@@ -68,7 +68,7 @@ class ApiServiceController(KeyedController[str]):
         self._began = False
 
     def step(self, view: View, changes: Sequence[Change], now: float) -> Step:
-        """As any other's, after those of built-in groups in the first step."""
+        """Step like any other controller; the first step begins with the APIServices of built-in groups."""
         built_in = [] if self._began else [*_built_in(view)]
         self._began = True
         writes, wake = super().step(view, changes, now)

@@ -21,9 +21,9 @@ _NO_CUSTOM_API = (
 
 class MetricFailure(NamedTuple):
     """
-    Why a metric has no value: the reason in the condition and Event.
+    Why a metric has no value: the reason and message for the condition and the Event.
 
-    outer is how other messages quote it.
+    outer is the message in the form in which other messages quote it.
     """
 
     reason: str
@@ -32,7 +32,7 @@ class MetricFailure(NamedTuple):
 
 
 def failure(namespace: str, spec: Mapping[str, Any]) -> MetricFailure:
-    """Return the failure that reading one metric of an autoscaler in that namespace causes."""
+    """Return the failure to read one metric of an autoscaler in that namespace."""
     match spec["type"]:
         case "Resource":
             metric = spec["resource"]

@@ -1,5 +1,5 @@
 """
-The HorizontalPodAutoscaler controller: every 15 s, it brings the size of its targets within their bounds.
+The HorizontalPodAutoscaler controller: every 15 s, it brings the sizes of its targets within their bounds.
 
 As in a cluster without a metrics server, it measures nothing: a size within the bounds stays the same, and
 the condition and Events report that no metrics are served.
@@ -49,7 +49,7 @@ class AutoscalerStatus:
     def count(
         self, *, current: int, desired: int | None, metrics: list[dict[str, Any]] | None, scaled: bool = False
     ) -> None:
-        """Set replicas and metrics; desired None = keep the old number."""
+        """Set the replicas and metrics. If desired is None, desiredReplicas keeps its old value."""
         self._status["currentReplicas"] = current
         if desired is not None:
             self._status["desiredReplicas"] = desired
@@ -76,7 +76,7 @@ _Key = tuple[str, str]
 
 @dataclass(slots=True)
 class _Look:
-    """One look at an autoscaler. It lasts until the result of the write that resizes the target is known."""
+    """One look at an autoscaler, which ends when the result of the write that resizes the target is known."""
 
     autoscaler: Object
     status: AutoscalerStatus
@@ -90,7 +90,7 @@ class AutoscalerController(KeyedController[_Key]):
     """
     Looks at each HorizontalPodAutoscaler every 15 s.
 
-    State: _resizing holds the looks whose write is in progress; they end in the next step.
+    State: _resizing holds the looks whose writes are in progress; these looks end in the next step.
     """
 
     interests: frozenset[GroupResource] | None = frozenset({AUTOSCALERS})
@@ -101,7 +101,7 @@ class AutoscalerController(KeyedController[_Key]):
         self._recorder = ComponentEventRecorder("horizontal-pod-autoscaler")
 
     def refused(self, write: Write, status: Status, now: float) -> None:
-        """Record that a target could not be resized. After other refused writes, wait for the next look."""
+        """Record that a target could not be resized. If another write is refused, wait for the next look."""
         del now
         if write.subresource != "scale":
             return

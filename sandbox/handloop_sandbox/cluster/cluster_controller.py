@@ -30,7 +30,7 @@ _MOST = 1.6  # three parallel pods are ready 2 to 4 s after their Deployment was
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Turns the seconds of a nominal timeline into real ones; speed 10 = ten times faster."""
+    """Turns the seconds of a nominal timeline into real ones; at speed 10, everything is ten times faster."""
 
     speed: float = 1.0
 
@@ -54,7 +54,7 @@ _MAX_GENERATED_BASE = 58
 
 class Write(NamedTuple):
     """
-    One write of a controller. For create and update, object is the whole object.
+    One write by a controller. For create and update, object is the whole object.
 
     An update does not need a resource version. subresource is "", "status", "scale", "binding" or "finalize".
     uid and resource_version are preconditions of a delete; propagation and grace_seconds are its options.
@@ -82,7 +82,7 @@ class Write(NamedTuple):
         propagation: str = "",
         grace_seconds: int | None = None,
     ) -> Write:
-        """Return a write for an object that was read. A delete has the object's uid as a precondition."""
+        """Return a write of an object that has been read. A delete has the object's uid as a precondition."""
         metadata, deletes = obj["metadata"], verb == "delete"
         return cls(
             verb=verb,
@@ -98,7 +98,7 @@ class Write(NamedTuple):
 
 
 class Step(NamedTuple):
-    """The decisions of a step; next_wake is the unix time of the next step, even without changes."""
+    """The decisions of a step. At next_wake (unix time), the next step is due even without changes."""
 
     writes: Sequence[Write] = ()
     next_wake: float | None = None
@@ -113,13 +113,13 @@ class View(NamedTuple):
     signing_key: bytes = b""
 
     def new_name(self, generate_name: str) -> str:
-        """Return a name that starts with prefix, generated as the server does it."""
+        """Return a name that starts with generate_name, with a suffix generated in the server's way."""
         return new_name(generate_name, self.random)
 
 
 class ClusterController(Protocol):
     """
-    One controller; interests None = every collection.
+    One controller. If interests is None, it gets the changes of every collection.
 
     The first step gets everything that exists as ADDED. Later steps get the changes in interests since the
     last step, oldest first. A step at next_wake, or after a refusal, may get none.
@@ -127,7 +127,7 @@ class ClusterController(Protocol):
 
     @property
     def name(self) -> str:
-        """The user and field manager of its writes."""
+        """The user and field manager for the controller's writes."""
 
     @property
     def interests(self) -> frozenset[GroupResource] | None:
@@ -163,7 +163,7 @@ class KeyedController(ABC, Generic[K]):
         return Step(writes, self._dirty.next_wake())
 
     def refused(self, write: Write, status: Status, now: float) -> None:
-        """Do nothing by default, because the change that caused the refusal triggers the next look."""
+        """By default, do nothing, because the change that caused the refusal triggers the next look."""
 
     @abstractmethod
     def _observe(self, view: View, change: Change, now: float) -> None:
@@ -175,15 +175,15 @@ class KeyedController(ABC, Generic[K]):
 
 
 ApplyWrite = Callable[[str, Write], Status | None]
-"""(controller name, write) -> None, or the refusal."""
+"""(controller name, write) -> the refusal, or None if the write was applied."""
 
 
 class Runner:
     """
     Steps the controllers that have something to do.
 
-    State: _pending holds the changes that each controller has not seen yet, and _wakes the time of its next
-    step. stepping is the index of the controller whose writes are being applied.
+    State: _pending holds the changes that each controller has not seen yet. _wakes holds the time of each
+    controller's next step. stepping is the index of the controller whose writes are being applied.
     Threads: the engine's lock is held throughout.
     """
 
@@ -208,7 +208,7 @@ class Runner:
             self._queue(change)
 
     def next_wake(self) -> float | None:
-        """Return the unix time at which run() is due: -inf = at once, None = after the next change."""
+        """Return the unix time at which run() is due: -inf means at once, None after the next change."""
         if any(self._pending):
             return float("-inf")
         return min((wake for wake in self._wakes if wake is not None), default=None)
@@ -217,8 +217,9 @@ class Runner:
         self, view: Callable[[], View], now: float, apply: ApplyWrite, *, rounds: int | None = None
     ) -> None:
         """
-        Step controllers until none is due, but at most this many times; next_wake() tells whether any is
-        still due.
+        Step the controllers until none is due, but at most `rounds` times.
+
+        Afterwards, next_wake() tells whether any controller is still due.
 
         Args: view makes the View of a step. apply commits a write and calls committed().
         """
@@ -255,7 +256,7 @@ class Runner:
 
 
 def new_name(generate_name: str, source: random.Random) -> str:
-    """generate_name, cut to 58 characters, and five random ones (apiserver names.SimpleNameGenerator)."""
+    """Return generate_name, cut to 58 characters, plus five random ones (apiserver SimpleNameGenerator)."""
     suffix = "".join(source.choice(NAME_SUFFIX_ALPHABET) for _ in range(_SUFFIX_LENGTH))
     return generate_name[:_MAX_GENERATED_BASE] + suffix
 

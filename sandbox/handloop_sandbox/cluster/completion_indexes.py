@@ -39,7 +39,7 @@ def shown(indexes: Sequence[int]) -> str:
 
 
 def indexed_pod(pod: Object, index: int) -> Object:
-    """Return a pod with its index in its annotation, label, host name and environment."""
+    """Return a pod whose annotation, label, host name and environment contain its index."""
     metadata, spec = pod["metadata"], pod["spec"]
     added = {INDEX: str(index)}
     metadata = {

@@ -26,7 +26,7 @@ _ESCAPED: Final = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 
 
 class History(NamedTuple):
-    """An owner's revisions by number, the revision of its template, and the writes that are needed."""
+    """An owner's revisions sorted by number, the revision of its template, and the writes that are needed."""
 
     revisions: list[Object]
     update: Object
@@ -34,7 +34,7 @@ class History(NamedTuple):
 
 
 def history(view: View, owner: Object, made: Object) -> History:
-    """Find the revision of an owner's template. If there is none, create the one passed as made."""
+    """Find the revision of an owner's template. If there is none, the revision in `made` is created."""
     found = sorted(
         controlled(view.state, owner, CONTROLLER_REVISIONS), key=lambda each: int(each["revision"])
     )
@@ -60,7 +60,7 @@ def expendable(owner: Object, known: Sequence[Object], used: Collection[str]) ->
 def new_revision(
     owner: Object, *, name: str, label: tuple[str, str], annotations: Mapping[str, str] | None = None
 ) -> Object:
-    """Return a new revision of an owner's template; label is the (name, value) of the hash label."""
+    """Return a new revision of an owner's template; label is the name and the value of the hash label."""
     template = owner["spec"]["template"]
     labels = {**((template.get("metadata") or {}).get("labels") or {}), label[0]: label[1]}
     metadata = {"name": name, "namespace": owner["metadata"]["namespace"], "labels": labels}
@@ -82,7 +82,7 @@ def _data(template: Mapping[str, Any]) -> Object:
 
 
 def template_of(revision: Object) -> Object:
-    """Return the pod template in a revision."""
+    """Return the pod template that a revision contains."""
     template = revision["data"]["spec"]["template"]
     return {name: value for name, value in template.items() if name not in _REPLACE}
 

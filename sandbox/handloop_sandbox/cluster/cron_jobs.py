@@ -65,7 +65,7 @@ class CronJobController(KeyedController[_Key]):
     def _followed(
         self, view: View, cron_job: Object, jobs: Sequence[Object], now: float
     ) -> tuple[dict[str, Any], list[Write]]:
-        """Return the status that follows from the Jobs as they are now, and the Events about what changed."""
+        """Return the status that results from the current Jobs, and the Events about what has changed."""
         status = dict(cron_job.get("status") or {})
         active = {entry["uid"]: entry for entry in status.pop("active", None) or ()}
         known, writes = {job["metadata"]["uid"]: job for job in jobs}, []

@@ -1,5 +1,5 @@
 """
-The schedule of a CronJob: the five fields, names in them, macros, and `@every`. Every function is pure.
+The schedule of a CronJob: five fields (names are allowed), macros, and `@every`. Every function is pure.
 
 Follows: github.com/robfig/cron/v3 (parser.go, spec.go), which Kubernetes uses. Differs: a time that is
 skipped because a zone's clocks go forward is left out on that day.
@@ -30,7 +30,7 @@ _HORIZON_DAYS: Final = 5 * 366
 
 
 class _Bounds(NamedTuple):
-    """The range of a field's numbers, and the names of the lowest ones."""
+    """The range of numbers in a field, and the names of the lowest ones."""
 
     lowest: int
     highest: int

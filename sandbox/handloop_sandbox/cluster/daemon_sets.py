@@ -33,7 +33,7 @@ _PRESSURES: Final = ("disk-pressure", "memory-pressure", "pid-pressure", "unsche
 
 class _Spread(NamedTuple):
     """
-    The pods of each node, oldest first, and the nodes that should have one.
+    The pods on each node, oldest first, and the nodes that should have one.
 
     hashed is the hash of the template; available holds the names of the available pods.
     """
@@ -44,7 +44,7 @@ class _Spread(NamedTuple):
     available: set[str]
 
     def is_outdated(self, pod: Object) -> bool:
-        """Return whether a pod was made from an earlier template."""
+        """Return whether a pod was created from an earlier template."""
         return _hash_of(pod) != self.hashed
 
     def serves(self, pod: Object) -> bool:

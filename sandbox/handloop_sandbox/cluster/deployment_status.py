@@ -40,7 +40,7 @@ class Finding(NamedTuple):
 
 def with_condition(status: Status, finding: Finding, now: float) -> Status:
     """
-    Set a condition at the end of the list. If its status and reason stay the same, nothing changes.
+    Set a condition at the end of the list. If its status and reason are already set, nothing changes.
 
     lastTransitionTime changes only when the status does, lastUpdateTime with every change.
     """
@@ -100,7 +100,7 @@ def _availability(deployment: Object, available: int) -> Finding:
 
 
 def is_complete(deployment: Object, status: Status) -> bool:
-    """Return whether only replicas of the new template exist, and all are available."""
+    """Return whether all wanted replicas are new and available, and there are no others."""
     wanted = spec_replicas(deployment)
     counters = ("updatedReplicas", "replicas", "availableReplicas")
     observed = status.get("observedGeneration", 0) >= deployment["metadata"].get("generation", 0)
@@ -128,8 +128,8 @@ def deadline_at(deployment: Object, progressed_at: float | None, pace: Pace) -> 
     """
     Return the unix time at which the rollout is considered stuck, or None if no rollout is under way.
 
-    progressed_at is when progress was last seen. Without it, the condition's time is used, which has whole
-    seconds only.
+    progressed_at is the time at which progress was last seen. If it is None, the condition's time is used,
+    which is in whole seconds.
     """
     progressing = condition(deployment, PROGRESSING)
     if not has_deadline(deployment) or progressing is None:
@@ -143,7 +143,7 @@ def deadline_at(deployment: Object, progressed_at: float | None, pace: Pace) -> 
 def with_progress(
     deployment: Object, status: Status, new: Object | None, *, stuck: bool, now: float
 ) -> Status:
-    """Return the new status with its Progressing condition: completed, progressing, timed out, unchanged."""
+    """Return the status with its Progressing condition: completed, progressing, timed out, or unchanged."""
     if not has_deadline(deployment):
         return without_condition(status, PROGRESSING)
     before = deployment.get("status") or {}
@@ -181,7 +181,7 @@ def _subject(deployment: Object, new: Object | None) -> str:
 
 
 def with_failure(status: Status, replica_sets: Sequence[Object], new: Object | None) -> Status:
-    """Return the status with the ReplicaFailure of the new ReplicaSet, else of another, else without one."""
+    """Return the status with the ReplicaFailure of the new ReplicaSet or else of another, if any has it."""
     ordered = [*([new] if new else []), *replica_sets]
     failing = next((found for rs in ordered if (found := condition(rs, REPLICA_FAILURE))), None)
     status = without_condition(status, REPLICA_FAILURE)

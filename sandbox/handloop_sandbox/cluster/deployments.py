@@ -25,8 +25,8 @@ class DeploymentController(KeyedController[_Key]):
     """
     Steps Deployments when they or their ReplicaSets have changed.
 
-    State: _progressed_at holds the time, by uid, at which each Deployment's Progressing condition last
-    changed. It is more precise than the object, which has whole seconds.
+    State: _progressed_at holds, by uid, the time at which each Deployment's Progressing condition last
+    changed. This time is more precise than the one in the object, which is in whole seconds.
     """
 
     interests: frozenset[GroupResource] | None = frozenset({DEPLOYMENTS, REPLICA_SETS})

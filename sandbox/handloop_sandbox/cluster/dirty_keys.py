@@ -9,12 +9,12 @@ from typing import Generic, TypeVar
 
 K = TypeVar("K", bound=Hashable)
 
-AT_ONCE = 8  # most keys per controller step, because requests are answered between steps
+AT_ONCE = 8  # the most keys per controller step; it is low because requests are answered between steps
 
 
 class DirtyKeys(Generic[K]):
     """
-    Keys to look at, each at the earliest requested time.
+    Keys to look at, each at the earliest time requested for it.
 
     State: _due holds the time of each key. The heap may also hold superseded entries, which are skipped when
     their time comes.
@@ -29,13 +29,13 @@ class DirtyKeys(Generic[K]):
         return len(self._due)
 
     def mark(self, key: K, at: float) -> None:
-        """Look at key at that unix time, or earlier if it is already marked for an earlier time."""
+        """Look at key at that unix time, unless it is already marked for an earlier one."""
         known = self._due.get(key)
         if known is None or at < known:
             self._put(key, at)
 
     def move(self, key: K, at: float) -> None:
-        """Look at key at that unix time, whatever time it was marked for before."""
+        """Look at key at that unix time, even if it is already marked for another one."""
         self._put(key, at)
 
     def drop(self, key: K) -> None:
@@ -44,10 +44,11 @@ class DirtyKeys(Generic[K]):
 
     def take(self, now: float) -> list[K]:
         """
-        Remove and return the keys that are due, most overdue first, and in marking order if the times are
-        equal.
+        Remove and return the keys that are due, most overdue first.
 
-        Returns: at most AT_ONCE. If more are due, next_wake() is in the past.
+        Keys with the same time are in the order in which they were marked.
+
+        Returns: at most AT_ONCE keys. If more are due, next_wake() is in the past.
         """
         taken: list[K] = []
         while self._heap and self._heap[0][0] <= now and len(taken) < AT_ONCE:

@@ -25,7 +25,7 @@ _Key = tuple[str, str]
 
 
 class DisruptionController(KeyedController[_Key]):
-    """Counts healthy pods after pods or budgets have changed."""
+    """Counts the healthy pods after pods or budgets have changed."""
 
     interests: frozenset[GroupResource] | None = frozenset({BUDGETS, PODS})
 
@@ -79,7 +79,7 @@ def _desired(spec: Object, expected: int) -> int:
 
 
 def _share(value: int | str, of: int) -> int:
-    """Return a number as it is, or a percentage of `of`, rounded up."""
+    """Return a number unchanged. A percentage is taken of `of` and rounded up."""
     return math.ceil(int(value[:-1]) * of / 100) if isinstance(value, str) else value
 
 

@@ -84,7 +84,7 @@ def _endpoint(service: Object, pod: Object) -> dict[str, Any]:
 
 
 def pod_of_endpoint(service: Object, pod: Object) -> dict[str, Any]:
-    """Return what slices and Endpoints say about a pod: its host name in the Service, its node and UID."""
+    """Return what slices and Endpoints say about a pod: its host name in the Service, node and UID."""
     metadata, hostname, domain = pod["metadata"], pod["spec"].get("hostname"), pod["spec"].get("subdomain")
     return {
         **({"hostname": hostname} if hostname and domain == service["metadata"]["name"] else {}),
@@ -99,14 +99,14 @@ def pod_of_endpoint(service: Object, pod: Object) -> dict[str, Any]:
 
 
 def labels_of_service(service: Object) -> dict[str, str]:
-    """Return the labels that slices and Endpoints copy from a Service, and the one for a headless Service."""
+    """Return the labels that slices and Endpoints copy from a Service, and the label if it is headless."""
     own = service["metadata"].get("labels") or {}
     headless = {_HEADLESS_LABEL: ""} if service["spec"].get("clusterIP") == "None" else {}
     return {key: text for key, text in own.items() if key != _HEADLESS_LABEL} | headless
 
 
 def _labels(service: Object) -> dict[str, str]:
-    """Return the labels of its Service, and the labels by which clients find a slice."""
+    """Return the labels copied from a slice's Service, and the labels by which clients find the slice."""
     found = {_MANAGER_LABEL: _MANAGER, _SERVICE_LABEL: service["metadata"]["name"]}
     return labels_of_service(service) | found
 

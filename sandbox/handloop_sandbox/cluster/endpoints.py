@@ -1,5 +1,5 @@
 """
-The Endpoints of a Service, an older form of its EndpointSlice. They have the name of the Service.
+The Endpoints of a Service, an older form of its EndpointSlice. They have the same name as the Service.
 
 Follows: kubernetes pkg/controller/endpoint. Differs: no annotation with the time of the last change, and no
 limit of 1,000 addresses.

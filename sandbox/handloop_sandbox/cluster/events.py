@@ -1,5 +1,5 @@
 """
-Events (the v1 objects) of the simulated components, and the expiry of all Events after an hour.
+Events (the v1 objects) from the simulated components, and the expiry of all Events after an hour.
 
 A component that records the same Event again increments the count of the first one. From the tenth different
 message with the same object and reason on, Events are combined into one.
@@ -111,7 +111,7 @@ class ComponentEventRecorder:
 
     def _old_style(self, message: str, now: float, host: str) -> dict[str, Any]:
         source = {"component": self._component}
-        combined = message.startswith(_COMBINED)  # client-go rebuilds such an Event, without the reporter
+        combined = message.startswith(_COMBINED)  # client-go rebuilds such an Event without its reporter
         return {
             "source": {**source, "host": host} if host else source,
             "count": 1,
@@ -175,7 +175,7 @@ class EventExpiry:
     Deletes Events that have not been written for an hour, as etcd does when their leases end. Watches see the
     deletions.
 
-    State: _leases holds the time at which each Event expires, by namespace and name, the next one first.
+    State: _leases holds, by namespace and name, the time at which each Event expires, earliest first.
     """
 
     name = "kube-apiserver"
@@ -185,7 +185,7 @@ class EventExpiry:
         self._leases: dict[tuple[str, str], float] = {}
 
     def committed(self, changes: Sequence[Change], now: float) -> None:
-        """Start the lease of each written Event now, since the next step may be later."""
+        """Start the lease of each written Event now, because the next step may come later."""
         for change in changes:
             if change.group_resource == EVENTS:
                 self._leases.pop((change.namespace, change.name), None)
@@ -193,7 +193,7 @@ class EventExpiry:
                     self._leases[change.namespace, change.name] = now + TTL_SECONDS
 
     def step(self, view: View, changes: Sequence[Change], now: float) -> Step:
-        """Delete the Events that are due."""
+        """Delete the Events whose leases have ended."""
         del changes  # their leases began when they were committed
         due = [event for event, _ in takewhile(lambda lease: lease[1] <= now, self._leases.items())]
         for event in due:

@@ -37,7 +37,7 @@ class _Place(NamedTuple):
 
 
 class _Owner(Enum):
-    """The result of following an owner reference. UNKNOWN = it cannot be resolved, so it decides nothing."""
+    """The result of following an owner reference. If it is UNKNOWN, the reference decides nothing."""
 
     SOLID = auto()
     ABSENT = auto()
@@ -49,7 +49,8 @@ class GarbageCollector:
     """
     Handles objects whose owners have changed, and owners that wait for their dependents.
 
-    State: _gone holds the UIDs of deleted owners, oldest first, because an owner's kind may be gone too.
+    State: _gone holds the UIDs of deleted owners, oldest first. It is needed because an owner's kind may be
+    gone, too.
     """
 
     name = "kube-controller-manager"
@@ -140,7 +141,7 @@ class GarbageCollector:
         return [Write.of("delete", place.group_resource, obj, propagation=_policy(obj))]
 
     def _release(self, view: View, place: _Place, obj: Object, now: float) -> list[Write]:
-        """For an owner that is being deleted: orphan its dependents, or wait for them."""
+        """Handle an owner that is being deleted: orphan its dependents, or wait for them."""
         uid = obj["metadata"]["uid"]
         dependents = view.state.by_owner(uid)
         if ORPHAN in finalizers_of(obj):
@@ -218,7 +219,7 @@ def _policy(obj: Object) -> str:
 
 
 def _unblock(place: _Place, obj: Object, dependents: Sequence[tuple[GroupResource, Object]]) -> list[Write]:
-    """Make an object stop blocking its owners. Two objects that block each other would wait forever."""
+    """Make an object stop blocking its owners, because objects that block each other would wait forever."""
     if not any(_waits_for_dependents(child) for _, child in dependents):
         return []
     owners = [{**owner, "blockOwnerDeletion": False} for owner in references(obj)]

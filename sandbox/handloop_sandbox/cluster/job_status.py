@@ -1,4 +1,4 @@
-"""The status of a Job: which pods are counted, its conditions and counters. All functions are pure."""
+"""The status of a Job: its conditions and counters, and which pods they count. All functions are pure."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def uncounted(job: Object, tally: Tally, failed: Sequence[Object]) -> dict[str, 
 
 
 def counts_of(active: Sequence[Object], terminating: int) -> dict[str, int]:
-    """Return the counters of existing pods."""
+    """Return the counters for existing pods."""
     return {"active": len(active), "terminating": terminating, "ready": sum(map(is_pod_ready, active))}
 
 
@@ -109,7 +109,7 @@ def stripped(status: dict[str, Any]) -> dict[str, Any]:
 
 
 def held(job: Object, kind: str) -> dict[str, Any] | None:
-    """Return the condition of that type if it is True, else None."""
+    """Return the condition of that type if its status is True, else None."""
     found = condition(job, kind)
     return found if found is not None and found["status"] == "True" else None
 
@@ -117,7 +117,7 @@ def held(job: Object, kind: str) -> dict[str, Any] | None:
 def with_condition(
     conditions: list[dict[str, Any]], kind: str, status: str, why: tuple[str, str], now: float
 ) -> list[dict[str, Any]]:
-    """Return the conditions with one of them set, unchanged if it already has that status."""
+    """Return the conditions with one of them set. If it already has that status, nothing changes."""
     before = next((entry for entry in conditions if entry["type"] == kind), None)
     if before is not None and before["status"] == status:
         return conditions

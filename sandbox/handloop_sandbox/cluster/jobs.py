@@ -1,5 +1,5 @@
 """
-The Job controller: it creates pods until enough have succeeded; the status counts each pod once.
+The Job controller: it creates pods until enough have succeeded, and counts each pod once in the status.
 
 A finished pod is listed in uncountedTerminatedPods, loses its finalizer, and is then counted. This keeps the
 counters right when pods are deleted.
@@ -62,8 +62,8 @@ class JobController(PodOwnerController):
     """
     Steps Jobs when they or their pods have changed, and when a deadline passes.
 
-    State: by the Job's uid, _in_a_row holds the number of failures in a row, and _started the time of the
-    start, which is more precise than the whole seconds in the object.
+    State: both are keyed by the Job's uid. _in_a_row holds the failures in a row. _started holds the start
+    time, which is more precise than the whole seconds in the object.
     """
 
     collection = JOBS

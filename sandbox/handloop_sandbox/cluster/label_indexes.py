@@ -12,7 +12,7 @@ from handloop_sandbox.storage.stored import Change, ChangeType
 
 class LabelIndex:
     """
-    The names of one collection's objects by namespace and label.
+    The names of the objects in one collection, by namespace and label.
 
     Invariant: an object is listed under each of its labels; no listing is empty.
     """
@@ -35,7 +35,7 @@ class LabelIndex:
             self._names.setdefault((change.namespace, *label), set()).add(change.name)
 
     def matching(self, namespace: str, labels: Mapping[str, str]) -> list[str]:
-        """Return the sorted names of the objects that have all these labels; none if labels is empty."""
+        """Return the sorted names of the objects that have all these labels, or none if labels is empty."""
         listings = [self._names.get((namespace, *label), set()) for label in labels.items()]
         return sorted(set.intersection(*sorted(listings, key=len))) if listings else []
 
@@ -50,7 +50,7 @@ Key = tuple[str, str]
 
 class ServiceIndex:
     """
-    Services by one label of their selector.
+    The Services that have a selector, each listed under one label of its selector.
 
     Invariant: _selectors holds every Service with a selector. _by_label holds each of them under its smallest
     label, and no empty sets.
@@ -61,7 +61,7 @@ class ServiceIndex:
         self._by_label: dict[tuple[str, str, str], set[Key]] = {}
 
     def observe(self, change: Change) -> None:
-        """Update the index after a change of a Service."""
+        """Update the index after a change to a Service."""
         key = (change.namespace, change.name)
         former = self._selectors.pop(key, None)
         if former is not None:
@@ -75,7 +75,7 @@ class ServiceIndex:
             self._by_label.setdefault((key[0], *min(selector.items())), set()).add(key)
 
     def selecting(self, namespace: str, labels: Mapping[str, str]) -> list[Key]:
-        """Return the Services of a namespace that select a pod with these labels, in order of their names."""
+        """Return the Services in a namespace that select a pod with these labels, ordered by name."""
         candidates = (self._by_label.get((namespace, *label), ()) for label in labels.items())
         found = {key for keys in candidates for key in keys if self._selectors[key].items() <= labels.items()}
         return sorted(found)

@@ -1,7 +1,7 @@
 """
 The controllers of a sandbox, in the order in which they step.
 
-At speed 1, a Deployment of three is available 2 to 4 s after its creation.
+At speed 1, a Deployment with three replicas is available 2 to 4 s after its creation.
 """
 
 from __future__ import annotations
@@ -39,8 +39,9 @@ def default_controllers(
     """
     Return a cluster's controllers, scheduler and kubelets.
 
-    Args: speed = how many times faster than nominal. nodes = their number, named node_prefix-0 and so on.
-    root_ca = PEM to publish in every namespace. hold_jobs = pods of Jobs end only if an annotation says so.
+    Args: speed is how many times faster than nominal everything is. nodes is the number of nodes, which are
+    named node_prefix-0 and so on. root_ca is the PEM to publish in every namespace. With hold_jobs, pods of
+    Jobs end only if an annotation says so.
     Raises: ValueError if speed is not above 0.
     """
     pace = Pace(speed)

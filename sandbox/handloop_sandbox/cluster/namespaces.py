@@ -128,7 +128,7 @@ def _empty(view: View, namespace: Object, now: float, *, failure: str) -> list[W
     """
     Delete everything that can be deleted. Then report what remains, or release the namespace if nothing does.
 
-    Args: failure is the error of the last attempt, "" = it succeeded.
+    Args: failure is the error from the last attempt, or "" if it succeeded.
     """
     name = namespace["metadata"]["name"]
     content = list(_content(view, name))

@@ -32,7 +32,7 @@ def node_name(index: int, prefix: str = NAME_PREFIX) -> str:
 
 
 class NodeRegistrar:
-    """Registers the simulated nodes in its first step, and never again if a client deletes them."""
+    """Registers the simulated nodes in its first step. A node that a client deletes stays deleted."""
 
     name = "kubelet"
     interests: frozenset[GroupResource] | None = frozenset()
@@ -58,7 +58,7 @@ def _registration(index: int, name: str, now: float) -> Iterator[Write]:
     node = new_node(index, now, name)
     yield Write.of("create", NODES, node)
     yield Write.of("update", NODES, node, subresource="status")
-    # This update removes the taint that every new node gets, because this node is ready from the start.
+    # This node is ready from the start, so this update removes the taint that every new node gets.
     yield Write.of("update", NODES, node)
 
 

@@ -1,9 +1,9 @@
 """
 The faults of simulated pods, and how a user requests them.
 
-The annotation `sandbox.controller.dev/fault` works on the pod and on any of its controllers, such as a
-Deployment or a custom object (owner references are followed). Without it, the image tag is used. The
-annotation `sandbox.handloop.dev/job` does the same in Job terms: succeed, fail, or hold (keep running).
+The annotation `sandbox.controller.dev/fault` can be set on the pod or on any of its controllers, such as
+a Deployment or a custom object (owner references are followed). If it is not set, the image tag is used. The
+annotation `sandbox.handloop.dev/job` does the same in terms of Jobs: succeed, fail, or hold (keep running).
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ def fault_of_pod(state: State, pod: Object, *, hold_jobs: bool = False) -> Fault
     """
     Return the fault of a pod. The nearest annotation wins, and any annotation wins over the images.
 
-    If the value does not name a fault, the pod has none. hold_jobs = pods of Jobs keep running by default.
+    If the annotation's value does not name a fault, the pod has none. With hold_jobs, pods of Jobs keep
+    running by default.
     """
     containers = pod["spec"]["containers"]
     for obj in lineage(state, pod):
@@ -73,7 +74,7 @@ def _by_image(containers: list[dict[str, Any]]) -> FaultOfPod | None:
 
 
 def tag_of(image: str) -> str:
-    """Return the tag, such as `1.25` for `registry:5000/nginx:1.25@sha256:...`, or "" if there is none."""
+    """Return an image's tag (`1.25` in `registry:5000/nginx:1.25@sha256:...`), or "" if there is none."""
     name = image.partition("@")[0].rpartition("/")[2]
     return name.partition(":")[2]
 

@@ -1,5 +1,5 @@
 """
-The common part of the controllers that create pods: which owners are due, their pods, refusals and Events.
+What the controllers that create pods have in common: which owners are due, their pods, refusals, Events.
 
 A refused creation is retried after a pause that doubles each time. The Event of a new pod is recorded once
 the pod exists.
@@ -32,7 +32,7 @@ Key = tuple[str, str]
 
 @dataclass(slots=True)
 class Failure:
-    """The reason why pods cannot be created; told = an Event about the last refusal has been recorded."""
+    """The reason why pods cannot be created. told: whether an Event has reported the last refusal."""
 
     reason: str
     message: str
@@ -45,9 +45,9 @@ class PodOwnerController(KeyedController[Key]):
     """
     Steps the objects of one kind when they or their pods have changed.
 
-    State: _dirty holds the (namespace, name) of owners to look at. _ready_since holds the time at which each
-    pod became ready, by uid, more precisely than the object does. _failures holds the reason why pods could
-    not be created, by owner. _expected holds the pods that are being created.
+    State: _dirty holds the (namespace, name) of owners to look at. _ready_since holds, by uid, the time at
+    which each pod became ready, which is more precise than the one in the object. _failures holds, by owner,
+    the reason why pods could not be created. _expected holds the pods that are being created.
     """
 
     collection: ClassVar[GroupResource]
@@ -80,7 +80,7 @@ class PodOwnerController(KeyedController[Key]):
             return
         self._expected.discard((write.namespace, write.name))
         known = self._failures.get(key)
-        if known is None or known.retry_at <= now:  # of a batch, only the first refusal counts
+        if known is None or known.retry_at <= now:  # only the first refusal in a batch counts
             refusals = known.refusals + 1 if known else 0
             pause = self._pace.seconds(min(_RETRY_SECONDS * 2**refusals, _MAX_RETRY_SECONDS))
             self._failures[key] = Failure("FailedCreate", status["message"], now + pause, refusals)
@@ -122,7 +122,7 @@ class PodOwnerController(KeyedController[Key]):
             self._ready_since.setdefault(uid, now)
 
     def _available(self, owner: Object, pods: Sequence[Object], now: float) -> list[Object]:
-        """Return the pods that have been ready for minReadySeconds. Look again when the next one will be."""
+        """Return the pods that have been ready for minReadySeconds, and mark the owner for the next one."""
         wait = self._pace.seconds(float(owner["spec"].get("minReadySeconds") or 0))
         found = []
         for pod in filter(is_pod_ready, pods):
@@ -160,7 +160,7 @@ class PodOwnerController(KeyedController[Key]):
         return claim(owner, PODS, candidates, self.selector_of(owner))
 
     def _failure(self, key: Key, *, missing: int, now: float) -> Failure | None:
-        """Return the failure that prevents pods from being created. It ends when no more pods are missing."""
+        """Return the failure that prevents pods from being created, which is over once none are missing."""
         failure = self._failures.get(key)
         if failure is None or missing > 0:
             if failure is not None and failure.retry_at > now:
@@ -201,7 +201,7 @@ class PodOwnerController(KeyedController[Key]):
 
 
 def new_pod(view: View, owner: Object, template: Mapping[str, Any], *, prefix: str = "") -> Object:
-    """Return a new pod from a template, controlled by the owner; prefix "" = the owner's name and a dash."""
+    """Return a new pod from a template, controlled by owner; prefix "" means the owner's name and a dash."""
     prefix = prefix or f"{owner['metadata']['name']}-"
     found = template.get("metadata") or {}
     metadata = {

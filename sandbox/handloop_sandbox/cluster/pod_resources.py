@@ -27,7 +27,7 @@ class Resources(NamedTuple):
 
     @classmethod
     def of(cls, container: Mapping[str, Any]) -> Resources:
-        """Return the amounts of an object with `resources`."""
+        """Return the amounts in an object that has `resources`."""
         found = container.get("resources") or {}
         return cls(found.get("requests") or {}, found.get("limits") or {})
 
@@ -36,8 +36,8 @@ def of_pod(spec: Object) -> Resources:
     """
     Return the totals of a pod: the sums over its containers, or the pod-level amounts that it sets.
 
-    An init container runs alongside only the restartable ones before it. Together they set the total if they
-    request more than all containers combined.
+    An init container runs alongside only the restartable ones before it. If this group requests more than all
+    containers combined, it determines the total.
     """
     own = Resources.of(spec)
     return Resources(*({**_total(spec, member), **own[member]} for member in range(len(own))))

@@ -41,7 +41,7 @@ class PodRun:
 
 
 class Message(NamedTuple):
-    """An Event to record: its type (Normal or Warning), reason, text, and container ("" = the whole pod)."""
+    """An Event to record: type (Normal or Warning), reason, text, and container ("" for the whole pod)."""
 
     type: str
     reason: str
@@ -52,8 +52,9 @@ class Message(NamedTuple):
 @dataclass(slots=True)
 class Transition:
     """
-    The effect of one step of a pod's life. seconds is how long the new stage lasts, None = until something
-    changes.
+    The effect of one step in a pod's life.
+
+    seconds is how long the new stage lasts. If it is None, the stage lasts until something changes.
     """
 
     pod: Object | None = None

@@ -24,7 +24,7 @@ _BLOCKS = 256
 
 class PodAddresses:
     """
-    Allocates addresses of 10.244.0.0/16, each to one pod at a time.
+    Allocates addresses in 10.244.0.0/16, each to one pod at a time.
 
     Invariant: _used holds the addresses in use. A number is reused only after all others have been used.
     """
@@ -34,7 +34,7 @@ class PodAddresses:
         self._used: set[str] = set()
 
     def take(self, wanted: str = "") -> str:
-        """Allocate the wanted address, or the next free one for ""."""
+        """Allocate the wanted address, or the next free one if wanted is ""."""
         address = wanted or self._fresh()
         while address in self._used and not wanted:
             address = self._fresh()
@@ -42,7 +42,7 @@ class PodAddresses:
         return address
 
     def give_back(self, address: str) -> None:
-        """Release the address of a pod that is gone."""
+        """Release an address whose pod is gone."""
         self._used.discard(address)
 
     def _fresh(self) -> str:
@@ -196,7 +196,7 @@ class PodSimulation:
 
 
 def _open_gates(pod: Object, now: float) -> list[Write]:
-    """Update Ready when a readiness gate (a condition that another controller writes) changes."""
+    """Update Ready after a change to a readiness gate (a condition that another controller writes)."""
     status = pod.get("status") or {}
     if not pod["spec"].get("readinessGates") or not status.get("containerStatuses"):
         return []

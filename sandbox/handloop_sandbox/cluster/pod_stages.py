@@ -7,7 +7,7 @@ The life of one pod on its node, stage by stage.
                 |                     |
            PULL_BACK_OFF           BACK_OFF -> RUNNING
 
-Each stage has one function that enters it, and decides what is written and how long the stage lasts. Each
+Each stage is entered by one function, which decides what is written and how long the stage lasts. Each
 step looks up the pod's fault again, so a removed fault has no effect from the next step on.
 """
 
@@ -134,7 +134,7 @@ def back_off(failures: int) -> float:
 
 
 def _start(run: PodRun, at: Situation) -> Transition:
-    """Start the containers that are not running: all of them in a new pod, the crashed ones in an old pod."""
+    """Start the containers that are not running: all of them in a new pod, the crashed ones in an old one."""
     run.stage = Stage.RUNNING
     run.pull_failures = 0
     messages: list[Message] = []
@@ -164,7 +164,7 @@ def _start_messages(container: dict[str, Any], *, restarted: bool) -> Iterator[M
 
 
 def _probe(run: PodRun, at: Situation) -> Transition:
-    """Return how a running stage ends: the pod crashes, stays unready, or becomes ready."""
+    """End the running stage: the pod crashes, stays unready, or becomes ready."""
     if at.has(*_STARTED_FAULTS):
         return _crash(run, at)
     if at.has(PodFault.NEVER_READY):
@@ -186,7 +186,7 @@ def _ends(at: Situation) -> bool:
 
 
 def _after_ready(run: PodRun, at: Situation) -> Transition:
-    """Return the next stage of a ready pod, which changes only because of a fault or exiting containers."""
+    """Move a ready pod to its next stage, which it reaches only if it has a fault or its containers exit."""
     if at.has(*_STARTED_FAULTS):
         return _crash(run, at)
     if at.has(PodFault.NEVER_READY, PodFault.FLAKY):
@@ -239,7 +239,7 @@ def _complete(run: PodRun, at: Situation, *, exit_code: int, reason: str, phase:
 
 
 def _after_crash(run: PodRun, at: Situation) -> Transition:
-    """Restart, the first time at once, and then after a growing pause."""
+    """Restart at once the first time, and after a growing pause from then on."""
     if run.crashes <= 1 or not at.has(*_STARTED_FAULTS):
         return _start(run, at)
     run.stage = Stage.BACK_OFF
@@ -270,7 +270,7 @@ def _rest(run: PodRun, at: Situation) -> Transition:
 
 
 def stop(run: PodRun, at: Situation) -> Transition:
-    """Signal the containers of a pod that is being deleted to stop."""
+    """Signal the containers to stop, because the pod is being deleted."""
     was_done = run.stage is Stage.DONE
     run.stage = Stage.TERMINATING
     running = (c for c in at.containers if _runs(at.pod, c)) if not was_done else ()

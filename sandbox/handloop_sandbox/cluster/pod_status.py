@@ -15,7 +15,7 @@ _DONE = ("PodCompleted", "")
 
 
 def waiting(pod: Object, container: dict[str, Any], *, reason: str, message: str = "") -> Status:
-    """Return the status of a container that waits for a reason. A terminated state becomes its lastState."""
+    """Return the status of a waiting container. Its terminated state, if any, becomes its lastState."""
     state = {"reason": reason, **({"message": message} if message else {})}
     before = container_status(pod, container["name"])
     terminated = before["state"].get("terminated")
@@ -60,7 +60,7 @@ def terminated(pod: Object, container: dict[str, Any], *, exit_code: int, reason
 
 
 def container_status(pod: Object, name: str) -> Status:
-    """Return the status of a container, or that of one that never started if the pod has none yet."""
+    """Return a container's status. If the pod has none yet, return that of a container that never started."""
     statuses: list[Status] = (pod.get("status") or {}).get("containerStatuses") or []
     untouched = {"name": name, "state": {}, "lastState": {}, "restartCount": 0, "imageID": ""}
     known = next((status for status in statuses if status["name"] == name), untouched)

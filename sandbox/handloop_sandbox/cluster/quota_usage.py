@@ -40,7 +40,7 @@ _OF_CLASS: Final = ".storageclass.storage.k8s.io/"
 
 
 def counted_collection(name: str) -> GroupResource | None:
-    """Return the collection whose objects use a quota's resource, or None for a name that nothing uses."""
+    """Return the collection whose objects use this resource of a quota, or None if nothing uses it."""
     if name in _OLDER_NAMES:
         return GroupResource("", name)
     if name.startswith(_PREFIX):
@@ -71,7 +71,7 @@ def usage(collection: GroupResource, obj: Object) -> Amounts:
 
 
 def grown(new: Amounts, old: Amounts) -> Amounts:
-    """Return the increases of all amounts that have grown."""
+    """Return the increases in the amounts that have grown."""
     asked = {name: amount for name, amount in new.items() if parse_quantity(amount)}
     more = added((asked, {name: f"-{old[name]}" for name in asked if name in old}))
     return {name: amount for name, amount in more.items() if parse_quantity(amount) > 0}
@@ -109,7 +109,7 @@ def _storage(requests: Amounts) -> Amounts:
 
 
 def is_about(quota: Object, collection: GroupResource, obj: Object) -> bool:
-    """Return whether a quota applies to an object. One with scopes applies only to pods."""
+    """Return whether a quota applies to an object. A quota with scopes applies only to pods."""
     terms = list(_terms(quota.get("spec") or {}))
     return all(collection == PODS and _matches(term, obj) for term in terms)
 
@@ -159,7 +159,7 @@ def _crosses(rule: Mapping[str, Any]) -> bool:
 
 
 def lacking(hard: Mapping[str, Any], pod: Object) -> str:
-    """Return what a quota requires but containers lack, as `limits.cpu for: a,b; memory for: b`, or ""."""
+    """Return what a quota requires but containers lack (`limits.cpu for: a,b; memory for: b`), or ""."""
     spec = pod["spec"]
     needed = sorted(_NEEDED.intersection(hard))
     if any(Resources.of(spec)):

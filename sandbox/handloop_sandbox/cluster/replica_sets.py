@@ -86,7 +86,7 @@ class ReplicaSetController(PodOwnerController):
 
 
 class ReplicationControllerController(ReplicaSetController):
-    """The same for ReplicationControllers, whose selector is a map and whose status lacks a counter."""
+    """Does the same for ReplicationControllers. Their selector is a map, and their status lacks a counter."""
 
     collection = REPLICATION_CONTROLLERS
     kind = "ReplicationController"
@@ -173,7 +173,7 @@ def doomed(pods: Sequence[Object], count: int, related: Sequence[Object]) -> lis
 
 
 def _value(pod: Object, crowd: Counter[str]) -> tuple[Any, ...]:
-    """Return a pod's value as a sort key: assigned, running, ready, costly, alone, stable, in this order."""
+    """Return a pod's value as a sort key of these parts: assigned, running, ready, costly, alone, stable."""
     node = pod["spec"].get("nodeName", "")
     status = pod.get("status") or {}
     restarts = max((entry["restartCount"] for entry in status.get("containerStatuses") or ()), default=0)

@@ -1,5 +1,5 @@
 """
-ResourceQuotas: how much of each is used, and the controller that writes this to its status.
+ResourceQuotas: how much of each is used, and the controller that writes these amounts to its status.
 
 Follows: kubernetes pkg/controller/resourcequota, apiserver pkg/admission/plugin/resourcequota/controller.go.
 """
@@ -21,7 +21,7 @@ QUOTAS: Final = GroupResource("", "resourcequotas")
 
 
 def used(state: State, quota: Object, among: Container[str] | None = None) -> Amounts:
-    """Return how much of a quota its namespace uses, by name. Args: among restricts the names."""
+    """Return how much of a quota its namespace uses, by resource name. Args: among restricts the names."""
     counted = (name for name in sorted(_hard(quota)) if among is None or name in among)
     names = {name: counted_collection(name) for name in counted}
     total: dict[str, str] = {name: "0" for name, collection in names.items() if collection is not None}

@@ -145,7 +145,7 @@ _COUNT_BYTES = 8
 
 
 def template_hash(template: Mapping[str, Any], collisions: int | None = None) -> str:
-    """Return a hash of up to ten characters that are safe in names. collisions is hashed as well."""
+    """Return a hash of up to ten characters that are safe in names. The collision count is hashed, too."""
     counted = b"" if collisions is None else collisions.to_bytes(_COUNT_BYTES, "little")
     digest = _FNV_OFFSET
     for byte in dump(template).encode() + counted:
@@ -182,7 +182,7 @@ def revision_of(obj: Object) -> int:
 
 
 def max_revision(replica_sets: Sequence[Object]) -> int:
-    """Return their highest revision, or 0 if there are none."""
+    """Return the highest revision of these ReplicaSets, or 0 if there are none."""
     return max((revision_of(replica_set) for replica_set in replica_sets), default=0)
 
 
@@ -196,7 +196,7 @@ def with_annotations(obj: Object, annotations: Mapping[str, str]) -> Object:
 
 
 def size_annotations(bounds: Bounds) -> dict[str, str]:
-    """Return the Deployment's size in annotations, which a ReplicaSet keeps for scaling during a rollout."""
+    """Return the annotations that record the Deployment's size, for scaling a ReplicaSet during a rollout."""
     return {DESIRED_REPLICAS: str(bounds.replicas), MAX_REPLICAS: str(bounds.most)}
 
 

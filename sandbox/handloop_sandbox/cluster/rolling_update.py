@@ -25,7 +25,7 @@ class Resize(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """The bounds of a Deployment: the wanted number of replicas, the most above it, and the most below it."""
+    """The bounds of a Deployment: how many replicas are wanted, and how many more or fewer are allowed."""
 
     replicas: int
     max_surge: int
@@ -43,7 +43,7 @@ class Bounds(NamedTuple):
 
 
 def scaled(value: int | str | None, total: int, *, round_up: bool) -> int:
-    """Return the value of an IntOrString: `25%` is taken of total and rounded as round_up says; None is 0."""
+    """Return the value of an IntOrString. `25%` is taken of total and rounded up or down; None is 0."""
     if value is None or isinstance(value, int):
         return value or 0
     share = int(value.removesuffix("%")) * total / 100
@@ -75,7 +75,7 @@ def total_status(replica_sets: Sequence[Object], field: str) -> int:
 
 
 def size_of_new(bounds: Bounds, *, new: int, total: int) -> int:
-    """Return the next size of the new ReplicaSet; new is its current size, total that of all ReplicaSets."""
+    """Return the next size of the new ReplicaSet from its current size and the total of all sizes."""
     if new > bounds.replicas:
         return bounds.replicas
     room = bounds.most - total
@@ -104,7 +104,7 @@ def shrink_old(bounds: Bounds, new: Object, old: Sequence[Object]) -> list[Resiz
 
 
 def _take(ordered: Sequence[Object], sizes: dict[str, int], most: int, *, keep: str = "") -> list[Resize]:
-    """Remove up to most replicas, set by set; keep names a status counter below which no set shrinks."""
+    """Remove up to `most` replicas, set by set. No set shrinks below the status counter that keep names."""
     steps: list[Resize] = []
     for replica_set in ordered:
         name = replica_set["metadata"]["name"]
@@ -129,7 +129,7 @@ def active(replica_sets: Sequence[Object]) -> list[Object]:
 
 def proportional(bounds: Bounds, replica_sets: Sequence[Object], *, status_replicas: int) -> list[Resize]:
     """
-    Distribute a change of spec.replicas during a rollout among the active ReplicaSets, in proportion to size.
+    Distribute a change to spec.replicas during a rollout among the active ReplicaSets, in proportion to size.
 
     The largest gets what rounding leaves over. Among equals, the newer one grows and the older one shrinks.
     """

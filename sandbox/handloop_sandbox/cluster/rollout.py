@@ -39,8 +39,8 @@ class Rollout:
     """
     The decisions of one look at a Deployment.
 
-    old_pods_run = pods of the old ReplicaSets still exist (Recreate waits for them). taken tells whether a
-    ReplicaSet name is in use. stuck = the progress deadline has passed.
+    old_pods_run tells whether pods of the old ReplicaSets still exist (Recreate waits for them). taken tells
+    whether a ReplicaSet name is in use. stuck means that the progress deadline has passed.
     State: deployment, new and old already reflect `writes`. Arguments are never modified.
     """
 
@@ -151,7 +151,7 @@ class Rollout:
         )
 
     def _active_or_latest(self) -> Object | None:
-        """Return the ReplicaSet with replicas (None for several), else the new one, else the youngest."""
+        """Return the ReplicaSet with replicas (None if several have any), else the new or youngest one."""
         sized = active(self._all)
         if len(sized) > 1 or not self._all:
             return None
@@ -198,7 +198,7 @@ class Rollout:
             self._write_collision()
             return
         self.writes.append(Write.of("create", REPLICA_SETS, new))
-        # This is how the API will store it: as the youngest ReplicaSet of all.
+        # The API will store it in this form, as the youngest ReplicaSet of all.
         self.new = {
             **new,
             "metadata": {**new["metadata"], "creationTimestamp": "9999"},

@@ -16,7 +16,7 @@ from handloop_sandbox.wire.resource import ScalePaths, ServedResource
 
 
 class NoScaleError(Exception):
-    """The target cannot be scaled; the message is kube-controller-manager's."""
+    """The target cannot be scaled; the message is the one from kube-controller-manager."""
 
 
 class ScaleTarget(NamedTuple):

@@ -29,7 +29,7 @@ class ServiceEndpointsController(KeyedController[_Key]):
     """
     Maintains the slice and the Endpoints of every Service with a selector.
 
-    State: two indexes are updated with every change of a Service or pod.
+    State: two indexes, which are updated with every change to a Service or pod.
     """
 
     interests: frozenset[GroupResource] | None = frozenset({SERVICES, PODS, ENDPOINT_SLICES, ENDPOINTS})
@@ -67,7 +67,7 @@ class ServiceEndpointsController(KeyedController[_Key]):
             yield from self._selecting(change)
 
     def _selecting(self, change: Change) -> Iterator[_Key]:
-        """Yield the Services that select a pod or did so before, if the change affects what a slice shows."""
+        """Yield the Services that select a pod or used to, if the change affects what a slice shows."""
         old = change.old.object if change.old else None
         pod = change.new.object
         if old is not None and change.type is ChangeType.MODIFIED and _shown(old) == _shown(pod):

@@ -65,7 +65,7 @@ class _Set(NamedTuple):
         return bool(self.object["spec"].get("podManagementPolicy", "OrderedReady") == "OrderedReady")
 
     def is_healthy(self, pod: Object) -> bool:
-        """Return whether the pod is healthy, which means that the next one may be changed."""
+        """Return whether the pod is healthy. Only then may the next one be changed."""
         return pod["metadata"]["name"] in self.available and not is_deleting(pod)
 
 
@@ -155,7 +155,7 @@ def _missing(whole: _Set) -> Iterator[int]:
 
 
 def _expendable_pods(whole: _Set) -> Iterator[Object]:
-    """Yield the pods to delete now: finished ones, those that exceed the size, and those to update."""
+    """Yield the pods to delete now: finished ones, those beyond the set's size, and those to update."""
     wanted = [whole.pods[ordinal] for ordinal in whole.ordinals if ordinal in whole.pods]
     for pod in wanted:
         if is_pod_finished(pod) and not is_deleting(pod):

@@ -70,7 +70,7 @@ def _is_used(view: View, key: _Key, obj: Object) -> bool:
 
 
 def _claims_of(pod: Object) -> Iterator[str]:
-    """Yield the names of the claims that a pod's volumes name."""
+    """Yield the names of the claims that a pod's volumes refer to."""
     for volume in pod["spec"].get("volumes") or ():
         claim = volume.get("persistentVolumeClaim")
         if claim:

@@ -39,18 +39,18 @@ def without_finalizer(obj: Object, name: str) -> Object:
 
 
 def spec_replicas(obj: Object) -> int:
-    """Return how many replicas are wanted, 1 if the field is absent."""
+    """Return how many replicas are wanted, or 1 if the field is absent."""
     wanted = obj["spec"].get("replicas")
     return 1 if wanted is None else int(wanted)
 
 
 def status_count(obj: Object, field: str) -> int:
-    """Return a counter of the status, 0 if absent."""
+    """Return a counter in the status, or 0 if it is absent."""
     return int((obj.get("status") or {}).get(field) or 0)
 
 
 def condition(obj: Object, condition_type: str) -> dict[str, Any] | None:
-    """Return a condition of the status by type."""
+    """Return the condition of that type in the status."""
     conditions = (obj.get("status") or {}).get("conditions") or ()
     return next((entry for entry in conditions if entry["type"] == condition_type), None)
 

@@ -29,7 +29,7 @@ class _Place(NamedTuple):
     """
     A value in an object, its old value, and its path.
 
-    If the place has no old value, above is the nearest enclosing place that has one.
+    If there is no old value here, above is the nearest enclosing place that has one.
     """
 
     schema: Schema
@@ -40,7 +40,7 @@ class _Place(NamedTuple):
 
     @property
     def is_unchanged(self) -> bool:
-        """Whether the value is unchanged or, if it has no old value, whether the enclosing value is."""
+        """Whether the value is unchanged. If it has no old value, the enclosing value counts."""
         place = self if self.old is not ABSENT else self.above
         return place is not None and is_unchanged(place.schema, place.value, place.old)
 
@@ -50,22 +50,18 @@ class _Place(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """The complaints of rules, and those that are only warnings because they concern unchanged values."""
+    """The complaints from rules, and those that are only warnings because they concern unchanged values."""
 
     causes: list[Cause]
     warnings: list[Cause]
 
 
 Judge = Callable[[Schema, Mapping[str, Any]], str]
-"""(schema, rule) -> what is wrong with the rule, or ""."""
+"""(schema, rule) -> the problem with the rule, or ""."""
 
 
 def check(schema: Schema, value: Any, old: Any, path: str = "", judge: Judge | None = None) -> Verdict:
-    """
-    Return the verdict on a value.
-
-    old None = the value is new. judge checks rules that are not validated yet.
-    """
+    """Return the verdict on a value; old None = it is new. judge checks rules that are not validated yet."""
     before = ABSENT if old is None else old
     verdict = Verdict([], [])
     for place in _places(_Place(schema, value, before, path)):

@@ -133,7 +133,7 @@ def problem_of(original: Object, converted: Any, api_version: str) -> str:
 
 
 def webhook_of(obj: Object) -> str:
-    """Return how messages name the webhook of an object."""
+    """Return the name by which messages refer to an object's webhook."""
     return f"conversion webhook for {obj['apiVersion']}, Kind={obj['kind']}"
 
 

@@ -47,7 +47,7 @@ class CallError(Exception):
 class Target(NamedTuple):
     """
     Where a webhook is: its URL, the address to connect to, its certificate's name, and its authorities (PEM).
-    problem is the reason why there is no address, "" if there is one.
+    problem is the reason why there is no address, or "" if there is one.
     """
 
     url: str
@@ -102,7 +102,7 @@ def _left(until: float) -> float:
 def _context(authorities: str) -> ssl.SSLContext:
     """Return a TLS context that trusts the definition's authorities, or this machine's if it has none."""
     context = ssl.create_default_context(cadata=authorities or None)
-    context.check_hostname = False  # _check_name does this, and can report the names
+    context.check_hostname = False  # _check_name checks it instead, because it can report the names
     return context
 
 
@@ -165,7 +165,7 @@ def _untrusted(code: int) -> str:
 
 
 def _refusal(answer: http.client.HTTPResponse, content: bytes) -> str:
-    """Return why an answer is a failure: the message of its Status, or the meaning of its code."""
+    """Return why an answer is a failure: the message in its Status, or the meaning of its code."""
     try:
         status = json.loads(content)
         if (status["kind"], status["apiVersion"]) == ("Status", "v1") and status.get("message"):

@@ -16,7 +16,7 @@ from handloop_sandbox.kinds import structure
 from handloop_sandbox.wire.resource import Schema
 
 ABSENT: Final[Any] = object()
-"""There is no old value, or no old value corresponds to this one."""
+"""Stands in for the old value if there is none, or none that corresponds to the new value."""
 
 
 def member(old: Any, name: str) -> Any:
@@ -25,7 +25,7 @@ def member(old: Any, name: str) -> Any:
 
 
 def elements(schema: Schema, old: Any) -> Mapping[tuple[str, ...], Any]:
-    """Return the old elements of a list of type map by their `identity`; empty for other lists."""
+    """Return the old elements of a list of type map, by `identity`. For other lists, return no elements."""
     if structure.list_type(schema) != "map" or not isinstance(old, list):
         return {}
     keys = structure.map_keys(schema)

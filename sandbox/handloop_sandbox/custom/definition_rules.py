@@ -32,7 +32,7 @@ _COLUMN_FORMATS: Final = ("byte", "date", "date-time", "double", "float", "int32
 
 
 def definition(new: Object, old: Object | None, subresource: str) -> list[Cause]:
-    """Return the complaints about a CustomResourceDefinition; old None = it is new."""
+    """Return the complaints about a CustomResourceDefinition, which is new if old is None."""
     spec = part(new, "spec")
     stored = _stored_versions(new)
     if subresource == "status":

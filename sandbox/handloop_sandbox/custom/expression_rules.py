@@ -58,7 +58,7 @@ class _Place(NamedTuple):
     """
     A schema in its context: the list that hides old values, and how often its value may occur.
 
-    most None = no limit.
+    If most is None, there is no limit.
     """
 
     path: str
@@ -95,7 +95,7 @@ class _Budget:
         return [forbidden_field(path, _too_much(what, cost, _ONE_RULE))] if cost > _ONE_RULE else []
 
     def causes(self, path: str) -> list[Cause]:
-        """Return the complaints about the sum."""
+        """Return the complaints about the sum of the costs."""
         total = min(sum(cost for cost, _ in self.costs), _MOST)
         if total <= _ALL_RULES:
             return []
@@ -127,7 +127,7 @@ def expression_causes(
     """
     Return the complaints about the rules of a schema.
 
-    If there are complaints about a place or one below it, its expressions are not compiled.
+    If there are complaints about a place or any place below it, its expressions are not compiled.
     """
     budget = _Budget()
     causes = _causes(_Place(path, schema), [cause.field for cause in wrong], budget if is_compiled else None)
@@ -232,7 +232,7 @@ def what_is_wrong(schema: Object, rule: Object) -> str:
 
 
 def _wrong(rule: Object, root: Declared) -> tuple[str, Checked | None]:
-    """Return what is wrong with a rule's expression, or "" and the expression with its types."""
+    """Return what is wrong with a rule's expression, or else "" and the expression with its types."""
     try:
         checked = _checked(rule["rule"], rule, root)
     except CelSyntaxError as error:

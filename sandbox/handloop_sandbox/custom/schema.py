@@ -38,10 +38,10 @@ _INT_BOUNDS: Final = {"int32": 2**31, "int64": 2**63}
 
 def validate(schema: Schema, value: Any, old: Any = ABSENT, *, prefix: str = "") -> list[Cause]:
     """
-    Return the complaints of a schema about a value, except those about parts that are unchanged since old.
+    Return a schema's complaints about a value, except those about parts that old contains unchanged.
 
-    Args: prefix is put in front of each cause's field, but not into the texts; it is for validating only the
-    status.
+    Args: prefix is put in front of the field in each cause, but not in the texts. It is used when only the
+    status is validated.
     """
     causes = _validate(schema, value, "", old)
     if not prefix:
@@ -50,7 +50,7 @@ def validate(schema: Schema, value: Any, old: Any = ABSENT, *, prefix: str = "")
 
 
 def validate_lists(schema: Schema, value: Any, path: str = "") -> list[Cause]:
-    """Return the complaints about duplicate elements in lists of the types set and map."""
+    """Return the complaints about duplicate elements in lists of type set or map."""
     causes: list[Cause] = []
     if isinstance(value, list):
         items = structure.items_of(schema)
@@ -117,8 +117,9 @@ def _type_causes(schema: Schema, value: Any, path: str) -> list[Cause]:
 
 def _names_the_format(schema: Schema, value: Any) -> bool:
     """
-    Return whether the complaint about a wrong type names the format, as it does except for strings, lists and
-    null.
+    Return whether the complaint about a wrong type names the format.
+
+    It does not for strings, lists and null.
     """
     format_ = schema.get("format", "")
     return formats.is_known(format_) and isinstance(value, (bool, int, float, dict))
@@ -199,7 +200,7 @@ def _number_causes(schema: Schema, value: float, path: str) -> list[Cause]:
 
 
 def _go_int64(bound: float) -> int:
-    """Return a bound for whole numbers, converted as in Go, without its fraction."""
+    """Return a bound for whole numbers, converted as in Go (the fraction is dropped)."""
     return int(bound) if -(2**63) <= bound < 2**63 else -(2**63)
 
 
@@ -217,7 +218,7 @@ def _multiple_causes(value: float, factor: float, path: str) -> list[Cause]:
 
 
 def _is_nearly_whole(value: float) -> bool:
-    """Like swag.IsFloat64AJSONInteger, which never treats a negative number as nearly whole."""
+    """Return the result of swag.IsFloat64AJSONInteger, to which a negative number is never nearly whole."""
     whole = math.floor(value)
     return 1 <= value < _EXACT and (value - whole) / (value + whole) < _TOLERANCE
 
@@ -278,7 +279,7 @@ def _object_causes(schema: Schema, value: Mapping[str, Any], path: str, old: Any
 
 
 def _combined(schema: Schema, value: Any, path: str, old: Any) -> list[Cause]:
-    """Return the complaints of allOf, anyOf, oneOf and not."""
+    """Return the complaints from allOf, anyOf, oneOf and not."""
     causes: list[Cause] = []
     if schema.get("anyOf"):
         causes += _any_of(schema["anyOf"], value, path, old)
@@ -323,7 +324,7 @@ def _whole(path: str, text: str) -> Cause:
 
 
 def _duplicates(schema: Schema, value: list[Any], path: str) -> list[Cause]:
-    """Return the complaints about duplicates in a set or map, one per identity, at its second occurrence."""
+    """Return the complaints about duplicates in a set or map, one per identity, where it occurs again."""
     kind = structure.list_type(schema)
     if kind == "atomic":
         return []

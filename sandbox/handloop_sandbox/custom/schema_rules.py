@@ -195,7 +195,7 @@ def _own(path: str, node: Object) -> list[Cause]:
             wrong += embedded.type_causes(where, resource)
         wrong = wrong or cel_rules.check(node, value, None, judge=what_is_wrong).causes
     except go_regexp.PatternError:
-        return []  # already reported for the pattern
+        return []  # the complaint about the pattern already says so
     causes = [cause._replace(field=_field(at, cause.field)) for cause in wrong]
     if structural.has_unknown(node, value):
         causes.append(invalid_value(at, value, "must not have unknown fields"))

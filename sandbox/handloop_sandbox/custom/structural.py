@@ -32,8 +32,8 @@ def default(schema: Schema | None, obj: Mapping[str, Any], *, keep_nulls: bool =
     """
     Return a custom object with its schema's defaults, and without nulls where null is not allowed.
 
-    Args: keep_nulls keeps the nulls that no default replaces, so that validation refuses them, because an
-    applied object has not passed through the decoder that drops them.
+    Args: keep_nulls keeps the nulls that no default replaces, so that validation refuses them. It is for
+    applied objects, which have not passed through the decoder that drops nulls.
     """
     if schema is None:
         return dict(obj)

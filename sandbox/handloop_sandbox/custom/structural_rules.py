@@ -40,7 +40,7 @@ _NESTED: Final = {
     "x-kubernetes-preserve-unknown-fields": "false",
     "x-kubernetes-validations": "empty",
 }
-"""Members that schemas within allOf, anyOf, oneOf and not must not have."""
+"""The members that schemas within allOf, anyOf, oneOf and not must not have."""
 
 
 def structural_causes(path: str, schema: Object) -> list[Cause]:
@@ -139,7 +139,7 @@ def _embedded(path: str, schema: Object) -> list[Cause]:
 
 
 def _valued(path: str, schema: Object) -> list[tuple[str, Object]]:
-    """Return the junctors to check: all but the anyOf of an IntOrString, the only one that may have types."""
+    """Return the junctors to check: all but an IntOrString's anyOf, which alone may have types."""
     skipped: set[str] = set()
     if schema.get("x-kubernetes-int-or-string"):
         first: Any = (schema.get("allOf") or [{}])[0]

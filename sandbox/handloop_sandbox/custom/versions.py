@@ -1,8 +1,8 @@
 """
 Converts custom objects to and from their storage version.
 
-In each version that an object passes through, it is pruned by that version's schema. On each read, the
-storage version also fills in defaults, so that the defaults of a later schema appear immediately. If a
+In each version that an object passes through, it is pruned by that version's schema. On each read, it also
+gets the defaults of its storage version, so that the defaults in a later schema appear immediately. If a
 definition has a conversion webhook, the webhook converts objects to other versions.
 Follows: apiextensions pkg/apiserver/customresource_handler.go (crdConversionRESTOptionsGetter,
 schemaCoercingConverter, unstructuredDefaulter).
@@ -18,17 +18,17 @@ from handloop_sandbox.wire.resource import Conversion, ServedResource
 
 
 def stored_form(resource: ServedResource, obj: Object) -> Object:
-    """Return the stored form of an object in the served version."""
+    """Return the stored form of an object that is in the served version."""
     return in_version(resource, [obj], resource.storage_version)[0]
 
 
 def served_form(resource: ServedResource, obj: Object) -> Object:
-    """Return a stored object in the served version, which is the same object if nothing differs."""
+    """Return a stored object in the served version. If nothing differs, it is the same object."""
     return served_forms(resource, [obj])[0]
 
 
 def served_forms(resource: ServedResource, objects: Sequence[Object]) -> list[Object]:
-    """Return the same for several objects, which are converted in one call."""
+    """Return several stored objects in the served version, converting them in one call."""
     return in_version(resource, [_filled(resource, obj) for obj in objects], resource.version)
 
 

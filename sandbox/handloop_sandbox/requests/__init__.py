@@ -1,4 +1,4 @@
 """
-The stages that the requests of all verbs go through (routes, authorization, bodies, and the form of the
-answer), and documents that are not objects (discovery, OpenAPI, health).
+The stages that requests go through whatever their verb (routes, authorization, bodies, and the form of the
+answer), and the documents that are not objects (discovery, OpenAPI, health).
 """

@@ -29,7 +29,7 @@ ANONYMOUS: Final = User("system:anonymous", (UNAUTHENTICATED,))
 
 
 class Attributes(NamedTuple):
-    """The action that a request asks for; subresource and name may be ""."""
+    """The action on a resource that a request asks for; subresource and name may be ""."""
 
     verb: str
     group: str
@@ -123,7 +123,7 @@ def is_master(user: User) -> bool:
 
 
 def rules(state: State, user: User, namespace: str) -> list[Mapping[str, Any]]:
-    """Return the rules that apply to a user in a namespace; for "", the cluster-wide rules."""
+    """Return the rules that apply to a user in a namespace. For "", only the cluster-wide rules apply."""
     return list(_rules(state, user, namespace))
 
 
@@ -133,7 +133,7 @@ def _rules(state: State, user: User, namespace: str) -> Iterator[Mapping[str, An
 
 
 def grants(state: State, user: User, namespace: str) -> Iterator[tuple[str, list[Mapping[str, Any]] | None]]:
-    """Yield the name and rules of each role of a user in a namespace. A missing role's rules are None."""
+    """Yield name and rules of each role that a user has in a namespace. A missing role's rules are None."""
     bindings = [(binding, "") for binding in state.list(CLUSTER_ROLE_BINDINGS)]
     if namespace:
         bindings += [(binding, namespace) for binding in state.list(ROLE_BINDINGS, namespace)]

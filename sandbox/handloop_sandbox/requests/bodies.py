@@ -37,11 +37,11 @@ class Decoded(NamedTuple):
 
 
 class UnrecognizedError(ValueError):
-    """A body does not name its kind; the message is Go's."""
+    """A body does not name its kind. The message is worded as in Go."""
 
 
 class MisfitError(ValueError):
-    """A body does not match the kind that it names; the message is Go's."""
+    """A body does not match the kind that it names. The message is worded as in Go."""
 
     def __init__(self, message: str, *, kind: str, version: str) -> None:
         super().__init__(message)
@@ -132,8 +132,9 @@ def read_options(body: bytes, content_type: str) -> Mapping[str, Any] | None:
 
 def pseudo_resource(group: str, version: str, kind: str, schema: str) -> ServedResource:
     """
-    Return a resource for decoding a kind that is sent but not stored (Scale, Binding); schema is a schema's
-    name.
+    Return a resource for decoding a kind that is sent but not stored, such as Scale or Binding.
+
+    schema is the name of the kind's schema.
     """
     return ServedResource(
         group=group,
@@ -150,7 +151,7 @@ def pseudo_resource(group: str, version: str, kind: str, schema: str) -> ServedR
 
 
 def wrong_version(given: str, expected: str) -> StatusError:
-    """Return the refusal (400) of an object whose version is not the one in the path."""
+    """Return the refusal (400) of an object whose version differs from the one in the path."""
     text = f"the API version in the data ({given}) does not match the expected API version ({expected})"
     return bad_request(text)
 
@@ -165,7 +166,7 @@ def no_kind(kind: str, api_version: str) -> str:
 
 
 def _parse(body: bytes, kind: str) -> tuple[Any, list[str]]:
-    """Return the value, and the complaints from strict decoding about duplicate members."""
+    """Return the value in a body, and the complaints about duplicate members from strict decoding."""
     try:
         text = body.decode()
     except UnicodeDecodeError as error:

@@ -51,7 +51,7 @@ class Call:
 
     @property
     def namespace(self) -> str:
-        """The namespace in the path, or "" for all namespaces and for a cluster-scoped kind."""
+        """The namespace in the path, or "" for all namespaces and for cluster-scoped kinds."""
         return self.path.namespace
 
     @property
@@ -65,9 +65,9 @@ class Call:
 
     def read(self) -> Stored | None:
         """
-        Like stored(), but read from etcd: a webhook converts it again.
+        Return the stored object as read from etcd, which means that a webhook converts it again.
 
-        Lists, watches and writes use a cache.
+        Lists, watches and writes use a cache instead.
         """
         stored = self.stored()
         return (
@@ -90,7 +90,7 @@ class Call:
         return "".join(char for char in agent if char.isprintable())[:_MAX_MANAGER] or "unknown"
 
     def warn(self, text: str) -> None:
-        """Send the client a text in a Warning header. The same text is sent only once."""
+        """Send the client a text in a Warning header. Each text is sent only once."""
         if text not in self.warnings:
             self.warnings.append(text)
 
@@ -102,7 +102,7 @@ class Call:
         )
 
     def presentation(self, shown: ServedResource | None = None) -> Presentation:
-        """Return the form of this request's answers. shown is the resource to show, if not the path's."""
+        """Return the form of this request's answers. shown is the resource to show (default: the path's)."""
         include = self.request.query.get("includeObject") or ""
         if self.form.shape == "Table" and include not in _INCLUDES:
             text = "must be 'Metadata', 'Object', 'None', or empty"

@@ -1,9 +1,9 @@
 """
 Kinds whose stored form differs from the served one.
 
-Events of both groups are stored as core/v1, autoscalers as v2, custom resources in the storage version of
-their definition (versions.py). If lists that Go never omits are empty, they are stored as null, because
-protobuf has no empty lists. Other kinds are stored as they are served, except for their apiVersion.
+Events of both groups are stored as core/v1, autoscalers as v2, and custom resources in the storage version of
+their definition (versions.py). Empty lists that Go never omits are stored as null, because protobuf has no
+empty lists. Other kinds are stored as they are served, except for their apiVersion.
 Definitions of custom resources are stored as JSON and keep their empty lists.
 Follows: kubernetes pkg/apis/events/v1 conversion.go, k8s.io/api generated.proto.
 """
@@ -43,8 +43,9 @@ def collection_of(resource: ServedResource) -> GroupResource:
 
 def converter(resource: ServedResource) -> Callable[[Object], Object] | None:
     """
-    Return a function that converts stored objects to the served version, or None if only the apiVersion
-    differs.
+    Return a function that converts stored objects to the served version.
+
+    Returns: None if only the apiVersion differs.
     """
     if _is_event(resource):
         return _to_events_v1
@@ -54,7 +55,7 @@ def converter(resource: ServedResource) -> Callable[[Object], Object] | None:
 
 
 def to_storage(resource: ServedResource, obj: Object) -> Object:
-    """Return the stored form of an object in the served version."""
+    """Return the stored form of an object that is in the served version."""
     if _is_event(resource):
         return {**_renamed(obj, _CORE_NAMES), "apiVersion": "v1"}
     if _is_v1_autoscaler(resource):
@@ -102,7 +103,7 @@ _DEEPEST: Final = 4
 
 
 def as_stored(resource: ServedResource, obj: dict[str, Any]) -> dict[str, Any]:
-    """Return an object with null in place of the empty lists that Go never omits, except in other lists."""
+    """Return an object with null in place of empty lists that Go never omits, except in other lists."""
     for path in _paths(resource):
         if _at(obj, path) == []:
             obj = _with_null(obj, path)

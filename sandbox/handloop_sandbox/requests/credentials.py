@@ -1,5 +1,5 @@
 """
-The user that a bearer token authenticates: one from the sandbox's configuration, or a service account.
+The user that a bearer token authenticates: a user in the sandbox's configuration, or a service account.
 
 Follows: kubernetes pkg/serviceaccount/{claims,legacy}.go, apiserver pkg/authentication.
 """
@@ -25,7 +25,7 @@ _ACCOUNTS: Final = GroupResource("", "serviceaccounts")
 
 
 class InvalidTokenError(Exception):
-    """A token authenticates nobody. The error's text contains details, if there are any."""
+    """A token does not authenticate anybody. The error's text contains details, if there are any."""
 
 
 class Identity(NamedTuple):

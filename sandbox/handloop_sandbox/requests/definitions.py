@@ -58,9 +58,9 @@ def begin_removal(call: Call, transaction: Transaction, obj: Object) -> Stored:
 
 def with_condition(crd: Object, wanted: tuple[str, str, str, str], now: str) -> Object:
     """
-    Return a definition with a condition (type, status, reason, message).
+    Return a definition with a condition, given as type, status, reason and message.
 
-    The condition's time changes with its status.
+    The condition's time changes only if its status does.
     """
     kind, status, reason, message = wanted
     conditions = list((crd.get("status") or {}).get("conditions") or ())
@@ -92,7 +92,7 @@ def catalog(state: State, *, revision: int, known: Known | None = None) -> Catal
 
 
 def served_by(definitions: Iterable[Object], known: Known | None = None) -> Iterator[ServedResource]:
-    """Yield the resources of established definitions, by group, each with its preferred version first."""
+    """Yield the resources of established definitions, sorted by group, with preferred versions first."""
     established = [crd for crd in definitions if condition_status(crd, "Established") == "True"]
     found = [resource for crd in established for resource in _resources(crd, known or Known())]
     yield from sorted(found, key=lambda resource: (resource.group, _version_rank(resource.version)))
@@ -197,7 +197,7 @@ def _deprecation(spec: Object, kind: str, version: Object) -> str:
 
 
 def _version_rank(version: str) -> tuple[int, int, int, int, str]:
-    """Stable versions first, then beta, then alpha, newer before older, anything else last."""
+    """Return a sort key: stable versions, then beta, then alpha, each newest first; anything else is last."""
     found = _VERSION.fullmatch(version)
     if found is None:
         return (1, 0, 0, 0, version)
@@ -210,7 +210,7 @@ class DefinitionController:
     Accepts names, establishes definitions, and deletes the resources of definitions that are being deleted.
 
     State: _failures holds the reasons why a definition's resources could not be deleted, and _again_at the
-    time of the next attempt. Every step looks at the definitions as they are at that time.
+    time of the next attempt. Every step looks at the definitions as they are then.
     """
 
     name = "kube-apiserver"
@@ -232,7 +232,7 @@ class DefinitionController:
         return Step(writes, self._again_at)
 
     def refused(self, write: Write, status: Status, now: float) -> None:
-        """Retry a deletion. If a definition has changed in the meantime, that triggers the next attempt."""
+        """Retry a deletion. After other refusals, the change to the definition triggers the next attempt."""
         if write.verb == "delete" and status["code"] == _FAILED:
             self._failures[str(write.group_resource)] = status["message"]
             self._again_at = now + _RETRY_SECONDS
@@ -244,7 +244,7 @@ class DefinitionController:
                 names[change.name] = None
                 if change.type is ChangeType.DELETED:
                     self._failures.pop(change.name, None)
-                    # Names that the deleted definition used may be available again.
+                    # The names that the deleted definition used may be available again.
                     names.update(dict.fromkeys(crd["metadata"]["name"] for crd in state.list(DEFINITIONS)))
             elif change.type is ChangeType.DELETED:
                 names[str(change.group_resource)] = None
@@ -278,7 +278,7 @@ def _with_approval(crd: Object, now: str) -> Object:
 
 
 def _with_names(state: State, crd: Object, now: str) -> Object:
-    """Return a definition with its accepted names: those that no other definition of its group uses."""
+    """Return a definition with its accepted names, which no other definition in its group uses."""
     wanted = crd["spec"]["names"]
     conflict = _conflict(state, crd)
     if conflict is None:
@@ -303,7 +303,7 @@ def _with_names(state: State, crd: Object, now: str) -> Object:
 
 
 def _conflict(state: State, crd: Object) -> tuple[str, str] | None:
-    """(reason, message) of the last name that is taken."""
+    """Return the reason and message for the last name that is taken, or None."""
     taken_names, taken_kinds = _taken(state, crd)
     names = crd["spec"]["names"]
     found = None

@@ -36,7 +36,7 @@ _DISCOVERY_DEPTH: Final = 3
 
 
 class Site(NamedTuple):
-    """The data from which documents are built."""
+    """The data from which the documents are built."""
 
     state: State
     catalog: Catalog

@@ -41,7 +41,7 @@ def acting_user(
     Return the user on whose behalf a request is carried out. A service account gets its usual groups.
 
     Args: wanted is the requested action.
-    Raises: StatusError 400 if no user is named, 403 if user may not act as the other one.
+    Raises: StatusError 400 if the headers name no user, 403 if the sender may not act as the one they name.
     """
     asked = _asked(headers)
     if not asked.name:
@@ -83,7 +83,7 @@ def _rights(asked: User) -> Iterator[Attributes]:
 
 
 def _refusal(user: User, right: Attributes, wanted: Attributes | PathAttributes) -> StatusError:
-    """Return the refusal to act as a user. It describes the request with constrained impersonation's verb."""
+    """Return the refusal to act as a user. It names the verb that constrained impersonation would require."""
     verb = f"impersonate-on:{'serviceaccount' if right.namespace else 'user-info'}:{wanted.verb}"
     if isinstance(wanted, PathAttributes):
         return forbidden_path(user.name, verb, wanted.path)

@@ -1,8 +1,8 @@
 """
 `/openapi/v3`: the schemas and patch parameters that kubectl apply, create, diff, edit and explain request.
 
-Schemas of built-in kinds describe only apiVersion, kind and metadata; schemas of custom resources have the
-descriptions of their definition. An operation has the parts that kubectl reads: its kind, and a write's query
+Schemas of built-in kinds describe only apiVersion, kind and metadata; those of custom resources have the
+descriptions in their definition. An operation has the parts that kubectl reads: its kind, and a write's query
 parameters. An operation on a collection also has shardSelector, because a real server lists that parameter
 even if it ignores it.
 Follows: apiserver's published documents, kube-openapi pkg/handler3, apiextensions
@@ -69,7 +69,7 @@ def _table_digest() -> bytes:
 
 @lru_cache(maxsize=64)
 def document(catalog: Catalog, group_version_path: str) -> bytes | None:
-    """Return the document of a path such as `GET /openapi/v3/apis/apps/v1`, or None if the index lacks it."""
+    """Return the document at a path such as `GET /openapi/v3/apis/apps/v1`, or None if the index lacks it."""
     for group, version in _group_versions(catalog):
         if _path_of(group, version) == group_version_path:
             return msgspec.json.encode(_document(catalog.in_group_version(group, version)))
@@ -119,7 +119,7 @@ def _add_schemas(schemas: Document, resource: ServedResource) -> None:
 
 
 def _add_kind_of(schemas: Document, sub: Subresource) -> None:
-    """Add the kind of a subresource from another group: Scale, Eviction, TokenRequest."""
+    """Add the kind of a subresource if it is from another group (Scale, Eviction, TokenRequest)."""
     if not sub.version:
         return
     name = f"api.{sub.group.partition('.')[0] or 'core'}.{sub.version}.{sub.kind}"
@@ -162,7 +162,7 @@ def _published(schema: Schema, pending: list[str]) -> Document:
 
 
 def _held(schema: Document) -> Document:
-    """Return a reference wrapped in allOf, as a server does when a description or default is added to it."""
+    """Return a reference wrapped in allOf, as servers do to add a description or a default to it."""
     rest = {key: value for key, value in schema.items() if key != "$ref"}
     return {**rest, "allOf": [{"$ref": schema["$ref"]}]} if "$ref" in schema else schema
 

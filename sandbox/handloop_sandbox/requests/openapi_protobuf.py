@@ -26,18 +26,18 @@ _Fields = dict[str, tuple[int, _Writer]]
 
 @lru_cache(maxsize=1)
 def version_2(document: bytes) -> bytes:
-    """Return a document of version 2 in JSON as protobuf."""
+    """Return a JSON document of version 2 as protobuf."""
     return _members(msgspec.json.decode(document), _DOCUMENT_2)
 
 
 @lru_cache(maxsize=16)
 def version_3(document: bytes) -> bytes:
-    """Return a document of version 3 in JSON as protobuf."""
+    """Return a JSON document of version 3 as protobuf."""
     return _members(msgspec.json.decode(document), _DOCUMENT_3)
 
 
 def _members(value: Mapping[str, Any], fields: _Fields) -> bytes:
-    """Return a message's fields as bytes. The row "x-" is for extensions; any other member needs its own."""
+    """Return a message's fields as bytes. Row "x-" is for extensions; any other member needs its own row."""
     written = []
     for key, member in value.items():
         if key in fields:
@@ -54,7 +54,7 @@ def _message(fields: _Fields) -> _Writer:
 
 
 def _inside(write: _Writer, at: int = 1) -> _Writer:
-    """Return a writer of the value as the only field of a message, which is gnostic's form of a oneof."""
+    """Return a writer of a value as the only field in a message, which is how gnostic represents a oneof."""
     return lambda number, value: content(number, write(at, value))
 
 
@@ -76,7 +76,7 @@ def _any(number: int, value: Any) -> bytes:
 
 
 def _default(number: int, value: Any) -> bytes:
-    """Return a default in version 3, which cannot express objects and lists, so these are omitted."""
+    """Return a default value in version 3. Objects and lists are omitted, because it cannot express them."""
     match value:
         case bool():
             return content(number, whole(2, value))
@@ -110,7 +110,7 @@ def _additional(write: _Writer) -> _Writer:
 
 
 def _checks(first: int) -> _Fields:
-    """Return the validation keywords, which have the same order in both versions."""
+    """Return the validation keywords, whose order is the same in both versions."""
     rows: tuple[tuple[str, _Writer], ...] = (
         ("multipleOf", double),
         ("maximum", double),

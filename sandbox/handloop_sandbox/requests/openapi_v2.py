@@ -69,8 +69,9 @@ def _parameter(parameter: Document) -> Document:
 
 def _definition(schema: Document) -> Document:
     """
-    Return a kind's schema, without properties if it keeps unknown fields. A number-or-string becomes a
-    string.
+    Return a kind's schema, without properties if it keeps unknown fields.
+
+    The type "number or string" becomes a string.
     """
     if schema.get(_PRESERVE):
         return {key: value for key, value in schema.items() if key == "type" or key in _OF_OBJECTS}
@@ -80,7 +81,7 @@ def _definition(schema: Document) -> Document:
 
 
 def _schema(schema: Document) -> Document:
-    """Return a schema without version 3's keywords; a reference keeps only its description."""
+    """Return a schema without keywords of version 3. A reference keeps only its description."""
     match schema:
         case {"$ref": name} | {"allOf": [{"$ref": name}]}:
             said = {key: schema[key] for key in ("description",) if key in schema}

@@ -25,7 +25,7 @@ Parts = tuple[bytes, ...]
 
 
 class Presentation(Protocol):
-    """One form of the answers about one resource. Ages in tables are relative to now, in unix seconds."""
+    """One form of answers about one resource. Ages in tables are relative to now (in unix seconds)."""
 
     def one(self, stored: Stored, now: float) -> Parts:
         """Return the JSON of an object."""
@@ -34,11 +34,11 @@ class Presentation(Protocol):
         """Return the JSON of a list with its ListMeta."""
 
     def watched(self, stored: Stored, now: float, *, first: bool) -> bytes:
-        """Return the JSON of a watch event's object; first is true for the first event of a stream."""
+        """Return the JSON of a watch event's object; first is true for the first event in a stream."""
 
 
 def presentation(form: Form, resource: ServedResource, *, include: str = "Metadata") -> Presentation:
-    """Return the presentation for a resource and a form; include is the includeObject of a Table."""
+    """Return the presentation of a resource in a form; include is the value of includeObject for a Table."""
     match form.shape:
         case AnswerShape.TABLE:
             return _Tables(form, resource, include)

@@ -21,8 +21,10 @@ _NO_FIELDS: Final[Mapping[str, str]] = MappingProxyType({})
 
 class Request(NamedTuple):
     """
-    One HTTP request. path has no query and is still percent-encoded; header names are lower-case. If several
-    values of a repeated header are used, each has its own line.
+    One HTTP request.
+
+    path has no query and is still percent-encoded; header names are lower-case. If a header is repeated and
+    several of its values count, they are separated by newlines.
     """
 
     method: str
@@ -33,7 +35,7 @@ class Request(NamedTuple):
 
 
 class Response(NamedTuple):
-    """An answer. The body's parts are joined only when written, so that long lists are not copied earlier."""
+    """An answer. The parts of its body are joined only when they are written, to avoid copying long lists."""
 
     status: int
     headers: Headers
@@ -49,7 +51,7 @@ class Response(NamedTuple):
         return b"".join(self.body)
 
     def in_gzip(self) -> Response:
-        """Return the same answer compressed with gzip, or uncompressed if it is small."""
+        """Return the answer compressed with gzip, or unchanged if it is small."""
         if self.size <= _PLAIN_BYTES:
             return self
         headers = (*self.headers, ("Content-Encoding", "gzip"), ("Vary", "Accept-Encoding"))
@@ -78,7 +80,7 @@ class WatchResponse(NamedTuple):
 
 
 class User(NamedTuple):
-    """The sender of a request. extra holds further attributes for webhooks and rules, by name."""
+    """The sender of a request. extra holds more attributes by name, for webhooks and rules."""
 
     name: str
     groups: tuple[str, ...] = ()
@@ -94,7 +96,7 @@ class User(NamedTuple):
 
 class Context(NamedTuple):
     """
-    What the core must be told: time, randomness, keys, and settings.
+    What the core needs from outside: time, randomness, keys, and settings.
 
     now is unix seconds. random and new_uid are the only sources of randomness, so a run is a function of
     their seed. signing_key signs tokens, sharded_list_and_watch is a feature gate, users are keyed by their

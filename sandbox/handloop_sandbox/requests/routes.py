@@ -53,7 +53,7 @@ def split(path: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1024)
 def resource_path(parts: tuple[str, ...]) -> ResourcePath | None:
-    """Return the path as that of a resource, or None if it is a document's (`/api/v1`, `/version`, ...)."""
+    """Return the parts of a resource's path, or None for a document's path (`/api/v1`, `/version`, ...)."""
     match parts:
         case ("api", version, *rest) if rest:
             return _words("", version, tuple(rest))
@@ -122,7 +122,7 @@ def _built_in(resource: ServedResource, path: ResourcePath, method: str) -> Serv
     if path.subresource and resource.subresource(path.subresource) is None:
         raise resource_not_found()
     if method == "HEAD" or path.verb(method) not in _verbs(resource, path):
-        raise wrong_method()  # only documents and custom resources answer HEAD
+        raise wrong_method()  # only documents and custom resources respond to HEAD
     return resource
 
 

@@ -45,7 +45,7 @@ _TYPES: Final = {bool: "bool", int: "int64", float: "float64", type(None): "stru
 
 @dataclass(frozen=True, slots=True)
 class ShardSelector:
-    """The requested hash ranges of one field as they were written, with overlaps and repetitions."""
+    """The hash ranges that were requested for one field, as written, including overlaps and repetitions."""
 
     field: ShardField
     ranges: tuple[ShardRange, ...]
@@ -139,7 +139,7 @@ def _path(node: Node) -> str:
 
 
 def _hash(node: Node, name: str) -> str:
-    """Return the text of a hash in its only valid form: 0x and 16 lower-case digits, or 2**64."""
+    """Return the text of a hash, whose only valid form is 0x and 16 lower-case digits, or 2**64."""
     if not isinstance(node, Literal):
         kind = _KINDS[type(node)]
         raise SelectorError(f"{name} must be a string literal (e.g. '0xff'), got expression kind {kind}")

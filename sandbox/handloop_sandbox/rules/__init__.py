@@ -1,4 +1,4 @@
 """
-The validation of built-in objects and of changes to them, with a real server's messages.
+The validation of built-in objects and changes to them, with a real server's messages.
 validation.py maps kinds to their rules.
 """

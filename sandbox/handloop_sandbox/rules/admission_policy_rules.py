@@ -1,8 +1,8 @@
 """
 The rules of admission policies and their bindings.
 
-Follows: kubernetes pkg/apis/admissionregistration/validation/validation.go. Differs: the expressions of
-mutations must exist, but neither they nor the policy's variables are compiled.
+Follows: kubernetes pkg/apis/admissionregistration/validation/validation.go.
+Differs: expressions for mutations must exist, but neither they nor the policy's variables are compiled.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def _policy(spec: Object, expressions: Expressions) -> list[Cause]:
 
 
 def _variable(path: str, given: Object, expressions: Expressions | None) -> list[Cause]:
-    """Args: expressions None = the objects that it may construct are unknown, so it is not compiled."""
+    """If expressions is None, the variable is not compiled: the objects it may construct are unknown."""
     name, text = given.get("name", ""), given.get("expression", "")
     causes: list[Cause] = []
     if not name.strip():

@@ -76,7 +76,7 @@ def slice_notices(obj: Object, old: Object | None) -> list[str]:
 
 
 def _odd_address(path: str, address: str) -> list[str]:
-    """Return the warning about an IPv6 address that is not in the form of RFC 5952."""
+    """Return the warning about an IPv6 address that is not in the form that RFC 5952 recommends."""
     try:
         found = ipaddress.IPv6Address(address)
     except ValueError:

@@ -83,7 +83,7 @@ def _value_from(path: str, variable: Object) -> list[Cause]:
 
 
 def field_causes(path: str, reference: Object, *, files: bool = False) -> list[Cause]:
-    """Return the complaints about a reference to a pod's field; files = it is for a file, not a variable."""
+    """Return the complaints about a reference to a pod's field. If files is set, it is for a file."""
     allowed = _FILE_FIELD_PATHS if files else _ENV_FIELD_PATHS
     field = reference.get("fieldPath", "")
     if not field:
@@ -107,7 +107,7 @@ def field_causes(path: str, reference: Object, *, files: bool = False) -> list[C
 
 
 def resource_causes(path: str, reference: Object, *, files: bool = False) -> list[Cause]:
-    """Return the complaints about a reference to a container's resource; files = it is for a file."""
+    """Return complaints about a reference to a container's resource. If files is set, it is for a file."""
     resource = reference.get("resource", "")
     if files and not reference.get("containerName"):
         return [required(f"{path}.containerName")]
@@ -125,7 +125,7 @@ def _key_reference(path: str, reference: Object) -> list[Cause]:
 
 
 def config_key(key: str) -> list[str]:
-    """Return the complaints about a key of a ConfigMap or Secret, as strings."""
+    """Return the complaints about a key in a ConfigMap or Secret, as strings."""
     found = (
         [] if len(key) <= names.MAX_SUBDOMAIN else [f"must be no more than {names.MAX_SUBDOMAIN} characters"]
     )
@@ -142,7 +142,7 @@ def config_key(key: str) -> list[str]:
 
 
 def config_key_causes(path: str, key: str) -> list[Cause]:
-    """Return the complaints about a key of a ConfigMap or Secret."""
+    """Return the complaints about a key in a ConfigMap or Secret."""
     return all_invalid(path, key, config_key(key))
 
 

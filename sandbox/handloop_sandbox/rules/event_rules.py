@@ -1,5 +1,5 @@
 """
-The rules of Events of both groups, and of changes to an events.k8s.io Event.
+The rules for Events of both groups, and for changes to an events.k8s.io Event.
 
 Follows: kubernetes pkg/apis/core/validation/events.go.
 """
@@ -56,7 +56,7 @@ _SETTLED: Final = (
     "reportingController",
     "reportingInstance",
 )
-"""The immutable members (all but the series), in the order of Kubernetes, which checks the reason twice."""
+"""The immutable members (all but the series), in the order in which Kubernetes checks them (reason twice)."""
 
 
 def event(new: Object, old: Object | None, subresource: str) -> list[Cause]:
@@ -79,7 +79,7 @@ def new_event(new: Object, old: Object | None, subresource: str) -> list[Cause]:
 
 
 def _common(new: Object, *, controller: str) -> list[Cause]:
-    """Return the complaints about an Event of either group; controller is that field's name in the group."""
+    """Return the complaints about an Event of either group; controller is the group's name for that field."""
     about = part(new, "involvedObject") or part(new, "regarding")
     namespace, where = part(new, "metadata").get("namespace", ""), about.get("namespace", "")
     mismatch = invalid_value("involvedObject.namespace", where, "does not match event.namespace")

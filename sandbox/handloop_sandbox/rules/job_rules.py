@@ -97,7 +97,7 @@ def _job_update(spec: Object, before: Object) -> list[Cause]:
 
 
 def _completions(spec: Object, before: Object) -> list[Cause]:
-    """Return the complaints about changing completions. Only an Indexed Job may do so, with parallelism."""
+    """Return the complaints about changed completions. Only Indexed Jobs allow it, with parallelism."""
     found, path = spec.get("completions"), "spec.completions"
     if spec.get("completionMode") != "Indexed":
         return immutable(path, found, before.get("completions"))

@@ -24,7 +24,7 @@ _NOT_OF_PODS: Final = ("default", "defaultRequest")
 
 
 class _Comparison(NamedTuple):
-    """A check that `less` does not exceed `more`, and the field and value that its complaint names."""
+    """A check that `less` does not exceed `more`, plus the field and the value for its complaint."""
 
     less: str
     more: str

@@ -319,7 +319,7 @@ def _same_toleration(left: Object, right: Object) -> bool:
 
 
 def _munged(new: Object, old: Object) -> dict[str, Any]:
-    """Return the new spec with the mutable fields reset to their old values."""
+    """Return the new spec with its mutable fields reset to their old values."""
     munged = dict(new)
     for kind in ("containers", "initContainers"):
         if kind in munged:

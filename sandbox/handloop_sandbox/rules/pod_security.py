@@ -50,7 +50,7 @@ class _Check(NamedTuple):
 
 
 def violations(spec: Object, level: str) -> list[tuple[str, str]]:
-    """Return the title and details of each violation of a level by a pod's spec."""
+    """Return the title and details of each way in which a pod's spec violates a level."""
     checks = {"baseline": _BASELINE, "restricted": _RESTRICTED}.get(level, ())
     found = ((check.title, check.find(spec)) for check in checks)
     return [(title, detail) for title, detail in found if detail]
@@ -79,7 +79,7 @@ def _counted(noun: str, values: Sequence[str]) -> str:
 
 
 def _who(spec: Object, is_wrong: Callable[[Object], Any]) -> str:
-    """Return a phrase that names the pod and containers whose security contexts are wrong, or ""."""
+    """Return a phrase that names the pod and containers with wrong security contexts, or "" if none are."""
     names = _names(spec, lambda entry: is_wrong(_security(entry)))
     parts = ["pod"] if is_wrong(_security(spec)) else []
     return " and ".join([*parts, *([_counted("container", names)] if names else [])])
@@ -104,7 +104,7 @@ def _never(_spec: Object) -> bool:
 
 
 def _must_not(member: str, wrong: Any, told: str, unless: _Exempt = _never) -> _Find:
-    """Return a check of one member of a pod's security context and those of its containers."""
+    """Return a check of one member in the security contexts of a pod and its containers."""
 
     def find(spec: Object) -> str:
         who = "" if unless(spec) else _who(spec, lambda security: _value(security, member) == wrong)
@@ -114,7 +114,7 @@ def _must_not(member: str, wrong: Any, told: str, unless: _Exempt = _never) -> _
 
 
 def _each_must(member: str, wrong: Sequence[Any], told: str, unless: _Exempt = _never) -> _Find:
-    """Return a check of one member of only the containers' security contexts."""
+    """Return a check of one member in the security contexts of the containers only."""
 
     def find(spec: Object) -> str:
         names = _names(spec, lambda entry: _value(_security(entry), member) in wrong)

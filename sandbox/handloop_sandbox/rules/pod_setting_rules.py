@@ -95,7 +95,7 @@ def _system(path: str, name: str) -> list[Cause]:
 
 
 def sharing(path: str, spec: Object) -> list[Cause]:
-    """Return the complaints about what a pod shares with its node; hostUsers limits that."""
+    """Return the complaints about what a pod shares with its node, which hostUsers restricts."""
     is_apart = spec.get("hostUsers") is False
     causes = [
         forbidden_field(f"{path}.{name}", "when `hostUsers` is false")

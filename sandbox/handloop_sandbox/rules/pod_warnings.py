@@ -83,7 +83,7 @@ _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 def pod_notices(group_resource: tuple[str, str], obj: Object, old: Object | None) -> Iterator[str]:
-    """Yield the warnings about a pod or workload; for an update, only if the template has changed."""
+    """Yield the warnings about a pod or workload. An update causes them only if the template has changed."""
     if group_resource not in _TEMPLATES:
         if old is None:
             yield from _about_name(obj, "the Pod's hostname")
@@ -180,7 +180,7 @@ def _about_volumes(spec: Object, path: str) -> Iterator[str]:
 
 
 def _overlaps(volume: Object) -> Iterator[str]:
-    """Yield the warnings about files of a volume that have the same path, or one below the other."""
+    """Yield the warnings about files in a volume whose paths are equal, or one inside the other."""
     for name, what in (("configMap", "ConfigMap"), ("secret", "Secret"), ("downwardAPI", "DownwardAPI")):
         source = volume.get(name) or {}
         of = source.get("secretName" if name == "secret" else "name")

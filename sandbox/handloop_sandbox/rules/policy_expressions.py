@@ -1,6 +1,6 @@
 """
-The expressions of admission policies and match conditions: what they may name and which types they may
-return.
+The expressions in admission policies and match conditions: the names that they may use, and the types that
+they may return.
 
 Follows: apiserver pkg/admission/plugin/cel/compile.go (BuildRequestType, BuildNamespaceType), composition.go,
 pkg/cel/library/authz.go. Differs: nothing is evaluated, and the expressions of mutations are not compiled.
@@ -71,7 +71,7 @@ class Expressions:
     """
     The expressions of one policy or configuration.
 
-    State: _own holds the types of the policy's variables so far, None before the first one.
+    State: _own holds the types of the policy's variables so far, or None if there are none yet.
     """
 
     def __init__(self, *, has_params: bool = False) -> None:

@@ -180,6 +180,6 @@ def disruption_budget(new: Object, old: Object | None, subresource: str) -> list
 
 
 def _internal(spec: Object) -> dict[str, Any]:
-    """Return the spec as Go's internal type shows it: capitalised names, absent members as null."""
+    """Return the spec as Go's internal type shows it: with capitalised names, and absent members as null."""
     members = ("minAvailable", "selector", "maxUnavailable", "unhealthyPodEvictionPolicy")
     return {name[0].upper() + name[1:]: spec.get(name) for name in members}

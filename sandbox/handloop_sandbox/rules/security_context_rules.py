@@ -47,7 +47,7 @@ _MEMBERS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def security_context(path: str, context: Object) -> list[Cause]:
-    """Return the complaints about the part that pod contexts and container contexts have in common."""
+    """Return the complaints about the members that the contexts of pods and containers have in common."""
     causes = [
         invalid_value(f"{path}.{name}", context[name], _RANGE)
         for name in ("fsGroup", "runAsUser", "runAsGroup")

@@ -1,5 +1,5 @@
 """
-The rules of Services and of their changes, and the warnings about accepted ones.
+The rules for Services and for changes to them, and the warnings about accepted ones.
 
 Follows: kubernetes pkg/apis/core/validation/validation.go (ValidateService,
 ValidateServiceClusterIPsRelatedFields), pkg/api/service/warnings.go. Differs: no warning about the spelling
@@ -134,7 +134,7 @@ def service(new: Object, old: Object | None, subresource: str) -> list[Cause]:
 
 
 def _synced(spec: Object, before: Object) -> Object:
-    """Return the spec after copying a change in one of the two address fields to the other."""
+    """Return the spec after copying a change from one of the two address fields to the other."""
     address, found = spec.get("clusterIP", ""), list(entries(spec, "clusterIPs"))
     if address != before.get("clusterIP", "") and found == list(entries(before, "clusterIPs")):
         found = [address] if address else []

@@ -97,7 +97,7 @@ def _data_source(path: str, source: Object) -> list[Cause]:
 
 
 def _claim_update(new: Object, old: Object, status: Object) -> list[Cause]:
-    """Return the complaints about changes to a claim, which may only be bound once, and then grow."""
+    """Return the complaints about changes to a claim, which can only be bound (once) and then grow."""
     free = {"volumeName"} if not old.get("volumeName") else set()
     free |= {"storageClassName"} if old.get("storageClassName") is None else set()
     is_bound = status.get("phase") == "Bound"
@@ -253,7 +253,7 @@ def _shared(path: str, spec: Object) -> list[Cause]:
 
 
 def _sources(spec: Object) -> list[Cause]:
-    """Return the complaints about a volume's source: exactly one, with its required members."""
+    """Return the complaints about a volume's source: there must be one, with all required members."""
     found = sorted(name for name in spec if name not in _SETTINGS and isinstance(spec[name], dict))
     if not found:
         return [required("spec", "must specify a volume type")]

@@ -1,5 +1,5 @@
 """
-The rules of built-in kinds and of their names, but not those of other metadata.
+The rules for built-in kinds and their names, but not those for other metadata.
 
 There are rules for the kinds that the sandbox simulates and for those that operators create most often. Other
 kinds are not checked.
@@ -84,7 +84,7 @@ RULES: Final[Mapping[tuple[str, str], Rules]] = {
 
 
 def validate(resource: ServedResource, new: Object, old: Object | None, subresource: str = "") -> list[Cause]:
-    """Return the complaints about an object of a built-in kind; old None = the object is new."""
+    """Return the complaints about an object of a built-in kind. If old is None, the object is new."""
     rules = RULES.get((resource.group, resource.plural))
     return [] if rules is None else rules(new, old, subresource)
 

@@ -68,7 +68,7 @@ _LONGEST_TOKEN: Final = 2**32
 
 
 def volumes(path: str, found: Sequence[Object]) -> tuple[set[str], list[Cause]]:
-    """Return the names of valid volumes (only these can be mounted), and the complaints about the others."""
+    """Return the names of valid volumes, which alone can be mounted, and the complaints about the others."""
     causes: list[Cause] = []
     seen: set[str] = set()
     for index, volume in enumerate(found):

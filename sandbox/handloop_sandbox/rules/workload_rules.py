@@ -95,8 +95,9 @@ def _invalid_selector(selector: Object, detail: str) -> Cause:
 
 def _template_of(spec: Object, owner: str) -> list[Cause]:
     """
-    Return complaints about a pod template that its owner does not select, or whose pods would end on their
-    own.
+    Return the complaints about a pod template.
+
+    Its owner must select it, and its pods must not end by themselves.
     """
     found, path = part(spec, "template"), "spec.template"
     causes = []
@@ -270,7 +271,7 @@ def _frozen(spec: Object) -> dict[str, Any]:
 
 
 def _with_claims(spec: Object) -> Object:
-    """Return the spec with a volume for each claim template, as in the pods."""
+    """Return the spec with a volume for each claim template, as the pods have them."""
     claims = [part(claim, "metadata").get("name", "") for claim in entries(spec, "volumeClaimTemplates")]
     if not claims:
         return spec

@@ -44,6 +44,6 @@ def list_statuses(call: Call) -> Response:
 
 
 def watch_statuses(call: Call) -> Response:
-    """Refused (405): component statuses cannot be watched."""
+    """Refuse (405), because component statuses cannot be watched."""
     text = f'watch is not supported on resources of kind "{call.resource.plural}"'
     raise StatusError(failure(405, "MethodNotAllowed", text, details={"kind": call.resource.plural}))

@@ -54,7 +54,7 @@ def store_new(call: Call, obj: Object, options: WriteOptions, *, applied: bool =
     """
     Complete, validate and store a new object that already has its defaults.
 
-    Args: applied = its managedFields are already final (server-side apply).
+    Args: applied means that its managedFields are already final (server-side apply).
     """
     check_namespace(call, obj["metadata"].get("name", ""))
     _check_definition(call, obj["metadata"].get("name", ""))
@@ -101,7 +101,7 @@ def report_strict(call: Call, strict: list[str], options: WriteOptions) -> None:
 
 
 def check_version(call: Call, obj: Object) -> None:
-    """Refuse (400) a custom resource whose version is not the one in the path."""
+    """Refuse (400) a custom resource whose version differs from the one in the path."""
     expected, given = call.resource.api_version, obj.get("apiVersion") or ""
     if given != expected:
         raise bodies.wrong_version(given, expected)
@@ -134,7 +134,7 @@ def check_namespace(call: Call, name: str) -> None:
 
 
 def named(call: Call, obj: Object) -> Object:
-    """Return the object with a name, which is generated from its generateName if it has none."""
+    """Return the object with a name. If it has none, one is generated from its generateName."""
     given = obj["metadata"]
     if given.get("name") or not given.get("generateName"):
         return obj

@@ -62,7 +62,7 @@ def delete(call: Call) -> Response:
 
 
 def delete_collection(call: Call) -> Response:
-    """Answer 200 with the objects as they were before."""
+    """Answer 200 with the objects as they were before the deletion."""
     chosen = selected(call)
     body = bodies.read_options(call.request.body, call.request.headers.get("content-type", ""))
     options = delete_options(call.request.query, body)
@@ -130,13 +130,13 @@ def _began(metadata: Object) -> float:
 
 
 def _keeps(metadata: Object, finalizers: list[str], grace: int) -> bool:
-    """Return whether another DELETE would change nothing. Grace periods only get shorter."""
+    """Return whether another DELETE would change nothing. A grace period can only get shorter."""
     same = finalizers == (metadata.get("finalizers") or [])
     return same and grace >= (metadata.get("deletionGracePeriodSeconds") or 0)
 
 
 def _finalizers(call: Call, obj: Object, options: DeleteOptions) -> list[str]:
-    """Return the object's finalizers, after the propagation policy has added or removed some."""
+    """Return the object's finalizers after applying the propagation policy, which may add or remove some."""
     present = obj["metadata"].get("finalizers") or []
     orphan = options.orphan if options.orphan is not None else options.propagation == "Orphan"
     foreground = options.propagation == "Foreground"

@@ -80,7 +80,7 @@ def _check_binding(call: Call, obj: Object) -> None:
         return
     rules = role_rules(call.state, reference, call.namespace)
     if rules is None:
-        raise not_found(call.resource, name)  # named after the request's resource, as in a real server
+        raise not_found(call.resource, name)  # a real server also names the request's resource here
     _check_rules(call, obj, rules)
 
 
@@ -136,7 +136,7 @@ def _gives(rule: Rule, wanted: _Permission) -> bool:
 
 
 def _compact(permissions: Iterable[_Permission]) -> Iterator[str]:
-    """Return permissions as Go prints them: a rule for each path, and a rule for all verbs on a resource."""
+    """Return permissions as Go prints them: one rule for each path, and one for all verbs on a resource."""
     verbs: dict[str, list[str]] = {}
     for one in permissions:
         if isinstance(one, PathAttributes):

@@ -44,7 +44,7 @@ def subdomain_rule(name: str, prefix: bool) -> list[str]:  # noqa: FBT001 - the 
 
 
 def without_system_fields(obj: Object) -> Object:
-    """Return a POST's object without the fields that only the server sets. A PUT that creates keeps these."""
+    """Return a POST's object without the fields that only the server sets. A PUT that creates keeps them."""
     return {
         **obj,
         "metadata": {key: obj["metadata"][key] for key in obj["metadata"] if key not in _SYSTEM_FIELDS},
@@ -52,7 +52,7 @@ def without_system_fields(obj: Object) -> Object:
 
 
 def for_create(obj: Object, context: Context, *, with_generation: bool) -> Object:
-    """Return a new object with the server's metadata. A kind without generations keeps the client's."""
+    """Return a new object with the server's metadata. Kinds without a generation keep the client's."""
     metadata = {key: value for key, value in obj["metadata"].items() if key != "resourceVersion"}
     metadata["uid"] = context.new_uid()
     if with_generation:
@@ -152,7 +152,7 @@ def _finalizers(finalizers: list[str]) -> list[Cause]:
 
 
 def more_about_finalizers(metadata: Mapping[str, Any], *, is_update: bool) -> list[Cause]:
-    """Return the complaints about finalizers without a domain, for most built-in kinds and all updates."""
+    """Return the complaints about finalizers without a domain (for most built-in kinds and all updates)."""
     finalizers = metadata.get("finalizers") or []
     text = "name is neither a standard finalizer name nor is it fully qualified"
     causes = _finalizers(finalizers) if is_update else []
@@ -164,7 +164,7 @@ def more_about_finalizers(metadata: Mapping[str, Any], *, is_update: bool) -> li
 
 
 def finalizer_warnings(metadata: Mapping[str, Any], old: Mapping[str, Any] | None = None) -> list[str]:
-    """Return the warnings about new finalizers without a domain; old None = the object is new."""
+    """Return the warnings about new finalizers without a domain. If old is None, the object is new."""
     before = (old or {}).get("finalizers") or ()
     return [
         f'metadata.finalizers: "{finalizer}": prefer a domain-qualified finalizer name '

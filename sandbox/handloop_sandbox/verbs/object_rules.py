@@ -110,7 +110,7 @@ def validate_update(resource: ServedResource, obj: Object, old: Object, subresou
 
 
 def notices(resource: ServedResource, obj: Object, old: Object | None = None) -> list[str]:
-    """Return the warnings of the kind, and those about ignored features; old None = the object is new."""
+    """Return a kind's warnings, and those about ignored features. If old is None, the object is new."""
     if resource.group_resource in pod_warnings.KINDS:
         return list(pod_warnings.pod_notices(resource.group_resource, obj, old))
     about = _NOTICES.get(resource.group_resource)
@@ -185,8 +185,9 @@ def _status_causes(resource: ServedResource, obj: Object, old: Object) -> list[C
 
 def _with_rules(resource: ServedResource, obj: Object, old: Object | None, causes: list[Cause]) -> Verdict:
     """
-    Return the causes plus those of the schema's expressions, which are evaluated only on mostly valid
-    objects.
+    Return the causes plus those from the schema's expressions.
+
+    The expressions are evaluated only on mostly valid objects.
     """
     if resource.schema is None or not has_rules(resource):
         return Verdict(causes, [])
@@ -243,7 +244,7 @@ def _replica_causes(obj: Object, path: str) -> list[Cause]:
 
 
 def nested(obj: Mapping[str, Any], path: str, expected: type, go_type: str) -> tuple[Any, str]:
-    """Return the value at a path such as `.spec.replicas`, or None, and Go's complaint about its type."""
+    """Return the value at a path such as `.spec.replicas`, or None, plus Go's complaint about its type."""
     parts = path.removeprefix(".").split(".")
     node: Any = obj
     for index, part in enumerate(parts):

@@ -239,7 +239,7 @@ def _invalid_shown(shown: str, text: str) -> StatusError:
 
 
 def _shown(changed: Object, *, custom: bool) -> bytes:
-    """Return the patched object as messages show it. A custom resource's members are sorted at all levels."""
+    """Return the patched object as messages show it. Members of custom resources are sorted at all levels."""
     shown = changed if custom else dict(sorted(changed.items()))
     return json.dumps(shown, separators=(",", ":"), sort_keys=custom, ensure_ascii=False).encode()
 
@@ -253,7 +253,7 @@ _NUMBERS: Final = ("int", "uint", "float")
 
 
 def restoring(complaint: str) -> str:
-    """Rephrase a JSON error in the converter's words; other errors stay as they are."""
+    """Rephrase a JSON error in the words of the converter. Other errors stay the same."""
     found = _JSON.fullmatch(complaint)
     if found is None:
         return f"error decoding from json: {complaint}" if "base64" in complaint else complaint
@@ -262,7 +262,7 @@ def restoring(complaint: str) -> str:
 
 
 def _unfit(kind: str, go_type: str) -> str:
-    """Return the complaint about a Go value that does not match a type."""
+    """Return the complaint about a Go value that does not fit a type."""
     if go_type.startswith("map["):
         return f"cannot restore map from {kind}"
     if go_type.startswith("[]"):

@@ -1,6 +1,6 @@
 """
-What admission adds to a new pod (service account, its token volume, priority, runtime class, tolerations, QoS
-class), and which pods it refuses.
+What admission adds to a new pod (service account and token volume, priority, runtime class, tolerations,
+QoS class), and which pods it refuses.
 
 Follows: kubernetes plugin/pkg/admission/{serviceaccount,defaulttolerationseconds,priority,runtimeclass},
 pkg/apis/core/helper/qos. Differs: the overhead and the scheduling of a RuntimeClass are not applied to its
@@ -121,7 +121,7 @@ def _token_volume(name: str) -> Object:
 
 
 def with_tolerations(spec: Object) -> Object:
-    """Return a spec that tolerates unready and unreachable nodes for a while, unless it says otherwise."""
+    """Return the spec with temporary tolerations of unready and unreachable nodes, unless it has its own."""
     tolerations = list(spec.get("tolerations") or [])
     for key in ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"):
         if not any(_tolerates(entry, key) for entry in tolerations):

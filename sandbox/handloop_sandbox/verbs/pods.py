@@ -37,7 +37,7 @@ from handloop_sandbox.wire.status import (
 
 
 def _log_lines(pod: Object, container: str, *, now: float) -> list[str]:
-    """Return the log of a container by name. It is empty if the container has never run."""
+    """Return the log of the container with that name. It is empty if the container has never run."""
     statuses = (pod.get("status") or {}).get("containerStatuses") or ()
     status = next((entry for entry in statuses if entry["name"] == container), None)
     return [] if status is None else list(_story(pod, status, now))
@@ -85,7 +85,7 @@ def logs(call: Call) -> Response:
 
 
 def refuse_stream(call: Call) -> Response:
-    """Answer 501 with a hint kubectl shows, 404 for a missing object, or 400 for an ambiguous container."""
+    """Answer 501 with a hint for kubectl, 404 for a missing object, or 400 for an ambiguous container."""
     words = {"exec": "execute in", "attach": "attach to", "portforward": "forward to", "proxy": "reach"}
     subresource, parts = call.path.subresource, call.name.split(":")
     name = parts[len(parts) // 2] if subresource == "proxy" else call.name  # `NAME:PORT`, `https:NAME:PORT`
@@ -110,7 +110,7 @@ def bind(call: Call) -> Response:
 
 
 def bind_named(call: Call) -> Response:
-    """Put the pod that has the Binding's name on the Binding's node. This is the older form of bind()."""
+    """Put the pod with the Binding's name on the Binding's node. This is the older form of bind()."""
     name = metadata_name(call)
     if not name:
         raise bad_request("Name parameter required.")
@@ -157,7 +157,7 @@ def existing(call: Call) -> Stored:
 
 def sent(call: Call) -> Object:
     """
-    Return the object that a client sends to a subresource of the pod.
+    Return the object that a client sends to one of the pod's subresources.
 
     Raises: StatusError 400 if it names another pod.
     """
@@ -218,7 +218,7 @@ _RETRY_SECONDS: Final = 10
 
 
 def evict(call: Call) -> Response:
-    """Delete the pod if its disruption budget allows this, else answer 429."""
+    """Delete the pod if its disruption budget allows this. Otherwise, answer 429."""
     eviction = sent(call)
     before = existing(call)
     options = delete_options(call.request.query, eviction.get("deleteOptions"))
@@ -232,7 +232,7 @@ def evict(call: Call) -> Response:
 
 
 def _budget(call: Call, pod: Object) -> Object | None:
-    """Return the budget that covers a pod, or None if the pod does not run yet or has finished."""
+    """Return the budget that covers a pod, or None. Only running pods that are not being deleted need one."""
     if pod["metadata"].get("deletionTimestamp") or (pod.get("status") or {}).get("phase") in _NOT_GUARDED:
         return None
     labels = pod["metadata"].get("labels") or {}
@@ -245,9 +245,9 @@ def _budget(call: Call, pod: Object) -> Object | None:
 
 def _spent(budget: Object | None, pod: Object) -> Object | None:
     """
-    Return the budget with one fewer disruption, or None if this eviction does not need its permission.
+    Return the budget with one fewer disruption allowed, or None if this eviction does not need a budget.
 
-    Raises: StatusError 429 if none is left, or if the controller has not seen the latest budget.
+    Raises: StatusError 429 if no disruption is left, or if the controller has not seen the latest budget.
     """
     if budget is None:
         return None

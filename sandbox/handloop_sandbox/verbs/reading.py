@@ -94,7 +94,7 @@ def selected(call: Call) -> list[Stored]:
 
 
 def predicate(call: Call, options: ListOptions) -> Predicate | None:
-    """Return a function that tells whether a stored object is selected, or None if all are."""
+    """Return a function that tells whether a stored object is selected, or None if all objects are."""
     by_labels = label_selector.predicate(options.labels)
     fields = tuple(t._replace(field=stored_field(call.resource, t.field)) for t in options.fields)
     by_fields = matcher(fields, custom=call.resource.custom)
@@ -112,7 +112,7 @@ def predicate(call: Call, options: ListOptions) -> Predicate | None:
 
 
 def _of_version(resource: ServedResource, by_fields: Predicate, options: ListOptions) -> Predicate:
-    """Return a field test for stored objects that looks at their served version with its defaults."""
+    """Return a field test for stored objects that looks at their served version, including its defaults."""
     is_plain = not resource.custom or resource.conversion is not None  # webhooks have already converted
     if is_plain or all(term.field not in resource.selectable_fields for term in options.fields):
         return by_fields
@@ -159,7 +159,7 @@ def _oldest(call: Call) -> int:
 
 
 def _cut(call: Call, options: ListOptions, rv: int, *, start: str, limit: int | None = None) -> _Page:
-    """Return the page that begins at the key start, in the state at version rv."""
+    """Return the page that begins at the key `start`, from the state at version rv."""
     limit = options.limit if limit is None else limit
     keys, objects = _at(call, rv, paged=limit > 0)
     if (name := exact(options.fields, NAME)) is not None:
@@ -193,7 +193,7 @@ def _at(call: Call, rv: int, *, paged: bool) -> tuple[list[str], dict[str, Store
 
 
 def _in_chunks(call: Call, items: Sequence[Stored], size: int) -> Iterator[Stored]:
-    """Yield the items, converted in a real server's chunks: size items first, then twice as many."""
+    """Yield the items, converted in chunks like a real server's: first `size` items, then twice as many."""
     at = 0
     while at < len(items):
         yield from all_served(call.resource, items[at : at + size])
@@ -254,7 +254,7 @@ def watch(call: Call) -> WatchResponse:
 
 
 def _options(call: Call, *, watch: bool) -> ListOptions:
-    """Return a request's options, checked in a real server's order; versions and tokens are checked later."""
+    """Return a request's options, checked in a real server's order. Versions and tokens are checked later."""
     options = list_options(call.request.query, watch=watch)
     if call.name:  # /watch/.../NAME
         term = FieldTerm(NAME, equal=True, value=call.name)
@@ -291,7 +291,7 @@ def _subscription(call: Call, options: ListOptions, rv: int | None) -> Subscript
             return replace(base, refusal=too_large_resource_version(current, current - 1).status)
     if rv and (refusal := _too_old(call, rv)):
         return replace(base, refusal=refusal)
-    # A watch that starts at a future version stays silent until the counter has passed that version.
+    # A watch from a future version stays silent until the counter has passed that version.
     return replace(base, silent_until=rv) if rv and rv > current else base
 
 

@@ -1,5 +1,5 @@
 """
-Reviews: questions that a client asks with a create. They are answered but not stored.
+Reviews: questions that a client asks by creating an object. They are answered but not stored.
 
 Follows: kubernetes pkg/registry/{authorization,authentication}, pkg/apis/authorization/validation.
 """

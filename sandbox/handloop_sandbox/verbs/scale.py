@@ -48,7 +48,7 @@ def get_scale(call: Call) -> Response:
 
 
 def update_scale(call: Call) -> Response:
-    """Set the replicas to those of a complete Scale."""
+    """Set the replicas to the number in a complete Scale."""
     options = write_options(call.request.query, "UpdateOptions")
     decoded = _decoded(call)
     before = _existing(call)
@@ -69,7 +69,7 @@ def _decoded(call: Call) -> bodies.Decoded:
 
 
 def patch_scale(call: Call) -> Response:
-    """Set the replicas with a patch of the Scale."""
+    """Set the replicas with a patch to the Scale."""
     kind = patching.patch_type(call)
     options = write_options(call.request.query, "PatchOptions", apply=kind == APPLY)
     before = _existing(call)
@@ -91,7 +91,7 @@ def patch_scale(call: Call) -> Response:
 
 
 def _owned_scale(call: Call, stored: Stored) -> Object:
-    """Return the Scale of an object with the field owners of its replicas, which no answer shows."""
+    """Return an object's Scale together with the field owners of its replicas, which no answer shows."""
     paths = call.resource.scale_paths
     scale = _scale_of(call, stored)
     assert paths is not None
@@ -140,7 +140,7 @@ def _applied(call: Call, current: Object, applied: Object, options: WriteOptions
 
 
 def _unconvertible(problem: str, name: str) -> StatusError:
-    """Return the refusal of an apply to a custom resource's Scale, which a real server cannot execute."""
+    """Return the refusal of an apply to a custom resource's Scale, which real servers cannot carry out."""
     text = "request to convert CR to an invalid group/version: autoscaling/v1"
     return internal_error(f"{problem} object (/{name}; autoscaling/v1, Kind=Scale) to proper version: {text}")
 
@@ -175,7 +175,7 @@ def _scale_of(call: Call, stored: Stored, *, needs_replicas: bool = False) -> Ob
     """
     Return the Scale of an object; its spec omits zero replicas.
 
-    Raises: StatusError 500 if needs_replicas and a custom resource has no replicas yet.
+    Raises: StatusError 500 if needs_replicas is set and a custom resource has no replicas yet.
     """
     paths = call.resource.scale_paths
     if paths is None:
@@ -212,8 +212,9 @@ _IN_SCALE: FieldSet = {"f:spec": {"f:replicas": {}}}
 
 def to_scale(entries: Any, path: str) -> Entries:
     """
-    Return a Scale's managedFields, in which the owner of the field at path (`.spec.replicas`) owns the
-    replicas.
+    Return the managedFields for a Scale.
+
+    The owner of the object's field at path (such as `.spec.replicas`) owns the Scale's replicas.
     """
     wanted = _field_set_of(path)
     owners = {
@@ -225,7 +226,7 @@ def to_scale(entries: Any, path: str) -> Entries:
 
 
 def to_parent(entries: Any, scale_entries: Any, path: str, api_version: str) -> Entries:
-    """Return an object's managedFields after a write to its Scale. scale_entries are those of the Scale."""
+    """Return an object's managedFields after a write to its Scale, whose managedFields are scale_entries."""
     wanted, parent, scale = _field_set_of(path), _owners(entries), _owners(scale_entries)
     after: Managed = {}
     for manager, owned in parent.items():

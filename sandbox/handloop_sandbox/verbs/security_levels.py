@@ -1,7 +1,7 @@
 """
 PodSecurity admission: the labels of a namespace choose the level that its pods must meet.
 
-`enforce` refuses pods. `warn` (`enforce` if it is not set) warns about pods and about workloads whose
+`enforce` refuses pods. `warn` (which defaults to `enforce`) warns about pods and about workloads whose
 template violates the level. `audit` has no effect.
 Follows: kubernetes k8s.io/pod-security-admission admission/admission.go.
 """
@@ -41,7 +41,7 @@ _TEMPLATES: Final[dict[GroupResource, tuple[str, ...]]] = {
 }
 """The workloads, each with the path of its pod template."""
 _FREE: Final = ("activeDeadlineSeconds", "tolerations")
-"""The fields of a pod's spec whose changes do not need a new check."""
+"""The fields in a pod's spec that can change without a new check."""
 _SUBRESOURCES: Final = ("", "ephemeralcontainers", "resize")
 
 
@@ -56,7 +56,7 @@ class _Level(NamedTuple):
 
 
 def check(call: Call, obj: Object, old: Object | None = None) -> None:
-    """Refuse pods (403) or a namespace's labels (422), or warn about pods, labels and workloads."""
+    """Refuse pods (403) and labels of namespaces (422), or warn about pods, labels and workloads."""
     if call.collection == _PODS and call.path.subresource in _SUBRESOURCES:
         if old is None or _essence(obj) != _essence(old):
             _check_pod(call, obj)

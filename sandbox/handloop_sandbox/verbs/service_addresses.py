@@ -27,7 +27,7 @@ _PREFIX: Final = "10.96"
 _RANGE: Final = ipaddress.ip_network(f"{_PREFIX}.0.0/16")
 _NODE_PORTS: Final = (30_000, 32_767)
 _CHOSEN_PORTS: Final = range(30_000, 30_086)
-"""Ports that are reserved for clients that request a number, as long as others are free."""
+"""As long as other ports are free, these are reserved for clients that request a specific number."""
 _ONE_FAMILY: Final = "this cluster is not configured for dual-stack services"
 
 
@@ -55,7 +55,7 @@ def changed(call: Call, service: Object, old: Object) -> Object:
 
 
 class _Taken:
-    """The addresses and ports of the other Services, looked up once, when the first one is allocated."""
+    """The addresses and ports of the other Services, which are looked up once, when first needed."""
 
     def __init__(self, call: Call) -> None:
         self._call = call
@@ -182,8 +182,9 @@ def _free_address(call: Call, taken: _Taken) -> str:
 
 def _with_node_ports(call: Call, spec: Object, taken: _Taken, *, is_new: bool) -> list[dict[str, Any]]:
     """
-    Return the ports with their node ports. In a new Service, the protocols of a port number share a node
-    port.
+    Return the ports with their node ports.
+
+    In a new Service, the protocols of one port number share a node port.
     """
     ports: list[dict[str, Any]] = spec.get("ports") or []
     if spec.get("type") == "LoadBalancer" and spec.get("allocateLoadBalancerNodePorts") is False:
@@ -201,7 +202,7 @@ def _with_node_ports(call: Call, spec: Object, taken: _Taken, *, is_new: bool) -
 
 
 def _asked(ports: list[dict[str, Any]]) -> dict[int, int]:
-    """Return the first requested node port by port number. All protocols of that number get it."""
+    """Return, by port number, the first node port that was requested. All protocols of the number get it."""
     return {port.get("port", 0): port["nodePort"] for port in reversed(ports) if port.get("nodePort")}
 
 
@@ -237,7 +238,7 @@ def is_external(spec: _Spec) -> bool:
 
 
 def kept(spec: _Spec, before: _Spec) -> _Spec:
-    """Return a changed spec with the old addresses and ports filled in if it sets none."""
+    """Return a changed spec, with the old addresses and ports filled in where it sets none."""
     filled = {**spec, **_kept_addresses(spec, before)}
     if has_node_ports(before) and has_node_ports(spec):
         filled["ports"] = _kept_ports(spec.get("ports") or [], before.get("ports") or [])
@@ -265,7 +266,7 @@ def _kept_addresses(spec: _Spec, before: _Spec) -> _Spec:
 
 
 def _kept_ports(ports: list[_Spec], before: list[_Spec]) -> list[_Spec]:
-    """Give ports without a node port that of the old port of the same name, unless another requests it."""
+    """Give a port without a node port that of the old port with its name, unless another requests it."""
     used = _numbers(before) & _numbers(ports)
     known = {port.get("name", ""): port.get("nodePort") for port in before}
     result = []

@@ -23,15 +23,16 @@ _ASKING: Final = ("username", "uid", "groups", "extra")
 
 
 def asked_by(call: Call, request: Object) -> Object:
-    """Return a new request with its real author, regardless of the author that it names."""
+    """Return a new request with its real author, whatever author it names."""
     spec = {key: value for key, value in (request.get("spec") or {}).items() if key not in _ASKING}
     return {**request, "spec": {**spec, **call.context.user.info()}}
 
 
 def changed(call: Call, new: Object, old: Object) -> Object:
     """
-    Return a request with only the changes that the endpoint allows. Missing times of conditions are filled
-    in.
+    Return a request with only the changes that the endpoint allows.
+
+    If conditions lack their times, these are filled in.
     """
     new = {**new, "spec": old.get("spec")}
     before, sent = old.get("status") or {}, new.get("status") or {}
@@ -46,7 +47,7 @@ def changed(call: Call, new: Object, old: Object) -> Object:
 
 
 def check_signer(call: Call, new: Object, old: Object) -> None:
-    """Refuse (403) a user who may not approve or sign requests of this request's signer."""
+    """Refuse (403) a user who may not approve or sign requests to this request's signer."""
     verb = {"approval": "approve", "status": "sign"}.get(call.path.subresource)
     if verb is None or (verb == "sign" and new.get("status") == old.get("status")):
         return
@@ -66,7 +67,7 @@ def _with_conditions(request: Object, status: Object, conditions: list[Object]) 
 
 
 def _with_approvals(conditions: list[Object], before: Object) -> list[Object]:
-    """Return the new conditions, except for approval conditions, which stay as they were."""
+    """Return the new conditions, but leave existing approval conditions as they were."""
     kept = {entry["type"]: entry for entry in before.get("conditions") or () if entry["type"] in _APPROVALS}
     return [kept.get(entry.get("type", ""), entry) for entry in conditions]
 

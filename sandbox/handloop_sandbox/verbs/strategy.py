@@ -38,7 +38,7 @@ Prepare = Callable[[Call, Object], Object]
 
 
 def prepare_create(call: Call, obj: Object) -> Object:
-    """Return a new object as it is validated: without the client's status, but with its kind's additions."""
+    """Return a new object in the form to validate: without the client's status, with its kind's additions."""
     resource = call.resource
     if resource.subresource("status") and resource.group_resource not in _KEEPS_STATUS:
         obj = without_status(resource, obj)
@@ -49,7 +49,7 @@ def prepare_create(call: Call, obj: Object) -> Object:
 
 
 def without_status(resource: ServedResource, obj: Object) -> Object:
-    """Return an object with the status of a new one."""
+    """Return an object with the initial status of its kind."""
     rest = {key: value for key, value in obj.items() if key != "status"}
     if resource.custom or resource.schema is None:
         return rest
@@ -58,7 +58,7 @@ def without_status(resource: ServedResource, obj: Object) -> Object:
 
 
 def with_status(obj: Object, **fields: object) -> Object:
-    """Return an object with some of its status replaced."""
+    """Return an object with some fields in its status replaced."""
     return {**obj, "status": {**(obj.get("status") or {}), **fields}}
 
 
@@ -101,7 +101,7 @@ def _claim(call: Call, obj: Object) -> Object:
 
 
 def with_data_source(spec: Object, *, old: Object | None = None) -> Object:
-    """Return a claim's spec with matching dataSource and dataSourceRef; an old source is not dropped."""
+    """Return a claim's spec whose dataSource and dataSourceRef match; an old source is not dropped."""
     source, wider = spec.get("dataSource"), spec.get("dataSourceRef")
     if wider is not None and wider.get("namespace"):
         # A reference with a namespace needs the feature gate CrossNamespaceVolumeDataSource.
@@ -192,7 +192,7 @@ def _definition(call: Call, obj: Object) -> Object:
 
 
 def _api_service(call: Call, obj: Object) -> Object:
-    """Return an APIService. If it names no service, it gets the status of one that the API server serves."""
+    """Return an APIService. If it names no service, its status says that the API server itself serves it."""
     if (obj.get("spec") or {}).get("service"):
         return obj
     told = {"reason": "Local", "message": "Local APIServices are always available"}
@@ -221,7 +221,7 @@ _BY_KIND: Final[dict[GroupResource, Prepare]] = {
 
 
 _META_COUNTS: Final = {"Deployment": "annotations", "EndpointSlice": "labels"}
-"""The part of the metadata whose changes also increment the generation."""
+"""Changes to this part of the metadata increment the generation, too."""
 _LABELS_STAY: Final = ("apps",)
 
 
@@ -299,6 +299,6 @@ def _built_in_status(resource: ServedResource, new: Object, old: Object) -> Obje
 
 
 def _with(obj: Object, name: str, source: Object) -> Object:
-    """Return a copy of obj in which the member called name is the one of source."""
+    """Return a copy of obj in which the member called name is taken from source."""
     rest = {key: value for key, value in obj.items() if key != name}
     return {**rest, name: source[name]} if name in source else rest

@@ -1,5 +1,5 @@
 """
-Token requests: a create that returns a new token for a service account, and stores nothing.
+Token requests: creating one returns a new token for a service account, and stores nothing.
 
 Follows: kubernetes pkg/registry/core/serviceaccount/storage/token.go, pkg/apis/authentication/validation.
 """

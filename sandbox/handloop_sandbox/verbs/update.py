@@ -59,7 +59,7 @@ _KEPT_AS: Final = {
 
 
 class Replaced(NamedTuple):
-    """The result of a write; created = the object is new."""
+    """The result of a write; created tells whether the object is new."""
 
     stored: Stored
     created: bool = False
@@ -83,7 +83,7 @@ def replace(call: Call, obj: Object, options: WriteOptions, *, applied: bool = F
     """
     Store obj, which already has its defaults, in place of the object at the path.
 
-    Args: applied = its managedFields are already final (server-side apply).
+    Args: applied means that its managedFields are already final (server-side apply).
     """
     before = call.stored()
     given_version = obj["metadata"].get("resourceVersion", "")
@@ -129,7 +129,7 @@ def _prepared(call: Call, new: Object, old: Object) -> Object:
 
 
 def check_name(call: Call, obj: Object) -> None:
-    """Refuse (400) an object whose name is not the one in the path."""
+    """Refuse (400) an object whose name differs from the one in the path."""
     name = obj["metadata"].get("name", "")
     if not name:
         text = f"the name of the object ({call.name} based on URL) was undeterminable: name must be provided"
@@ -139,7 +139,7 @@ def check_name(call: Call, obj: Object) -> None:
 
 
 def check_uid(call: Call, obj: Object, options: WriteOptions) -> None:
-    """Refuse (409) a PUT whose uid is not the stored object's; an object that it would create has no uid."""
+    """Refuse (409) a PUT with a uid that is not the stored object's, or with any if it would create one."""
     before, given = call.stored(), obj["metadata"].get("uid")
     if not given or (before is None and not call.resource.create_on_update):
         return
@@ -156,7 +156,7 @@ def check_uid(call: Call, obj: Object, options: WriteOptions) -> None:
 
 
 def _key(call: Call, options: WriteOptions) -> str:
-    """Return a real server's etcd prefix of the resource, for messages. In a dry run, it lacks /registry."""
+    """Return the resource's etcd prefix on a real server, for messages. In a dry run, it lacks /registry."""
     plural = call.resource.plural
     place = f"{call.resource.group}/{plural}" if call.resource.custom else _KEPT_AS.get(plural, plural)
     return f"/{place}" if options.dry_run else f"/registry/{place}"
