@@ -29,7 +29,7 @@ class Administrator(ABC):
     """
 
     def __init__(self, transport: Transport, namespace: str = "") -> None:
-        """Args: namespace: used for all objects, whatever they state; "" = each object's own."""
+        """Args: namespace: replaces that of every manifest; if empty, each manifest's namespace is used."""
         self._admin = transport
         self._namespace = namespace
         self._paths: dict[tuple[str, str], tuple[str, bool]] = {}
@@ -90,7 +90,7 @@ class Administrator(ABC):
 
 
 def _undefined(group: str) -> str:
-    """Return what to do about a kind without a definition."""
+    """Return advice on a kind without a definition, or "" if the kind is built in."""
     if is_built_in(group):
         return ""
     return ": give its CustomResourceDefinition, too, by --apply FILE or Workload(definitions=[...])"

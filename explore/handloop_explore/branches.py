@@ -24,7 +24,8 @@ class Branches:
     """
     The lines of the given code that a run reaches in the traced threads.
 
-    State: lines. Threads: those of a VirtualThreads; a traced thread stops tracing while it waits.
+    State: lines. Threads: runs on the threads of a VirtualThreads; a traced thread stops tracing while it
+    waits.
     """
 
     def __init__(self, codes: Iterable[CodeType], known: Collection[Line] = ()) -> None:
@@ -36,7 +37,7 @@ class Branches:
         self._is_free = sys.gettrace() is None and bool(self._codes)  # otherwise a debugger is tracing
 
     def trace(self, *, begins: bool) -> None:
-        """Begin or end recording the real thread's lines."""
+        """Start or stop recording the lines that the real thread runs."""
         if self._is_free:
             sys.settrace(self._called if begins else None)
 
@@ -55,5 +56,5 @@ def lines_of(codes: Iterable[CodeType]) -> list[Line]:
 
 
 def first_of_each(lines: Collection[Line], of: Collection[Line]) -> list[Line]:
-    """Return the first line of each branch that is in lines. Args: of: all lines, in order."""
+    """Return the first line of each branch in `lines`. Args: of: all lines of the code, in order."""
     return [line for before, line in pairwise([Line("", 0), *of]) if line in lines and before not in lines]

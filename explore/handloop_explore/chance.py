@@ -1,4 +1,4 @@
-"""Finds what depends on chance or time: where two undisturbed runs with other seeds and years differ."""
+"""Finds what depends on chance or time: where two undisturbed runs with different seeds and years differ."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Objects = Mapping[str, dict[str, Any]]
 
 
 class Chance(NamedTuple):
-    """The leaves in which two runs of an operator may differ, by the plain names of their objects."""
+    """The leaves in which two runs of an operator may differ, each under its object's plain name."""
 
     paths: frozenset[Path] = frozenset()
 

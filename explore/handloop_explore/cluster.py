@@ -50,8 +50,8 @@ class VirtualCluster(Administrator):
     """
     The cluster of a run.
 
-    Fields: sandbox; version, the newest resource version; record, of what changes. Threads: those of a
-    VirtualThreads.
+    Fields: sandbox; version, the newest resource version; record, the changes so far. Threads: runs on the
+    threads of a VirtualThreads.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class VirtualCluster(Administrator):
         definitions: Iterable[Object] = (),
         conversions: Conversions | None = None,
     ) -> None:
-        """Args: kinds: their CRDs are installed; definitions: more CRDs; conversions: for these."""
+        """Args: kinds: those whose CRDs are installed; definitions: further CRDs; conversions: for these."""
         self._threads = threads
         self._wakes: list[Callable[[], None]] = []
         self._keeps_events = False

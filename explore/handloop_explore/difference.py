@@ -25,7 +25,7 @@ def differences(old: object, new: object, path: str = "") -> Iterator[str]:
 
 
 def differences_of(key: str, old: object, new: object) -> Iterator[str]:
-    """Yield the differences of an object with a key such as `Secret default/a`, but no Secret's content."""
+    """Yield the differences in an object with a key such as `Secret default/a`, hiding a Secret's values."""
     for words in differences(old, new):
         path = words.partition(" ")[0]
         is_shown = path.startswith("metadata.") and not path.startswith("metadata.annotations")
@@ -52,7 +52,7 @@ def are_conditions(value: object) -> bool:
 
 
 def by_type(value: Any) -> Any:
-    """Return a value, but a list of conditions as a map by type."""
+    """Return a value; if it is a list of conditions, return a map by type instead."""
     return {one["type"]: one for one in value} if are_conditions(value) else value
 
 

@@ -1,4 +1,4 @@
-"""Reads the objects after a run, without what differs between any two good runs."""
+"""Reads the objects after a run, leaving out what differs between any two good runs."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def end_state(
     ignore: Sequence[Ignored] = (),
 ) -> Mapping[str, dict[str, Any]]:
     """
-    Return the objects of some kinds, by `Kind namespace/name`, without what differs between good runs.
+    Return the objects of some kinds, by `Kind namespace/name`, leaving out what differs between good runs.
 
     Args: reconciled: kinds whose status the operator writes; the status of other kinds is omitted. more:
     objects of further kinds. made_by_cluster: uids of objects that the cluster's controllers made; they are
@@ -81,7 +81,7 @@ def plain_name(key: str) -> str:
 
 
 def renamed(found: Mapping[str, dict[str, Any]], good: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return a run's objects, of which those named by chance or time get their names in a good run."""
+    """Return a run's objects; those named by chance or time get the names they have in a good run."""
     free = [key for key in good if key not in found and plain_name(key) != key]
     names: dict[str, str] = {}
     for key in sorted(found.keys() - good.keys()):

@@ -52,13 +52,13 @@ class Exploration:
     """A workload, and how it is explored."""
 
     def __init__(self, workload: Workload, options: dict[str, Any], command: str = "") -> None:
-        """Args: command: the one that replays a plan when --explore-replay is added, "" = none."""
+        """Args: command: replays a plan when --explore-replay is added to it; empty if there is none."""
         self._workload = workload
         self._options = options
         self._command = command
 
     def report(self) -> Report:
-        """Play the plans. Raises and blocks as run_plans."""
+        """Play the plans. Raises and blocks like run_plans."""
         return run_plans(self._workload, **self._options)
 
     def check(self) -> None:
@@ -77,7 +77,7 @@ class Exploration:
 
     def __call__(self, test: Callable[..., object]) -> Callable[..., None]:
         """
-        Decorate a pytest test, whose body is an invariant; its name or docstring states it.
+        Decorate a pytest test whose body is an invariant, which its name or docstring states.
 
         Args: test: called at the end of each run, with the run's cluster as the argument `cluster`. Its other
         arguments are fixtures, which live as long as the exploration.
@@ -107,7 +107,7 @@ class Exploration:
 
 
 def _in_pytest(signature: inspect.Signature) -> inspect.Signature:
-    """Return a test's signature without the cluster, and with pytest's request."""
+    """Return a test's signature without `cluster` but with pytest's `request`."""
     fixtures = [one for name, one in signature.parameters.items() if name not in (_CLUSTER, _REQUEST)]
     request = inspect.Parameter(_REQUEST, inspect.Parameter.KEYWORD_ONLY)
     return signature.replace(parameters=[*fixtures, request])

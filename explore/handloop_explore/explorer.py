@@ -66,8 +66,8 @@ def run_plans(
     Args: plans, seconds: how many plans to play, and for how long, at most; single strikes come first, then
     samples drawn from seed. replay: the only plan to play, in this process. processes: how many forks play at
     once, None = one per processor; the report is the same for any number. progress: called after each plan,
-    in the order in which they end. If the writes of every run have a fault, it is a failure of the empty
-    plan.
+    in the order in which they end. A fault that the writes of every run have is reported as a failure of the
+    empty plan.
     Raises: UndisturbedError if even the undisturbed run fails; ValueError if replay is not a plan.
     Blocks: for about a twentieth of a second per plan, divided by the processors. It ends early after 20
     failures of different sorts. Ctrl-C ends it with the results so far.
@@ -116,7 +116,7 @@ def run_plans(
 
 def _undisturbed(workload: Workload, invariants: Sequence[Invariant], seconds: float) -> Played:
     """
-    Return the undisturbed run, with its random parts, in which its twin differs.
+    Return the undisturbed run with its random parts, which are those in which its twin differs.
 
     If possible, a fork plays the twin first, because a controller may never rest and never yield. The run in
     this process fills caches, which every trunk and its children inherit.

@@ -40,14 +40,14 @@ _HANGING_SECONDS: Final = 5.0
 """How long after its deadline a process may take to report where it is."""
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 _GC_THRESHOLDS: Final = (50_000, 20, 100)
-"""These make collections rare, because a process lives for one run."""
+"""These thresholds make garbage collections rare, because a process lives for one run."""
 
 PlayTrunk: TypeAlias = Callable[[Forking], object]
 """Plays the undisturbed run, and asks at each of the operator's calls whether a plan begins there."""
 
 
 class Lost(NamedTuple):
-    """The result of a plan that has none: the reason, in words."""
+    """Stands in for the result of a plan that has none, and gives the reason in words."""
 
     why: str
 
@@ -63,9 +63,9 @@ def called_in_fork(
     """
     Run a call in a fork of this process, and return its result, which must be picklable.
 
-    Args: seconds: the limit in wall time; where: describes what the call is doing at that time, given the
-    running frame.
-    Returns: a Lost with these words at the limit; None if the call raised or ended the process, which it
+    Args: seconds: the limit in wall time; where: given the running frame, describes what the call is doing
+    when the limit is reached.
+    Returns: a Lost with this description at the limit; None if the call raised or ended the process, which it
     would also do if called in this process. Raises: KeyboardInterrupt, whatever the call does.
     """
     sys.stdout.flush()
@@ -111,8 +111,9 @@ def played_by_forks(
     """
     Yield each plan's index and the result of `judge`, in the order in which the plans end.
 
-    Args: processes: how many children play at once. until: when to end at the latest, in time.monotonic().
-    plan_seconds: how long a plan may take. judge: runs in the child; its result must be picklable, and small.
+    Args: processes: how many children play at once. until: when to end at the latest, on the clock of
+    time.monotonic(). plan_seconds: how long a plan may take. judge: runs in the child; its result must be
+    picklable, and small.
     Yields: a Lost instead of a result if the child failed. Closing the iterator ends all processes.
     """
     reader, writer = Pipe(duplex=False)
@@ -137,8 +138,8 @@ class _Trunk:
     """
     The process that plays the undisturbed run; its forks are the children.
 
-    State: _waiting, the plans not yet begun, by index; _children, the index and pid of running children,
-    by the pipe on which each will send; _index, in a child, the index of its plan.
+    State: _waiting, the plans not yet begun, by index; _children, the index and pid of each running child, by
+    the pipe on which it will send; _index, in a child, the index of its plan.
     """
 
     def __init__(

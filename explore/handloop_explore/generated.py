@@ -1,11 +1,11 @@
 """
-Makes random steps of a workload from a kind's schema. They end with an object that the author knows.
+Makes random steps for a workload from a kind's schema. They end with an object that the author knows.
 
     explore(Workload(set_up, generated(Site, SITE, seed=7))).check()
 
 An object is created, changed, changed back, deleted and created again. A change may ask for what the operator
 cannot do, if the server accepts it. At the end the object equals the sample. The plan `0:late` shows whether
-the cluster is then as if only the sample had ever been created.
+the cluster then looks as if only the sample had ever been created.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class _Author:
         return kept | self._with_one_other(self._schema, self._document)
 
     def _with_one_other(self, schema: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the fields, of which one, or one nested in it, is changed or removed."""
+        """Return the fields with one of them, or one nested in it, changed or removed."""
         properties = {name: one for name, one in schema["properties"].items() if name not in self._leave}
         name = self._random.choice(sorted(properties))
         inner, required = properties[name], schema.get("required", ())

@@ -9,7 +9,11 @@ from handloop_explore.difference import by_type
 
 
 class Ignored(NamedTuple):
-    """Fields of a kind's objects, named as in differences; path "" = whole objects. Both may contain `*`."""
+    """
+    Fields of a kind's objects, named as in differences; an empty path means whole objects.
+
+    Both may contain `*`.
+    """
 
     kind: str
     path: str

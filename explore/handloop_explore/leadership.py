@@ -1,4 +1,4 @@
-"""Tracks which of the operator's processes the server has as each Lease's holder, and what it may write."""
+"""Tracks which of the operator's processes holds each Lease on the server, and what it may write."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ TERMS: Final = LeaseTerms(namespace="default", name="operator", retry_period_sec
 """The usual durations, but half as many renewals, which cause most of the cost of two processes."""
 LEASE: Final = f"/apis/coordination.k8s.io/v1/namespaces/{TERMS.namespace}/leases/{TERMS.name}"
 NOWHERE: Final = ClientConfig(host="https://virtual")
-"""For an Election that has a transport."""
+"""The config for an Election that is given its transport."""
 
 
 class Leadership:
     """
     The holders of the Leases in one run: of the leader's Lease, or of the slots' Leases.
 
-    Field: shards, None = one process leads.
-    State: _holders, the number of the process that acquired each Lease last, by the Lease's name, 0 =
-    released; _renewed_at, when each process sent its last accepted renewal of each Lease.
+    Field: shards, or None if one process leads.
+    State: _holders, the number of the process that last acquired each Lease, by the Lease's name, or 0 once
+    it is released; _renewed_at, when each process sent its last accepted renewal of each Lease.
     """
 
     def __init__(self, journal: Journal, shards: Shards | None = None) -> None:
@@ -47,7 +47,7 @@ class Leadership:
         return self._holders.get(lease) == process
 
     def renewed(self, lease: str, process: int, at: float, *, holds: bool) -> None:
-        """Record an accepted write of a Lease. Args: holds: whether the process is the Lease's holder."""
+        """Record an accepted write to a Lease. Args: holds: whether the process is the Lease's holder."""
         self._renewed_at[lease, process] = at
         holder = process if holds else 0
         if holder != self._holders.get(lease, 0):

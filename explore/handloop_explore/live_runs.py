@@ -41,7 +41,7 @@ def remove_page(folder: Path) -> None:
 
 
 def links(number: int, failure: Failure) -> dict[str, str]:
-    """Return the links to places in INDEX that show a failure (numbered from 1), by the links' text."""
+    """Map each link's text to the place in INDEX that it opens. Failures are numbered from 1."""
     if not str(failure.plan):
         return {"the run": "#run=undisturbed"}
     parts = {"where it diverges from the undisturbed run": f"#run=plan-{number}&at=parts"}
@@ -60,7 +60,7 @@ def _failing_runs(number: int, failure: Failure, report: Report, workload: Workl
 
 
 def _runs(workload: Workload, plan: Plan, head: dict[str, str], marks: dict[str, int]) -> Iterator[Entry]:
-    """Yield one run; with replicas, one per process, because each has its own caches and queues."""
+    """Yield a run's entry; with replicas, one entry per process, as each has its own caches and queues."""
     tape = Tape()
     play(workload, plan, recording=tape.recording)
     opening = f"The operator starts with empty caches. {head['title']}: {head['about']}"
@@ -74,5 +74,5 @@ def _runs(workload: Workload, plan: Plan, head: dict[str, str], marks: dict[str,
 
 
 def _strike(failure: Failure) -> int:
-    """Return the story's line of the plan's first strike, before which both runs have the same lines."""
+    """Return the line of the story where the plan first strikes; both runs have the same lines before it."""
     return next((nth for nth, told in enumerate(failure.played.story) if told.who == "plan"), 0)

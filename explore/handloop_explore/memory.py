@@ -48,13 +48,13 @@ class _Part(NamedTuple):
 
 class Memory:
     """
-    The state that code refers to, as it is at construction. Field: codes, the code of its functions.
+    The state that code refers to, as it was at construction. Field: codes, the code of its functions.
 
-    State: _lasting, the ids of objects that do not belong only to the operator. Threads: one.
+    State: _lasting, the ids of objects that do not belong only to the operator. Threads: only one.
     """
 
     def __init__(self, code: Callable[..., Any], outside: Iterable[object] = ()) -> None:
-        """Args: code: the operator's; outside: objects that outlive it, or functions that are not its own."""
+        """Args: code: the operator's function; outside: objects that outlive it, or functions of others."""
         self._top = getattr(code, "__module__", "").partition(".")[0]
         self.codes: set[CodeType] = set()
         others = self._found(list(outside))
@@ -63,7 +63,11 @@ class Memory:
         self._parts = others + self._found([code])
 
     def restore(self, convert: Convert = lambda value: value, *, lasting: bool = False) -> None:
-        """Restore the state. Args: convert: returns a value's replacement; lasting: also what others know."""
+        """
+        Restore the state.
+
+        Args: convert: returns a value's replacement; lasting: also what others refer to.
+        """
         for part in self._parts:
             if lasting or id(part.of) not in self._lasting:
                 part.put(convert)

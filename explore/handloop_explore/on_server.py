@@ -125,7 +125,12 @@ def sample(writes: int, plans: int, seed: int) -> list[Plan]:
 
 
 class _ServerCluster(Administrator):
-    """The administrator of one namespace. Fields: kinds, those that the operator watches; reconciled."""
+    """
+    The administrator of one namespace.
+
+    Fields: kinds, the namespaced ones that the operator watches; reconciled, the names of those that it
+    reconciles.
+    """
 
     version = 0  # because no view of a server is rewound
 
@@ -272,7 +277,11 @@ class _Run:
         self._states.append(State(objects, left))
 
     def _rest(self, good: Mapping[str, Any] | None = None) -> Mapping[str, dict[str, Any]]:
-        """Wait until nothing happens, but longer if the state differs from good. Returns: the state."""
+        """
+        Wait until nothing happens any more, and longer if the state differs from good.
+
+        Returns: the state.
+        """
         state: Mapping[str, dict[str, Any]]
         state, changed_at = self._cluster.state(), time.monotonic()
         until, writes = time.monotonic() + _LIMIT_SECONDS, len(self.journal.writes)
@@ -312,7 +321,7 @@ class _Run:
         pipe.close()
 
     def _hear(self, seconds: float) -> None:
-        """Wait this long for a report of the operator; if the operator has ended, start another one."""
+        """Wait this long for a report from the operator; if it has ended, start another one."""
         if self._pipe.closed or not self._pipe.poll(seconds):
             return
         self._heard_at = time.monotonic()
@@ -350,7 +359,7 @@ class _Operator:
         self._lock = threading.Lock()
 
     def run(self, workload: Workload) -> None:
-        """Set up and work, until it is killed."""
+        """Set up and work until the process is killed."""
         cluster = self.cluster
         cluster.__init__(workload, cluster.config, cluster.namespace)  # now with its own connections
         client = Client(_OneWriteAtATime(HTTPTransport(cluster.config), self), user_agent=self.name)

@@ -34,7 +34,7 @@ Oracle: TypeAlias = Callable[[Played, Played], Iterator[str]]
 
 
 def verdicts(undisturbed: Played, played: Played) -> list[str]:
-    """Return a run's faults without the habits; for the undisturbed run, why it cannot be the baseline."""
+    """Return a run's faults apart from habits; for the undisturbed run, why it cannot be the baseline."""
     if played is undisturbed:
         return _judged(ORACLES, undisturbed, played)
     found = _judged((*ORACLES, *WRITE_ORACLES), undisturbed, played)
@@ -43,7 +43,7 @@ def verdicts(undisturbed: Played, played: Played) -> list[str]:
 
 
 def habits(undisturbed: Played) -> list[str]:
-    """Return the faults that the writes of even the undisturbed run have."""
+    """Return the faults that writes have even in the undisturbed run."""
     return _judged(WRITE_ORACLES, undisturbed, undisturbed)
 
 
@@ -235,7 +235,7 @@ def leaves_foreign_objects_alone(_: Played, played: Played) -> Iterator[str]:
         if rival.made["metadata"].get("uid") in given_up:
             continue
         if left is None:
-            # A client may delete it, also with its namespace, but not the operator, nor through an owner it
+            # A client may delete it, or its namespace; the operator may not, even through an owner that it
             # set.
             ends = [act for act in played.acts if act.uid == rival.made["metadata"].get("uid") and act.ends]
             if not ends or ends[0].who == OPERATOR or ends[0].owners:

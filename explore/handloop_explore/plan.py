@@ -69,12 +69,12 @@ class Strike(NamedTuple):
     """
     One fault at one request.
 
-    number counts the requests of that sort from 1, in all of the operator's processes, without Events, leases
-    and discovery. where: "" = writes, r = reads (a get, or a page of a list), w = openings of a watch, s =
-    the users' steps, l = writes that make, acquire, release or delete a Lease. q = settled(), of which the
-    last one is the end; c = the objects at a settled() that the operator has made and one of its own kinds
-    controls, in the order of their names, first those at the first settled(), then those at the second, and
-    so on. p = waits of a reconcile, for example in time.sleep().
+    number counts the requests of that sort from 1, over all of the operator's processes, leaving out Events,
+    leases and discovery. where: "" = writes, r = reads (a get, or a page of a list), w = openings of a watch,
+    s = the users' steps, l = writes that make, acquire, release or delete a Lease. q = settled(), of which
+    the last one is the end; c = the objects at a settled() that the operator has made and one of its own
+    kinds controls, in the order of their names, first those at the first settled(), then those at the second,
+    and so on. p = waits of a reconcile, for example in time.sleep().
 
     crash-before, crash-after = the process ends there, as by kill -9, and another one starts. crash-sent = it
     ends while the write is in flight; the server receives the write just before the next process's first
@@ -83,19 +83,20 @@ class Strike(NamedTuple):
     steps, each process ends; where a watch is opened or a reconcile waits, that process ends; at settled(),
     each process ends once everything has come to rest. lost = the request is executed, and the connection
     breaks; never-sent = there is no connection. timeout-before, timeout-after (at reads: timeout) = no answer
-    arrives before the request's deadline; the request was not, or was, executed. A number = the server
-    refuses with this status.
+    arrives before the request's deadline; the request was not executed (before) or was (after). A number =
+    the server refuses with this status.
 
     rival-edit = another client labels the object first. rival-delete = it deletes the object; rival-recreate
     = it also makes it again. rival-finalizer = it deletes the object, which has a finalizer that it removes
     20 s later. rival-owner = for 20 s the object has another controller. rival-scale = it sets a Deployment's
-    replicas. rival-takes-name = it has made an object with that name, and with another value in one field.
-    rival-drift = it changes a field that the operator has set.
+    replicas. rival-takes-name = it has made an object with that name, but with a different value in one
+    field. rival-drift = it changes a field that the operator has set.
 
     These affect the process's watches, or the one that is being opened: stale = they deliver nothing for 30
-    s; missed = nor do they deliver it later, because their history is gone; cut = they break; silent = they
-    hang until the operator gives them up; expired = their history is gone; garbled = a line is broken; twice
-    = each watch event arrives twice for 30 s; rewound = they end, and for 10 s all reads see the past.
+    s; missed = what they hold back in that time is lost, because their history is gone; cut = they break;
+    silent = they hang until the operator gives up on them; expired = their history is gone; garbled = a line
+    is broken; twice = each watch event arrives twice for 30 s; rewound = they end, and for 10 s all reads see
+    the past.
 
     lease-slow = requests for the Lease get no answer for 30 s. rival-lease = another client deletes the
     Lease. slow = the answer arrives after 10 s, so a slot that is about to leave waits for it. slow-crash,

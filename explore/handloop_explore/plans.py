@@ -73,16 +73,16 @@ _FIRST_OF_SEVERAL: Final = (
     ),
     *(":slow-pause", ":slow"),
 )
-"""The strikes at which operators fail most often; those for several processes change the leader."""
+"""The strikes that make operators fail most often; those for several processes change the leader."""
 _ALIKE: Final = 5
-"""By how many strikes a place is postponed if it is like an earlier one."""
+"""How many strikes later a place comes if it resembles an earlier one."""
 
 
 class Place(NamedTuple):
     """
     Where a plan may strike. number: as in Strike; whats: the strikes that make sense there.
 
-    sort: by which similar places are recognised; writes: for a place at rest, how many writes precede it.
+    sort: the same for similar places; writes: for a place at rest, how many writes precede it.
     """
 
     where: Where
@@ -209,7 +209,7 @@ def _whats(write: Write, workload: Workload, last_step: float) -> list[str]:
 
 
 def _chosen(places: Places, random: Random) -> Strike:
-    """Return a random strike, mostly at a write. Another strike may cause the request that it strikes."""
+    """Return a random strike, mostly at a write. The request may be one that another strike causes."""
     weights: dict[Where, int] = {"": 6, "r": 1, "w": 1, "s": 1, "l": 3, "q": 1, "c": 1, "p": 1}
     sorts = [where for where in weights if places.count(where) or where in ("", "r", "w", "s")]
     where = random.choices(sorts, [weights[one] for one in sorts])[0]

@@ -101,7 +101,7 @@ def play(
 
 
 def _functions_of_others(workload: Workload, invariants: Sequence[Invariant]) -> Iterable[object]:
-    """Return the functions of steps and invariants, whose objects do not belong only to the operator."""
+    """Return the functions in steps and invariants; the objects in these are not only the operator's."""
     expected = [one for step in workload.steps for one in step.expect]
     return [*(step.do for step in workload.steps), *(one.holds for one in (*expected, *invariants))]
 
@@ -110,8 +110,8 @@ class _Run:
     """
     One run.
 
-    State: journal, the reports so far; _processes, the operator's current ones; _waiting, those of them that
-    start later; _is_over, whether the users' last step is done. Threads: those of `threads`.
+    State: journal, the reports so far; _processes, the operator's current processes; _waiting, those that
+    start later; _is_over, whether the users' last step is done. Threads: runs on those of `threads`.
     """
 
     def __init__(

@@ -60,7 +60,7 @@ class Write(NamedTuple):
     answer).
 
     struck: what the plan did to it; process: the number of the process that wrote; objection: why that
-    process must not write, "" = it may; arrival: what it met at the server, None = it did not arrive.
+    process must not write, "" = it may; arrival: what the write met at the server, None = it did not arrive.
     """
 
     number: int
@@ -106,8 +106,8 @@ class State(NamedTuple):
     The cluster at one time. objects: end_state; left: the objects at the rivals' targets.
 
     failing: the error that the operator still logs more than a minute after the users' last step; "" = none,
-    None = it has no object to work for. is_down: no process of the operator was running. at: when, in virtual
-    seconds; reconciled_at: when each object was last reconciled.
+    None = it has no object to work for. is_down: no process of the operator was running. at: the time, in
+    virtual seconds; reconciled_at: when each object was last reconciled.
     """
 
     objects: Mapping[str, dict[str, Any]]
@@ -134,12 +134,12 @@ class Played(NamedTuple):
     often a write at each path made an object; rivals: what rivals did; died: why a process ended by itself,
     "" = none did; broken: the author's invariants that do not hold; switches: how often a thread was given
     the processor; reads, watches, waits: how many there were (waits in reconciles only); gets: the numbers of
-    the reads of one object; acts: what changed at the server, in version order; reconciled: the kinds that
-    the operator works for; bugs: what it logged with a traceback; errors: what else it logged as an error,
-    and when last; deadline_seconds: the workload's, for slowest; leases: how often a Lease changed hands;
-    children: what could be struck at each settled(), in that order; refused: what may not be deleted; lines:
-    those of the operator's code that were reached; chance: in the undisturbed run, what other runs need not
-    have in common with it.
+    the reads that ask for one object; acts: what changed at the server, in version order; reconciled: the
+    kinds that the operator works for; bugs: what it logged with a traceback; errors: what else it logged as
+    an error, and when it last did; deadline_seconds: the limit for slowest, from the workload; leases: how
+    often a Lease changed hands; children: what could be struck at each settled(), in that order; refused:
+    what may not be deleted; lines: the lines of the operator's code that were reached; chance: in the
+    undisturbed run, what other runs need not have in common with it.
     """
 
     plan: Plan
@@ -204,7 +204,7 @@ class Journal:
         self.reconciled_at[name] = self.threads.now
 
     def where(self, frame: FrameType | None) -> str:
-        """Say how far the run is, what it reconciles most, and the current line of the author's code."""
+        """Say how far the run has got, what it reconciles most, and the current line of the author's code."""
         words = [f"the run is at {self.threads.now:.2f} s"]
         for name, times in self._reconciled.most_common(1):
             words.append(f"has reconciled {name} {times} time{'s' * (times > 1)}")
@@ -218,7 +218,7 @@ class Journal:
         return ", and ".join(words)
 
     def reconciles_for(self, seconds: float, queue: str) -> None:
-        """Record how long a queue's reconcile has run so far, or in total."""
+        """Record how long a reconcile from a queue has run so far, or took in total."""
         self.slowest = max(self.slowest, Slowest(seconds, queue))
 
     def arrive(self) -> None:

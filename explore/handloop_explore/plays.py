@@ -29,7 +29,7 @@ class Plays:
     """
     Plays a workload's plans, and compares each run with the undisturbed one.
 
-    Field: lines, those of the operator's code that some run reached.
+    Field: lines, the lines of the operator's code that any run has reached.
     """
 
     def __init__(

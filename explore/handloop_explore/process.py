@@ -51,9 +51,10 @@ class Process:
         """
         Args: end: ends a process at once, for the given reason; another one replaces it. struck_here: called
         once at each of the operator's calls, just before the server receives it, with the letter that stands
-        for the call's kind in a plan ("" = a write), and with its number among its kind. It returns what
-        strikes there, "" = nothing; a trunk forks in it. number: the process's, from 1; its successor has
-        another. leadership: None = no election. branches: records which of the operator's branches are taken.
+        for the call's kind in a plan ("" = a write), and with the call's number within that kind. It returns
+        what strikes there, "" = nothing; a trunk forks in it. number: the process's number, from 1; its
+        successor has a different one. leadership: None = no election. branches: records which of the
+        operator's branches are taken.
         """
         self.is_dead = self.is_down = False
         self.number = number
@@ -119,7 +120,7 @@ class Process:
             self.journal.died = f"{type(error).__name__}: {error}"
             self.journal.tell(self.name, f"the process ended by itself: {self.journal.died}")
 
-    def _works(self, begins: bool) -> None:  # noqa: FBT001 - a Callable's
+    def _works(self, begins: bool) -> None:  # noqa: FBT001 - called by position
         """Note that the running thread begins or ends a reconcile, each wait of which is a separate place."""
         self.journal.threads.current_thread().on_wait = self._waits if begins else None
         self._branches.trace(begins=begins)

@@ -32,7 +32,7 @@ class Progress:
         plans: float = math.inf,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Args: seconds, plans: after which the exploration ends."""
+        """Args: seconds, plans: the limits at which the exploration ends."""
         self._stream = stream
         self._is_terminal = stream.isatty()
         self._seconds, self._plans = seconds, plans

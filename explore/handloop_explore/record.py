@@ -71,7 +71,7 @@ class Arrival(NamedTuple):
     What a write met at the server.
 
     seen: the object's version in the process's cache, 0 = it was not there; before: the newest version at the
-    server; version: that of the change, 0 = no change.
+    server; version: the version after the change, 0 = no change.
     """
 
     seen: int
@@ -80,7 +80,7 @@ class Arrival(NamedTuple):
 
 
 class Record:
-    """The changes of one run. Threads: those of a VirtualThreads."""
+    """The changes of one run. Threads: runs on the threads of a VirtualThreads."""
 
     def __init__(self, threads: VirtualThreads) -> None:
         self._threads = threads
@@ -186,7 +186,11 @@ def key_of(obj: Object) -> str:
 
 
 def chain(uid: str, controllers: dict[str, str]) -> Iterator[str]:
-    """Yield an object's controller, that one's controller, and so on. Args: controllers: uids by uid."""
+    """
+    Yield an object's controller, that one's controller, and so on.
+
+    Args: controllers: the uid of each object's controller, by the object's uid.
+    """
     found: set[str] = set()
     while (uid := controllers.get(uid, "")) and uid not in found:
         found.add(uid)

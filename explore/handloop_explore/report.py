@@ -105,10 +105,10 @@ class Report:
     The result of an exploration.
 
     undisturbed: the run without a plan; plans, failed: how many were played, and how many failed; tried: how
-    often each kind of strike was planned; seconds: the CPU time of timed_plans plans; wall_seconds: by the
-    clock; is_interrupted: by Ctrl-C. failures: without those that resemble another one. places: where strikes
-    make sense; struck: the strikes of all plans; code: the operator's lines; lines: those that runs reached;
-    unseen: what the workload does not show, in words.
+    often each kind of strike was planned; seconds: the CPU time of timed_plans plans; wall_seconds: the time
+    on the clock; is_interrupted: whether Ctrl-C ended it. failures: without those that resemble another one.
+    places: where strikes make sense; struck: the strikes of all plans; code: the lines of the operator's
+    code; lines: those that runs reached; unseen: what the workload does not show, in words.
     """
 
     undisturbed: Played
@@ -129,7 +129,7 @@ class Report:
 
     @classmethod
     def of_undisturbed(cls, undisturbed: Played, verdicts: Sequence[str]) -> Self:
-        """Return the report of a failure of the run without a plan."""
+        """Return the report for a failure of the run without a plan."""
         return cls(undisturbed, failed=1, failures=[Failure.of(undisturbed, undisturbed, verdicts)])
 
     def count(self, plan: Plan) -> None:

@@ -33,7 +33,7 @@ class Rivals:
         """
         Act as another client just before a write.
 
-        Args: target, body: those of the write; see target_of.
+        Args: target, body: the write's target and body; see target_of.
         Returns: whether anything was done.
         """
         found = self._cluster.find(target)

@@ -121,7 +121,7 @@ def deed(act: Act) -> str:
 
 
 def _with_number(deeds: Mapping[int, str], number: int) -> str:
-    """Return a deed with its write's number."""
+    """Return what a write did, with the write's number."""
     return f"{deeds[number]} (write {number})" if number else "writes nothing there"
 
 
@@ -170,7 +170,7 @@ def _view(write: Write, found: dict[int, Act], acts: Sequence[Act]) -> str:
 
 
 def _is_of(one: Act, write: Write, act: Act | None, name: str) -> bool:
-    """Return whether an earlier change was of the object that a write is about."""
+    """Return whether an earlier change was to the object that a write is about."""
     if act is not None:
         return one.uid == act.uid
     collection = place_of(write.path)[1].rpartition("/")[2]
@@ -184,7 +184,7 @@ def _of_another(act: Act) -> Told:
 
 
 def _told(obj: Object) -> Object:
-    """Return an object without the fields that every change affects, and without a status of only these."""
+    """Return an object without the fields that every change affects, or a status with only such fields."""
     told: Object = _without_counts(obj)
     return told if told.get("status") else {key: one for key, one in told.items() if key != "status"}
 

@@ -53,7 +53,11 @@ class Striking(Protocol):
         """Raises: ConnectionBroken after its end."""
 
     def crash(self, *, is_down: bool = False) -> None:
-        """End it; never returns. Args: is_down: whether no other starts before the users' last step."""
+        """
+        End it; never returns.
+
+        Args: is_down: whether no other process starts before the users' last step.
+        """
 
 
 class StruckTransport(ForwardingTransport):
@@ -187,7 +191,11 @@ class StruckTransport(ForwardingTransport):
         *,
         unknown: bool,
     ) -> Response:
-        """Return a refusal, or raise a loss. Args: unknown: whether the request may have had an effect."""
+        """
+        Return the refusal, or raise the error for a lost request or answer.
+
+        Args: unknown: whether the request may have had an effect.
+        """
         if what not in (*LOSSES, "timeout"):
             return answer_of(int(what))
         if what in ("lost", "timeout-after"):

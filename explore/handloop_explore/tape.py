@@ -20,7 +20,7 @@ from handloop_explore.virtual_threads import BlockedError, VirtualClock, Virtual
 MOST_STEPS: Final = 3000
 """The most steps of a run. A storm has more, but a page should open quickly."""
 _LAST_STEPS: Final = 500
-"""How many steps are kept, from which the workers' state is read."""
+"""How many steps are kept for working out the workers' state."""
 
 
 class Tape:
@@ -28,7 +28,8 @@ class Tape:
     Records one run, without changing it.
 
     State: _entries, as the page gets them, each with `told`, the length of the story at that time, and `who`,
-    the entry's process, "" = all; _steps, each process's newest ones. Threads: those of the run.
+    the entry's process, "" = all; _steps, the newest steps of each process. Threads: runs on those of the
+    run.
     """
 
     def __init__(self) -> None:

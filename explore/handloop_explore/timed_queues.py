@@ -21,7 +21,7 @@ class TimedQueues(WorkqueueMetricsProvider):
         self._works = works
 
     def for_queue(self, name: str) -> QueueInstruments:
-        """Return a queue's instruments, of which those for durations report to the journal."""
+        """Return a queue's instruments; those for durations report to the journal."""
         age = _Age(self._journal, name, self._works)
         made = super().for_queue(name)
         return made._replace(

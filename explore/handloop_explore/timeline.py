@@ -11,7 +11,7 @@ from handloop_explore.played import Played, Told
 from handloop_explore.story import line_of, parts_at, with_others
 
 MOST_LINES: Final = 60
-"""The most lines that are shown of each run; a storm has thousands."""
+"""At most this many lines of each run are shown; a storm has thousands."""
 _LINES_BEFORE: Final = 12
 _COLUMN: Final = 30.0
 _LANE: Final = 36.0
@@ -28,8 +28,8 @@ class Window(NamedTuple):
     """
     The lines of two stories that a page shows, from the same beginning.
 
-    begin: how many lines before, which are the same in both, are not shown; lengths: those of the whole
-    stories; parting: the indexes of the writes at which they diverge, or the length if there is none.
+    begin: how many earlier lines, the same in both, are not shown; lengths: the lengths of the whole stories;
+    parting: the indexes of the writes at which they diverge, or the length if there is none.
     """
 
     begin: int
@@ -115,7 +115,7 @@ class _Run:
             yield from self._mark(nth, told, x, top)
 
     def _life(self, who: str, columns: Sequence[float], width: float, y: float) -> tuple[float, ...]:
-        """Return a lane's line, which a process has only while it lives."""
+        """Return a lane's line; a process has one only while it lives."""
         begin, end = 0.0, width
         for told, x in zip(self.story, columns, strict=True):
             if told.who == who and told.starts_process:
@@ -165,7 +165,7 @@ def _what(told: Told) -> str:
 
 
 def _placed(runs: Sequence[_Run]) -> tuple[list[list[float]], list[tuple[float, float]], float]:
-    """Return each run's places of its lines, the times to write with their places, and the width."""
+    """Return the positions of each run's lines, the times to write and their positions, and the width."""
     rows = [_by_time(run.story) for run in runs]
     x, before, written = 20.0, None, -math.inf
     places: list[list[float]] = [[] for _ in runs]

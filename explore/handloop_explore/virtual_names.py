@@ -24,7 +24,7 @@ from typing import Any, Final
 _UPTIME: Final = 1e6
 """The first value of time.monotonic(), as on a machine that has been running for a while."""
 _LONGEST_LOOK_SECONDS: Final = 1.0
-"""How long a loop that waits for files pauses between looks, because another virtual thread may wake it."""
+"""How long a loop that waits for files pauses between checks, because another virtual thread may wake it."""
 
 _Place = tuple[Any, str]
 _OURS: Final = (

@@ -56,7 +56,7 @@ _STEP_SECONDS: Final = 2.0
 """The share of lock acquisitions before which a thread is slow, and the longest delay."""
 _READINGS: Final = 1000
 _SPINNING_SECONDS: Final = 1e-3
-"""The time that each further reading takes after this many readings without a wait."""
+"""After this many readings of the clock without a wait, each further one takes this long."""
 _REAL_CONDITION: Final = threading.Condition
 _REAL: Final[Mapping[Any, Callable[..., Any]]] = {
     type(threading.Lock()): VirtualLock,
@@ -89,7 +89,7 @@ class VirtualThreads:
     """
 
     def __init__(self, order: Random | None = None, *, seed: int = 1, epoch: float = EPOCH) -> None:
-        """Args: order, epoch: as the fields; seed: for randomness."""
+        """Args: order, epoch: see the fields; seed: for randomness."""
         self.now = 0.0
         self.epoch = epoch
         self.seed = seed
@@ -151,7 +151,7 @@ class VirtualThreads:
         join, is_alive = real.join, real.is_alive
 
         def begin(thread: Any) -> None:
-            """Start an author's thread, maybe of a subclass, whose run() runs in a virtual thread."""
+            """Start an author's thread, which may be of a subclass; its run() runs in a virtual thread."""
             if "virtual" in vars(thread):
                 raise RuntimeError("threads can only be started once")
             thread.virtual = VirtualThread(self, target=partial(_survived, thread.run), name=thread.name)
@@ -421,7 +421,7 @@ class VirtualThread:
     """
     threading.Thread, as far as this project uses it.
 
-    Fields: process, with which it ends, by default that of the thread that starts it; face, what
+    Fields: process, the process with which it ends, by default that of the thread that starts it; face, what
     threading.current_thread() returns; on_wait, called before each wait.
     """
 

@@ -51,8 +51,8 @@ class Workload:
     virtual time that the operator has after each step. settle_seconds: the time that it has at settled() and
     at the end, where the cluster is compared with the undisturbed run's. remembers: whether the end may
     depend on what users wanted before, for example because each change makes a Job. replicas: how many
-    processes the operator has; one of them leads, by a Lease. shards: with these, each process works on the
-    slots that it has, and all but the first join later. deadline_seconds: how long a reconcile may run.
+    processes the operator has; one of them leads, by a Lease. shards: if given, each process works on the
+    slots that it holds, and all but the first join later. deadline_seconds: how long a reconcile may run.
     ignore: fields to exclude from comparisons, such as `secrets:data.password`, or all objects of a kind,
     such as `jobs`; values that depend on chance or time are always excluded. definitions: the CRDs of other
     programs, which exist from the beginning. outside: objects that play a system outside the cluster, and

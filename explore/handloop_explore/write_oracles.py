@@ -23,7 +23,7 @@ _TOGETHER_SECONDS: Final = 1.0
 _EXCUSED_SECONDS: Final = 60.0
 _LONGEST_SECONDS: Final = 180.0
 _EXPLAINED_SECONDS: Final = {**dict.fromkeys((*CRASHES, "crash"), -1.0), "rival-takes-name": math.inf}
-"""How long a strike explains errors, if not _LONGEST_SECONDS."""
+"""How long a strike explains errors, where that differs from _LONGEST_SECONDS."""
 _DETAILS: Final = re.compile(r"\S*\d\S*")
 _MADE: Final = "made by others"
 _DELETED: Final = "deleted by others"
@@ -75,7 +75,7 @@ def writes_no_foreign_object(_: Played, played: Played) -> Iterator[str]:
 
 def keeps_the_edits_of_others(_: Played, played: Played) -> Iterator[str]:
     """
-    What another client has set stays, because no write is based on an object that was read before.
+    What another client has set stays, because no write is based on an object read before it was set.
 
     The other client has set a label or a finalizer.
     """
@@ -139,8 +139,8 @@ def writes_as_often_as_undisturbed(undisturbed: Played, played: Played) -> Itera
     """
     Nothing is deleted or made more often than in the undisturbed run, unless somebody else is involved.
 
-    A client is involved in all of them if it recreates an object of a reconciled kind, or controls an object
-    for a while, because dependent objects may then have to be deleted.
+    A client is involved in all deletes and creates if it recreates an object of a reconciled kind, or
+    controls an object for a while, because dependent objects may then have to be deleted.
     """
     usual, now = _summary(undisturbed), _summary(played)
     lives = (
@@ -168,7 +168,7 @@ def generates_once(undisturbed: Played, played: Played) -> Iterator[str]:
 
 
 def writes_what_changes_something(undisturbed: Played, played: Played) -> Iterator[str]:
-    """No more writes change nothing than in the undisturbed run, except for a few per strike."""
+    """No more writes than in the undisturbed run change nothing, except for a few per strike."""
     usual, now = _idle(undisturbed), _idle(played)
     if now > usual + SPARE * len(played.plan.strikes):
         yield f"{now} writes change nothing, undisturbed {usual}"

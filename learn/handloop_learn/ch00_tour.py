@@ -25,7 +25,7 @@ RECAP: Final = (
 
 
 class End(NamedTuple):
-    """The Deployment's creator and its two UIDs; steps before and after its deletion; errors after it."""
+    """The Deployment's creator and two UIDs; the steps before and after its deletion; errors after that."""
 
     creator: str
     first_uid: str
@@ -82,7 +82,11 @@ def chapter(screen: Screen) -> End:
 
 
 def _available(stage: Stage, screen: Screen, old_uid: str) -> dict[str, Any]:
-    """Wait for a Deployment with another UID, and for the Foo to report its replicas. Returns: the former."""
+    """
+    Wait for a Deployment with another UID, and for the Foo to report its replicas.
+
+    Returns: the Deployment.
+    """
     path = f"{DEPLOYMENTS}/example-foo"
     until(lambda: stage.send("GET", path)["metadata"].get("uid", old_uid) != old_uid, "the Deployment")
     seen = -1

@@ -126,7 +126,7 @@ def _show(screen: Screen, seen: ReflectorStatistics) -> None:
 
 
 class ShownStore:
-    """Stands in for the DeltaFIFO. State: names, in order of arrival. Threads: the reflector's."""
+    """Stands in for DeltaFIFO. State: names, in arrival order. Threads: runs on the reflector's thread."""
 
     def __init__(self, screen: Screen) -> None:
         self.names: list[str] = []
@@ -146,7 +146,7 @@ class ShownStore:
 
 
 class ShownPause(RetryPause):
-    """State: waited, each wait in seconds. Threads: the reflector's."""
+    """State: waited, each wait in seconds. Threads: runs on the reflector's thread."""
 
     def __init__(self, screen: Screen, seams: Seams) -> None:
         super().__init__(seams=seams)

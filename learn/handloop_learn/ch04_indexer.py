@@ -21,7 +21,7 @@ RECAP: Final = (
 
 
 class End(NamedTuple):
-    """Requests to fill the cache, and the lister's; results of index and scan; errors that writers got."""
+    """Requests to fill the cache and from the lister; results of index and scan; errors that writers got."""
 
     requests: tuple[int, int]
     same_object: bool

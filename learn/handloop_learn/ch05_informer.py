@@ -118,7 +118,8 @@ class WaitingHandler:
     """
     Implements handloop.informers.handlers.ResourceEventHandler: each call waits until open().
 
-    Leaving a `with` opens it, too, so that an informer can end. Threads: the listener's waits, any may open.
+    Leaving a `with` opens it, too, so that an informer can end. Threads: the listener's thread waits; any
+    thread may open it.
     """
 
     def __init__(self) -> None:

@@ -206,7 +206,7 @@ class CountingStatus:
     """
     Stands in for update_foo_status, and writes a new number each time.
 
-    State: writes so far. Threads: the only worker's; the chapter's reads.
+    State: writes so far. Threads: the only worker writes; the chapter's thread reads.
     """
 
     def __init__(self, client: Client) -> None:

@@ -88,7 +88,11 @@ def chapter(screen: Screen) -> End:
 def _cut_off(
     screen: Screen, stage: Stage, ada: Replica, bob: Replica
 ) -> tuple[tuple[float, float], tuple[str, int, int]]:
-    """Make ada lose the lease. Returns: seconds to the takeover, and between the two; the last state."""
+    """
+    Make ada lose the lease.
+
+    Returns: seconds to the takeover, and from ada's end to bob's start; the last state.
+    """
     screen.break_it(
         "the server answers ada only with errors, so ada cannot renew the lease.",
         "Do ada's workers end before bob's begin?",
@@ -125,12 +129,12 @@ class Replica:
     """
     The Foo controller under its own name, with the usual lease durations. Use it with `with`.
 
-    lost = whether it gave up because it could not renew the lease. began, ended = when each thread did,
-    by the clock, in that order; each thread writes its own time.
+    lost = whether it gave up because it could not renew the lease. began, ended = when each thread began and
+    ended, by the clock, in order of time; each thread writes its own.
     """
 
     def __init__(self, stage: Stage, name: str, clock: Clock) -> None:
-        """Args: name is also the user that it acts as."""
+        """Args: name: also the user as which the controller acts."""
         self.name = name
         self.lost = False
         self.registry = CollectorRegistry()
@@ -186,7 +190,7 @@ class Replica:
         return self.registry.get_sample_value(name, {"name": "foo", "controller": "foo"}) or 0.0
 
     def readiness(self) -> str:
-        """The response of `/readyz`: 200, or 503 and why; and what it says about the lease."""
+        """The response from `/readyz`: 200, or 503 with the reason, and what it says about the lease."""
         found = {name: check() for name, check in self.manager.readiness_checks().items()}
         bad = [reason for reason in found.values() if isinstance(reason, str)]
         said = [reason.detail for reason in found.values() if isinstance(reason, Well)]

@@ -129,7 +129,11 @@ def rival(hand: ByHand) -> int:
 
 
 def repair(hand: ByHand) -> float:
-    """After the rival: let the production controller repair the status. Returns: how many seconds it took."""
+    """
+    After the rival has written, let the production controller repair the status.
+
+    Returns: how many seconds it took.
+    """
     rival(hand)
     seconds = max(hand.delays())
     hand.clock.advance(seconds)
@@ -191,7 +195,7 @@ LINES: Final = {
 
 class End(NamedTuple):
     """
-    By a piece's number, the counts of the plain controller and of the production controller; the seconds
+    The counts of the plain controller and of the production controller, by the piece's number; the seconds
     until a status was repaired.
     """
 

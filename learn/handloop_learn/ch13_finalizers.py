@@ -34,7 +34,7 @@ class Cloud:
     """
     Something outside the cluster.
 
-    State: buckets, by uid; asked counts its calls; crash_after, the call after which the process ends.
+    State: buckets, by uid; asked, the number of calls; crash_after, the call after which the process ends.
     """
 
     def __init__(self) -> None:
@@ -115,7 +115,7 @@ def chapter(screen: Screen) -> End:
 
 
 class _World:
-    """A server with one Foo, and a cloud. Threads: the chapter's."""
+    """A server with one Foo, and a cloud. Threads: runs on the chapter's thread."""
 
     def __init__(self, screen: Screen, stage: Stage) -> None:
         self.cloud = Cloud()

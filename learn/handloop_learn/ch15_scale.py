@@ -44,7 +44,7 @@ class Work(NamedTuple):
 
 
 class End(NamedTuple):
-    """Work by number of workers; work on a hot key; kB by cache; objects by shard; the events of a move."""
+    """Work by number of workers; work on a hot key; kB per cache; objects per shard; a move's events."""
 
     work: dict[int, Work]
     hot: Work

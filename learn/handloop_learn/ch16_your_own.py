@@ -22,7 +22,7 @@ RECAP: Final = (
 
 
 class End(NamedTuple):
-    """The parts that the reader wrote; the trials that passed; how many of the reader's lines ran."""
+    """The parts that the reader wrote; the trials they passed; how many of the reader's lines ran."""
 
     own: list[str]
     passed: list[str]

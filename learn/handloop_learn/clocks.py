@@ -50,7 +50,7 @@ class HandClock(RealClock):
 
 
 class FastClock(RealClock):
-    """now() and every wait run `times` times as fast; time(), which objects record, is the machine's."""
+    """now() and every wait run `times` times as fast; time(), which objects record, is the machine's time."""
 
     def __init__(self, times: float = 60.0) -> None:
         self.times = times

@@ -47,7 +47,7 @@ class _Informer:
         self._process = process
 
     def pop(self) -> list[tuple[str, str]]:
-        """Let the reader's function process everything queued. Returns: what it told."""
+        """Let the reader's function process everything queued. Returns: what it told the handlers."""
         told: list[tuple[str, str]] = []
 
         def process(batch: list[Any]) -> None:

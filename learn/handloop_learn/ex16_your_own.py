@@ -29,7 +29,7 @@ PATIENCE_SECONDS: Final = 6.0
 
 
 class Trial(NamedTuple):
-    """What begin makes happen, what must follow, and holds, which says whether it has."""
+    """happens: what begin brings about; comes: what must follow; holds: returns whether it has."""
 
     happens: str
     comes: str

@@ -52,7 +52,7 @@ def _said(error: BaseException) -> str:
 
 def _where(error: BaseException, file: Path) -> str:
     """
-    The reader's line on the path of an error: the last line of their file before other code takes over.
+    The reader's line in an error's traceback: the last line of their file before other code takes over.
 
     If that code calls back into the reader's file, such as an index function, that line is named, too.
     """

@@ -38,7 +38,7 @@ class _Server:
     """
     The server and the store that a reader's reflect() gets, for one kind.
 
-    State: _version, the last one handed out; _put_as, the type of the last event. One thread.
+    State: _version, the last version handed out; _put_as, the type of the last event. One thread.
     """
 
     def __init__(self, client: Client, informer: Any, reflector: Reflector[Any]) -> None:
@@ -96,7 +96,11 @@ class _Server:
 
 
 class _Store:
-    """The store that a reader's process() gets. State: told, what it told. Threads: the informer's."""
+    """
+    The store that a reader's process() gets.
+
+    State: told, what it has reported. Threads: runs on the informer's thread.
+    """
 
     def __init__(self, informer: SharedIndexInformer[Any]) -> None:
         self._indexer = informer.indexer

@@ -19,7 +19,7 @@ class Part(NamedTuple):
     """
     A part that a reader may write: its file, the names in it, and the steps of ARCHITECTURE's picture in it.
 
-    steps has, for each step's number, a piece of the line that does the step.
+    steps maps the number of each step to a part of the line that does it.
     """
 
     file: str

@@ -38,7 +38,7 @@ def run_live(flags: Sequence[str]) -> int:
 def _with_pieces(file: Path) -> Operator:
     """The same operator with a reader's pieces, whose lines the page shows."""
     from handloop_learn.own_controller import add_own_foo  # noqa: PLC0415 - not for the plain one
-    from handloop_learn.own_pieces import load, own_pieces  # noqa: PLC0415 - the same
+    from handloop_learn.own_pieces import load, own_pieces  # noqa: PLC0415 - not for the plain one
 
     pieces = own_pieces(load(file).PIECES, file.parent)
     snippets().update(pieces.lit())

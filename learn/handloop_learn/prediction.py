@@ -22,7 +22,11 @@ _NEAR: Final = 1.5
 
 
 class Words(NamedTuple):
-    """The words of a right answer, and those of a wrong one. One with neither is about something else."""
+    """
+    The words of a right answer, and those of a wrong one.
+
+    An answer with neither is about something else.
+    """
 
     right: Collection[str]
     wrong: Collection[str]

@@ -38,7 +38,7 @@ class Screen:
     none scrolls off the top before the reader has pressed a key.
 
     State: _prediction, what the reader answered to the last question; _unread, lines since the last key.
-    Threads: the chapter's own; others may call line, which does not block there.
+    Threads: the chapter's own; other threads may call line, which never blocks them.
     Blocks: ask and the pauses; when the terminal is full, any other call, until a key is pressed.
     """
 
@@ -148,7 +148,7 @@ class Screen:
         self.ask(question)
 
     def recap(self, *sentences: str) -> None:
-        """End a chapter with what to remember of it."""
+        """End a chapter with what to remember from it."""
         lines = [line for sentence in sentences for line in self._wrapped(sentence, "  - ", "    ")]
         self._write("\n".join(["", self._painted("To keep", Colour.BOLD), *lines]))
 

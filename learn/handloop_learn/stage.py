@@ -63,7 +63,7 @@ class Stage:
     A running sandbox with the CRDs of Foo and MyApp. Use it with `with`.
 
     counts = requests of `client` by method, with watches as WATCH. The reader's own requests are not counted.
-    Threads: the chapter's.
+    Threads: runs on the chapter's thread.
     """
 
     def __init__(
@@ -138,7 +138,7 @@ class Stage:
         seams: Seams = REAL_SEAMS,
         **options: Any,
     ) -> Iterator[Manager]:
-        """Run a manager with controllers for as long as the context lasts. Raises: as its run."""
+        """Run a manager with controllers for as long as the context lasts. Raises: what its run raises."""
         registry = CollectorRegistry()
         manager = Manager(client or self.client, registry=registry, seams=seams, **options)
         for add_controller in add:

@@ -1,4 +1,4 @@
-"""Records how the syncs of a running Foo controller ended, as its work queue learned of them."""
+"""Records how the syncs of a running Foo controller ended, as reported to its work queue."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ class Page:
         self.blocks.append("\n".join([lines[0], "|---" * len(head) + "|", *lines[1:]]))
 
     def code(self, snippet: Snippet, marks: Mapping[int, str] | None = None) -> None:
-        """Write source lines with a link to the first; given marks, the text has them and line numbers."""
+        """Write source lines with a link to the first; if there are marks, show them and the line numbers."""
         path = str(Place(snippet.file, snippet.line)).rpartition(":")[0]
         lines = [without_note(text) for text in snippet.lines]
         language = "python"
@@ -177,7 +177,7 @@ def lasting(text: str) -> str:
 
 
 def contents() -> str:
-    """The page that links to all of them."""
+    """The page that links to all chapters."""
     rows = [
         f"| [{each.number}]({file_of(each).name}) | [{each.title}]({file_of(each).name}) | {each.minutes} "
         f"| {f'`check {each.number}`' if each.number in EXERCISES else ''} |"

@@ -180,7 +180,7 @@ class _PatientRecorder:
         self.synced = 0
 
     def event(self, *_report: Any, **_options: Any) -> None:
-        """Wait, the first time; on the worker's thread."""
+        """Wait, but only the first time. Threads: runs on the worker's thread."""
         if not self.synced:
             _until(self._echoed)
         self.synced += 1

@@ -105,7 +105,7 @@ def _numbers(node: _Definition) -> list[int]:
 
 
 def _between(numbers: list[int], lines: list[str], ends: Sequence[str], spec: str) -> list[int]:
-    """From the first line with the first end's words to the next with the last end's, maybe the same."""
+    """The lines from the first with the first end's words to the next (or the same) with the last end's."""
     first = _position(numbers, lines, 0, ends[0], spec)
     last = _position(numbers, lines, first, ends[-1], spec)
     return numbers[first : last + 1]

@@ -1,8 +1,8 @@
 """
 Looks at a running controller: which thread reaches a step, and which locks and values it holds there.
 
-A *probe* names the values to note; a *sighting* has the noted ones. The threads that `Tracer.spawn` starts
-are traced line by line, so nothing in the controller has to know about it.
+A *probe* names the values to note; a *sighting* holds the values noted. The threads that `Tracer.spawn`
+starts are traced line by line, so nothing in the controller has to know about it.
 """
 
 from __future__ import annotations

@@ -24,9 +24,9 @@ class InstanceFaults:
     """
     The faults of one program.
 
-    State, under _lock (99): _failures = (controller, key) -> how many more syncs will fail; _kept = the
-    items whose done() was left out, with their queue's real done; _lose_next = (controller, key) whose next
-    done() is left out; _wrapped; _slowed = listener and its own handler.
+    State, under _lock (99): _failures = (controller, key) -> how many more syncs will fail; _kept = the items
+    whose done() was left out, each with its queue's real done; _lose_next = (controller, key) whose next
+    done() is left out; _wrapped; _slowed = each slowed listener with its own handler.
     Threads: any.
     """
 
@@ -143,7 +143,7 @@ class InstanceFaults:
 
 
 class SlowHandler:
-    """Calls another handler after a delay. Threads: the listener's; awake ends the delay."""
+    """Calls another handler after a delay. Threads: runs on the listener's thread; awake ends the delay."""
 
     def __init__(self, handler: Any, seconds: float, awake: threading.Event) -> None:
         self._handler = handler

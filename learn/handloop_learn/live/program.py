@@ -46,7 +46,7 @@ class ServedPage:
             )
 
     def show(self, running: Running, config: ClientConfig) -> None:
-        """Show what runs from now on. Args: config: of the server to which the controls send requests."""
+        """Show what runs from now on. Args: config: for the server to which the controls send requests."""
         parts = Parts(running.manager, running.controllers)
         controls = None
         if self._options.debug_controls:

@@ -72,7 +72,8 @@ class LiveServer:
     The server of the live page. The constructor binds the socket, so that a taken port is known at once.
 
     State: _parts, _controls and _kept are set once, by show, on the program's thread; _why_it_ends is set by
-    end or stop; the rest is the loop's. Threads: start, show, end and stop are for the program's thread.
+    end or stop; the rest belongs to the loop. Threads: start, show, end and stop are for the program's
+    thread.
     """
 
     def __init__(
@@ -211,7 +212,7 @@ class LiveServer:
             await asyncio.sleep(0)
 
     def _admitted(self, server: web.Server) -> RequestHandler:
-        """A new connection; if too many have no viewer, the oldest one of those is closed."""
+        """Accept a new connection; if too many have no viewer, close the oldest of those."""
         open_ones = [one.transport for one in server.connections if one.transport is not None]
         others = [one for one in open_ones if not one.is_closing() and one not in self._connections]
         if len(others) >= MOST_OTHERS:

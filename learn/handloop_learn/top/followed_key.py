@@ -19,11 +19,11 @@ SCROLLS: Final = ("up", "down", "page up", "page down", "home", "end")
 
 class FollowedKey:
     """
-    Collects the steps of a key. Threads: the caller's.
+    Collects the steps of a key. Threads: runs on the caller's thread.
 
     State: steps, the kept ones, oldest first; frozen, whether the window stays where it is; _back, how many
-    steps are newer than the window's last; _page, how many the last window had; _threads, those that have the
-    key; _began, the time of the present program's first step.
+    steps are newer than the window's last; _page, how many steps the last window had; _threads, the threads
+    that have the key; _began, the time of the present program's first step.
     """
 
     def __init__(self, key: str) -> None:

@@ -28,7 +28,7 @@ CONTROLS: Final[Mapping[str, str]] = {
 
 class KeyCommands:
     """
-    Obeys keys. Threads: the caller's.
+    Obeys keys. Threads: runs on the caller's thread.
 
     State: ended, whether the reader is done; held, whether the display stands still; said, the answer to the
     last key.

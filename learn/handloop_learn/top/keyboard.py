@@ -20,7 +20,7 @@ _NAMES: Final = {
     **dict.fromkeys(("[H", "OH", "[1~", "[7~"), "home"),
     **dict.fromkeys(("[F", "OF", "[4~", "[8~"), "end"),
 }
-"""What follows the escape character of a key that is no letter."""
+"""What follows the escape character when the key is not a letter."""
 
 
 def has_keys(terminal: int) -> bool:

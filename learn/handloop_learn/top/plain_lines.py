@@ -15,7 +15,7 @@ _CHANGING: Final = "oldest key "
 
 class PlainLines:
     """
-    Says what changed. Threads: the caller's.
+    Says what changed. Threads: runs on the caller's thread.
 
     State: _said, the last words on each subject; _began, the time of the first step.
     """

@@ -110,11 +110,11 @@ def _show_plain(messages: Iterable[Message], out: TextIO, followed: FollowedKey 
 
 def _draw(messages: Iterable[Message], out: TextIO, followed: FollowedKey | None) -> None:
     from rich.console import Console  # noqa: PLC0415 - --plain needs no library
-    from rich.live import Live  # noqa: PLC0415 - the same
+    from rich.live import Live  # noqa: PLC0415 - not for --plain
 
-    from handloop_learn.top.actions import run_control  # noqa: PLC0415 - the same
-    from handloop_learn.top.keyboard import has_keys, single_keys, typed  # noqa: PLC0415 - the same
-    from handloop_learn.top.render import render, with_footer  # noqa: PLC0415 - the same
+    from handloop_learn.top.actions import run_control  # noqa: PLC0415 - not for --plain
+    from handloop_learn.top.keyboard import has_keys, single_keys, typed  # noqa: PLC0415 - not for --plain
+    from handloop_learn.top.render import render, with_footer  # noqa: PLC0415 - not for --plain
 
     screen = ScreenState()
     takers = (screen,) if followed is None else (screen, followed)

@@ -46,7 +46,7 @@ def _followed(screen: ScreenState, followed: FollowedKey) -> Layout:
 
 
 class _Window:
-    """As many of a followed key's steps as there are lines."""
+    """As many of a followed key's steps as there are lines for."""
 
     def __init__(self, followed: FollowedKey) -> None:
         self._followed = followed
@@ -151,7 +151,7 @@ def _sentences(screen: ScreenState) -> RenderableType:
 
 
 class _Newest:
-    """The last ones of some sentences, as many as fit into a few lines."""
+    """The last of some sentences, as many as fit into a few lines."""
 
     def __init__(self, sentences: Sequence[Text]) -> None:
         self._sentences = sentences

@@ -36,10 +36,11 @@ class Health(NamedTuple):
 
 class ScreenState:
     """
-    Collects the messages of a stream. Threads: the caller's.
+    Collects the messages of a stream. Threads: runs on the caller's thread.
 
-    State: url, of the page; trouble, why it is not connected, "" = it is; state, as docs/live.md says, empty
-    before the first; hits by step; steps, the last few; missed, how many steps were not seen, None = unknown.
+    State: url, the page's address; trouble, why it is not connected, "" = it is; state, as described in
+    docs/live.md, empty before the first one; hits, by step; steps, the last few; missed, how many steps were
+    not seen, None = unknown.
     """
 
     def __init__(self) -> None:

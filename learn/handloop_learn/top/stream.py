@@ -35,7 +35,7 @@ class NoProgramError(OSError):
 
 class Stream:
     """
-    The messages of one page. Threads: the caller's.
+    The messages of one page. Threads: runs on the caller's thread.
 
     State: _last_id, from which the page continues after a break; _found, whether there was a page.
     """

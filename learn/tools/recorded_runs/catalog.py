@@ -33,8 +33,8 @@ class Run(NamedTuple):
     One run: its name in addresses, its title, and what it is about in one sentence.
 
     marks come in this order, and each has an address, `#run=NAME&at=MARK`. opening says, before the first
-    step, what was arranged. key is the only one shown at first, "" = all; shows names the page's filters to
-    turn on. says: the lines with which the recording stops at some of the marks, the moments.
+    step, what was arranged. key is the only key shown at first, "" = all keys; shows names the page's filters
+    to turn on. says: the lines with which the recording stops at some of the marks, the moments.
     """
 
     name: str

@@ -39,10 +39,10 @@ RETRY_SECONDS: Final = 0.5
 
 class Child:
     """
-    Such a process. Use it with `with`, at whose end it is killed, as by `kill -9`.
+    A process that runs the controller. Use it with `with`, at whose end it is killed, as by `kill -9`.
 
     entries = what it has printed, which a thread reads. ended_at = when it ended, by the clock of its steps.
-    Threads: the script's.
+    Threads: runs on the script's thread.
     """
 
     def __init__(self, url: str, token: str, identity: str = "") -> None:

@@ -36,7 +36,8 @@ class Program:
 
     Use it with `with`; it begins at rest.
 
-    entries = what its tape has written. A script acts on parts, and on faults in them. Threads: the script's.
+    entries = what its tape has written. A script acts on parts, and on faults in them.
+    Threads: runs on the script's thread.
     """
 
     def __init__(self, *, lifelike: bool = False, hardened: bool = False) -> None:

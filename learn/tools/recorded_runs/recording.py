@@ -20,7 +20,7 @@ def recording(run: Run, parts: Sequence[Iterable[Entry]]) -> dict[str, Any]:
     """
     The document of a run: its steps, numbered from 1 and timed from the first one, its states, and its marks.
 
-    Args: parts: what each process told. Raises: MarkMissingError.
+    Args: parts: what each process reported. Raises: MarkMissingError.
     """
     told = numbered(parts, run.opening)
     return {**_head(run, told["steps"]), **told}
@@ -46,7 +46,7 @@ def sentence(step: Mapping[str, Any]) -> str:
 
 
 def _marked(run: Run, steps: Sequence[Entry]) -> dict[str, int]:
-    """The seq of each mark, that of the nth step that is like it after the previous mark."""
+    """The seq of each mark, which is that of the nth matching step after the previous mark."""
     marks: dict[str, int] = {}
     at = 0
     for mark in run.marks:

@@ -1,4 +1,4 @@
-"""What happens in each recording. A script returns what was told, a list per process."""
+"""What happens in each recording. A script returns what was reported, one list per process."""
 
 from __future__ import annotations
 
@@ -226,7 +226,7 @@ def _become_available(stage: Stage) -> None:
 
 
 def _slow(program: Program, verb: str, resource: str) -> None:
-    """Make the next such request take long."""
+    """Make the next request of this sort take a long time."""
     program.stage.sandbox.faults.latency(_SLOW_SECONDS, verbs=[verb], resources=[resource], count=1)
 
 
