@@ -32,9 +32,7 @@ HEADERS: Final[Mapping[str, str]] = {
 
 
 class Guard:
-    """
-    Checks requests. Threads: runs on the server's thread. token is new in each process.
-    """
+    """Checks requests. Threads: runs on the server's thread. token is new in each process."""
 
     def __init__(self, names: Collection[str] | None, *, controls: bool) -> None:
         """
