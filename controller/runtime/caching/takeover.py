@@ -1,7 +1,7 @@
 """
 Wait for caches at a takeover: a new leader does nothing until its caches have all earlier writes.
 
-A process that becomes the leader, of everything or of a slot, takes over from another process. Its own
+A process that becomes the leader, of all of the work or of a part, takes over from another process. Its own
 watches may not have delivered that process's last writes yet, so it might create a second child or undo a
 change. client-go and controller-runtime do not wait for this.
 """

@@ -1,5 +1,5 @@
 """
-A fence in front of the transport. A process that does not lead, or has handed over a slot, writes nothing.
+A fence in front of the transport. A process that does not lead, or has handed its part over, writes nothing.
 
 A lost lease stops the workers, but a worker that was suspended, or is in the middle of a sync, would continue
 with its next write. So every write is checked here before it is sent. A write that has to wait behind the
