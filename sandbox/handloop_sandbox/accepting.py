@@ -36,8 +36,8 @@ async def accept(
     """
     Accept connections on a bound socket.
 
-    Args: log is the server's logger, which then logs nothing more about clients. Threads: that of the loop,
-    which serves nothing else.
+    Args: log is the server's logger, which from then on logs nothing about clients. Threads: runs on the
+    thread of the loop, which serves nothing else.
     """
     log.addFilter(_is_ours)
     loop = asyncio.get_running_loop()
@@ -50,7 +50,7 @@ async def accept(
 
 
 class _Exhaustion:
-    """Logs that no connection can be accepted. State: the time of the next line, by the loop's clock."""
+    """Logs that no connection can be accepted. State: when it may log again, on the loop's clock."""
 
     def __init__(self, log: logging.Logger, address: str) -> None:
         self._log = log

@@ -20,7 +20,7 @@ async def aside(work: Callable[[], T], *, late: Callable[[T], object]) -> T:
     """
     Run work in a separate thread. Returns: its result. Raises: whatever work raises.
 
-    Args: late gets the result if the caller has been cancelled in the meantime.
+    Args: late is called with the result if the caller has been cancelled in the meantime.
     """
     loop = asyncio.get_running_loop()
     waiting: asyncio.Future[T] = loop.create_future()

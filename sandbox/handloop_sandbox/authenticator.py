@@ -28,8 +28,8 @@ class Authenticator:
 
     def __init__(self, users: Mapping[str, User] | None, *, everybody: User, tokens_in_paths: bool) -> None:
         """
-        Args: users None = every request has all rights. tokens_in_paths = a token may be the first part of
-        the path.
+        Args: users: if None, every request has all rights. tokens_in_paths tells whether a token may be the
+        first part of the path.
         """
         self._users = None if users is None else {token: _known(user) for token, user in users.items()}
         self._everybody = everybody

@@ -36,7 +36,7 @@ class BindAddress:
 
     def served_names(self) -> Collection[str] | None:
         """
-        Return the host names that a request may use, None = any.
+        Return the host names that a request may use, or None for any.
 
         On loopback, other names are refused, because a web page could make its own name point to 127.0.0.1.
         For other addresses, the names are unknown.

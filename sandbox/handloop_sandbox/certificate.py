@@ -4,8 +4,8 @@ trusts.
 
 The authority signs only this certificate, and its key is discarded immediately. The server does not present
 the authority's certificate as its own, because rustls refuses that. The `cryptography` package creates both
-certificates. It is imported only then, because a sandbox without TLS does not need it. The server's key is on
-disk only during the call.
+certificates. It is imported only when a certificate is needed, because a sandbox without TLS does not need
+it. The server's key is on disk only during the call.
 """
 
 from __future__ import annotations

@@ -21,13 +21,14 @@ class SettableClock:
 
     While running, it follows the monotonic clock, so it does not jump when the machine's clock is set.
 
-    State: _now is the time at _since (monotonic); _since None = frozen. Both are under _lock, a leaf.
+    State: _now is the time at _since (monotonic); _since is None while the clock is frozen. Both are guarded
+    by _lock, a leaf lock.
     Threads: any. Listeners are called after the clock has been moved, by the thread that moved it and without
     the lock.
     """
 
     def __init__(self, now: float | None = None, *, frozen: bool = False) -> None:
-        """Args: now is a unix time, None = the wall clock's."""
+        """Args: now is the unix time to start at; None means the wall clock's time."""
         self._lock = threading.Lock()
         self._listeners: list[Callable[[], None]] = []
         self._now = time.time() if now is None else now

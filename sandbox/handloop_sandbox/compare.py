@@ -36,7 +36,7 @@ def main(arguments: Sequence[str]) -> int:
     """
     Compare the servers' answers, and print the differences.
 
-    Returns: 0 without differences, 1 with differences, 2 if the comparison failed.
+    Returns: 0 if there are none, 1 if there are any, 2 if the comparison failed.
     """
     given = _parser().parse_args(arguments)
     try:
@@ -65,7 +65,7 @@ class _Comparison:
         self._made: list[str] = []
 
     def skip(self, reasons: Iterable[str]) -> None:
-        """Print the reasons for which something is left out."""
+        """Print the reasons why something is left out."""
         for reason in reasons:
             self._say(f"skipped: {reason}")
 
@@ -135,7 +135,7 @@ class _Comparison:
         return not ask.makes or own.status == other.status == _MADE
 
     def _sent(self, server: Endpoint, ask: Ask) -> Answer:
-        """Send a request. Read an object again before putting it back if a controller has changed it."""
+        """Send a request. If a controller has changed an object, read it again before putting it back."""
         for attempt in range(_ATTEMPTS):
             body = server.send("GET", ask.path).body if ask.puts_back else ask.body
             answer = server.send(ask.method, ask.path, body, ask.content_type, ask.accept)

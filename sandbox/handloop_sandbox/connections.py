@@ -73,8 +73,8 @@ class HeldRequests:
     """
     Requests that wait because of a fault.
 
-    State: _until holds the requests that wait until the clock reaches a time, with that time; _silent holds
-    those that are never answered.
+    State: _until maps each request that waits for the clock to the time it waits for; _silent holds the
+    requests that are never answered.
     """
 
     def __init__(self) -> None:
@@ -85,7 +85,7 @@ class HeldRequests:
         return len(self._until) + len(self._silent)
 
     async def wait_until(self, at: float) -> None:
-        """Wait until wake() is called when the clock shows that time or a later one."""
+        """Wait until wake() is called and the clock shows this time or a later one."""
         waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._until[waiting] = at
         try:
@@ -124,8 +124,8 @@ class WatchPump:
     """
     One open watch and its socket.
 
-    State: over = the stream has ended. halted is set then, and also while the watcher is paused because the
-    client has too much unread data for more to be sent.
+    State: over tells whether the stream has ended. halted is set from then on, and also while the watcher is
+    paused because the client has too much unread data for more to be sent.
     """
 
     __slots__ = ("_framing", "halted", "over", "transport", "watcher")
@@ -138,7 +138,7 @@ class WatchPump:
         self.halted = asyncio.Event()
 
     def send(self, lines: list[bytes]) -> None:
-        """Write lines, in the form of the answer."""
+        """Write lines in the answer's framing."""
         if self.transport.is_closing():
             self.finish()
             return

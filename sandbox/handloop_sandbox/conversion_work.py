@@ -28,10 +28,10 @@ _ATTEMPTS: Final = 50
 @dataclass(slots=True)
 class Work(Generic[T]):
     """
-    What to do, on behalf of which user, at which time, and with which random numbers.
+    A piece of work: what to do, for which user, at what time, and with which random numbers.
 
-    known holds the answers so far, needed is the conversion to request next, and target its webhook. is_taken
-    = a thread is completing it.
+    known holds the answers so far, needed is the conversion to request next, and target its webhook.
+    is_taken tells whether a thread is completing the work.
     """
 
     run: Callable[[Context], T]
@@ -49,7 +49,7 @@ class ConversionWork:
     Completes work by asking webhooks for the conversions that it needs.
 
     State: known holds the answers for the current work; _left is the work that nobody waits for. Threads:
-    any. Locks: the engine's protects all of it.
+    any. Locks: the engine's lock protects all of it.
     """
 
     def __init__(
@@ -68,12 +68,16 @@ class ConversionWork:
         self._left: dict[object, Work[Any]] = {}
 
     def new(self, run: Callable[[Context], T], user: User) -> Work[T]:
-        """Create work. Locks: the engine's is held."""
+        """Create work. Locks: the engine's lock is held."""
         context = self._context(user)
         return Work(run, user, context.now, context.random.getrandbits(64))
 
     def attempt(self, work: Work[T]) -> T | None:
-        """Do work with the known answers. Sets needed if they do not suffice. Locks: the engine's is held."""
+        """
+        Do work with the known answers, and set its needed if they do not suffice.
+
+        Locks: the engine's lock is held.
+        """
         chance = random.Random(work.seed)
         context = self._context(work.user)._replace(
             now=work.now, random=chance, new_uid=partial(new_uid, chance)
@@ -104,14 +108,14 @@ class ConversionWork:
 
     def leave(self, work: Work[Any], *, key: object = None) -> None:
         """
-        Leave work for settle(); key is what is_left() looks for, None = no key.
+        Leave work for settle(); key is what is_left() looks for, or None if nothing looks for it.
 
-        Locks: the engine's is held.
+        Locks: the engine's lock is held.
         """
         self._left[object() if key is None else key] = work
 
     def is_left(self, key: object) -> bool:
-        """Return whether the work with this key is still to be done. Locks: the engine's is held."""
+        """Return whether the work with this key is still to be done. Locks: the engine's lock is held."""
         return key in self._left
 
     def settle(self) -> bool:

@@ -1,8 +1,9 @@
 """
 Converters of custom objects between versions: the webhooks of definitions, and functions that a test passes.
 
-Here, there is no network behind a Service. Its annotation `sandbox.handloop.dev/address` says where the
-webhook is; as in a cluster, an ExternalName Service does not need one.
+There is no network behind a Service in the sandbox, so its annotation `sandbox.handloop.dev/address` says
+where the webhook is; an ExternalName Service does not need the annotation, because it names the host, as in a
+cluster.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from handloop_sandbox.storage.stored import Object
 from handloop_sandbox.wire.conversion import Answers, ConversionNeededError, question, unversioned
 
 ConvertFunction = Callable[[Sequence[Object], str], Sequence[Object]]
-"""(objects, wanted apiVersion) -> converted objects. An exception is how the webhook fails."""
+"""(objects, wanted apiVersion) -> converted objects. Raising an exception stands for a failing webhook."""
 
 ADDRESS: Final = "sandbox.handloop.dev/address"
 _BATCH: Final = 500
@@ -36,14 +37,14 @@ class Converters:
     """Calls converters. Threads: any; it has no state."""
 
     def __init__(self, functions: Mapping[str, ConvertFunction]) -> None:
-        """Args: functions holds functions that replace the webhooks of the definitions named by its keys."""
+        """Args: functions maps a definition's name to the function that replaces its webhook."""
         self._functions = functions
 
     def target(self, state: State, needed: ConversionNeededError) -> Target | None:
         """
-        Return the webhook to which to send the request, or None for a function.
+        Return the webhook to send the request to, or None if a function does the conversion.
 
-        Locks: the engine's is held.
+        Locks: the engine's lock is held.
         """
         name = needed.conversion.name
         return None if name in self._functions else _target(state, needed.conversion.webhook["clientConfig"])
@@ -124,7 +125,7 @@ def _target(state: State, client: Mapping[str, Any]) -> Target:
 
 
 def _address(service: Object | None, name: str, port: int) -> tuple[str, tuple[str, int]]:
-    """Return the reason why a Service has no address ("" = it has one), and the address."""
+    """Return the reason why a Service has no address ("" if it has one), and the address."""
     if service is None:
         return f'service "{name}" not found', _NOWHERE
     spec, annotations = service["spec"], service["metadata"].get("annotations") or {}

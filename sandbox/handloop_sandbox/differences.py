@@ -104,7 +104,7 @@ DIFFERENCES: Final = (
 
 
 def bullets(indent: str = "", width: int = 112) -> str:
-    """Return the list as text, an entry of one or more lines of at most width characters each."""
+    """Return the list as text: one or more lines for each entry, of at most width characters each."""
     lines = TextWrapper(
         width=width,
         initial_indent=f"{indent}- ",

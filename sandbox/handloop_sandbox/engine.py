@@ -78,7 +78,7 @@ _CHANGED: Final = failure(409, "Conflict", "the object has been modified")
 
 
 Recorder = Callable[[str, Sequence[Change]], object]
-"""(name of a user or controller, its changes) -> ignored."""
+"""Called with the name of a user or controller and its changes; the result is ignored."""
 
 
 class Stream(NamedTuple):
@@ -121,9 +121,9 @@ class Engine:
         """
         Build the state of a new cluster.
 
-        Args: users are keyed by bearer token; None = all clients are administrators. seed None = a random
-        one. tokens_in_paths: see handloop_sandbox.authenticator. sharded_list_and_watch is the feature gate.
-        conversions: see handloop_sandbox.server.
+        Args: users are keyed by bearer token; if None, all clients are administrators. seed: None picks a
+        random one. tokens_in_paths: see handloop_sandbox.authenticator. sharded_list_and_watch is the feature
+        gate. conversions: see handloop_sandbox.server.
         """
         self.address = "127.0.0.1"
         self._clock = clock
@@ -172,7 +172,7 @@ class Engine:
         self._listeners.add(listener)
 
     def record(self, recorder: Recorder) -> None:
-        """Register recorder, which is called for every change. Locks: the engine's is held during calls."""
+        """Register recorder, called for every change. Locks: the engine's lock is held during the calls."""
         self._recorders.append(recorder)
 
     def listen_weakly(self, method: Callable[[], None]) -> None:
@@ -218,7 +218,7 @@ class Engine:
         return handled if isinstance(handled, Work) else self._told(handled)
 
     def finish(self, work: Work[_Handled]) -> Response | Stream:
-        """Complete the Work of a request. Raises: as handle(). Blocks: while a webhook converts."""
+        """Complete the Work of a request. Raises: like handle(). Blocks: while a webhook converts."""
         handled = self._conversions.complete(work)
         assert handled is not None
         return self._told(handled)
@@ -252,8 +252,8 @@ class Engine:
         """
         Step the controllers that are due.
 
-        Args: rounds None = until none is due. Returns: the unix time of the next tick, None = after the next
-        change.
+        Args: rounds is the most rounds to run; None runs until no controller is due. Returns: the unix time
+        of the next tick, or None if none is due before the next change.
         """
         with self._lock:
             self._runner.run(lambda: self._view, self._clock.time(), self._apply, rounds=rounds)
@@ -269,7 +269,7 @@ class Engine:
             self._conversions.complete(lines)
 
     def take_due(self, watchers: Iterable[WatchOutput]) -> list[tuple[WatchOutput, list[bytes]]]:
-        """Return the lines of watches that have lines to send or have ended. Some may wait for settle()."""
+        """Return the lines of the watches that are due. A watch that needs a webhook is left to settle()."""
         taken = []
         with self._lock:
             now = self._clock.time()
@@ -302,7 +302,7 @@ class Engine:
             return [watcher for watcher in watchers if watcher.is_due(now)]
 
     def next_wake(self) -> float | None:
-        """Return the unix time of the next tick; None = after the next change."""
+        """Return the unix time of the next tick, or None if none is due before the next change."""
         with self._lock:
             return self._next_wake()
 
@@ -318,7 +318,7 @@ class Engine:
         return self._clock
 
     def answer(self, request: Request) -> Response:
-        """handle() for a request that is not a watch. Raises: as handle()."""
+        """handle() for a request that is not a watch. Raises: like handle()."""
         found = self.handle(request)
         assert isinstance(found, Response), f"{request.path} is a watch"
         return found
@@ -355,7 +355,7 @@ class Engine:
                 watcher.apply_to_open_watches(injection)
 
     def compact(self, resource_version: int | None = None) -> None:
-        """Forget versions before this one, as etcd's compaction does; None = before the newest."""
+        """Forget versions before this one, as etcd's compaction does; None means before the newest."""
         with self._lock:
             newest = self._store.resource_version
             self._store.compact(newest if resource_version is None else resource_version)
@@ -385,7 +385,7 @@ class Engine:
         return version
 
     def _control(self, request: Request) -> Response:
-        """Answer a request about the sandbox itself. Locks: none is held; the callees take their own."""
+        """Answer a request about the sandbox itself. Locks: none is held; callees take their own locks."""
         with self._lock:
             user = self._user(request)
         try:
@@ -464,7 +464,7 @@ class Engine:
         )
 
     def _site(self, up_to: int | None = None) -> Site:
-        """Return the state that a request reads: the present one, or that of the version up_to."""
+        """Return the state that a request reads: the present one, or the one as of version up_to."""
         state: State = self._store if up_to is None else PastState(self._store, up_to)
         return Site(state, self._catalog, self.address, self._metrics)
 

@@ -74,7 +74,7 @@ class HTTPServer:
         address: BindAddress = BindAddress(),  # noqa: B008 - frozen
         tls: ssl.SSLContext | None = None,
     ) -> None:
-        """Args: address = where to listen. tls None = plain HTTP."""
+        """Args: address is where to listen. tls is None for plain HTTP."""
         self._engine = engine
         self._clock = clock
         self._address = address

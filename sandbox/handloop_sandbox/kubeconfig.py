@@ -19,8 +19,8 @@ def kubeconfig(url: str, token: str, *, certificate: bytes = b"") -> str:
     Return the text of a kubeconfig whose only context is `sandbox`.
 
     Over plain HTTP, the URL contains the token, because kubectl would not send it in a header. The file turns
-    off verification, because the JavaScript client would not send anything otherwise. Args: token "" = no
-    credentials. certificate is the authority to trust, as PEM.
+    off verification, because the JavaScript client would not send anything otherwise. Args: token is "" for
+    no credentials. certificate is the authority to trust, as PEM.
     """
     user: dict[str, Any] = {"token": token} if token else {}
     plain = url.startswith("http://")

@@ -14,8 +14,8 @@ class Listeners:
     """
     Listeners in the order in which they were added.
 
-    State: _found, under _lock, holds a function for each listener that returns the listener, or None once it
-    has been collected.
+    State: _found, guarded by _lock, holds one function per listener. The function returns the listener, or
+    None once the listener has been collected.
     Threads: any.
     """
 

@@ -39,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Serve until SIGINT or SIGTERM or, if the first argument is `compare`, compare the sandbox with another
     server.
 
-    Args: arguments None = the process's.
+    Args: arguments: None means those of the process.
     Returns: the exit code. Raises: argparse's SystemExit after help or a message about bad arguments.
     """
     words = sys.argv[1:] if arguments is None else list(arguments)

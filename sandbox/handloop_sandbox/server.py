@@ -41,8 +41,8 @@ class Sandbox:
     """
     An API server in this process.
 
-    Fields: conversions, as in the constructor. One that is added later applies to definitions created after
-    that.
+    Fields: conversions holds the functions given to the constructor. A function added later applies to
+    definitions created after that.
     Threads: start, stop and the properties belong to the owner. Any thread may use a transport.
     """
 
@@ -67,17 +67,18 @@ class Sandbox:
         """
         Build a cluster; nothing listens yet.
 
-        Args: port 0 = any free one. token None = a random one, "" = no token is needed. users are additional
-        users by token. speed is how many times faster than nominal pods and controllers work. seed None = a
-        random one. controllers None = the default ones. address is the IP address to listen on. tls creates a
-        certificate whose authority is in the kubeconfig; the token is then accepted only in the Authorization
-        header. sharded_list_and_watch is the feature gate ShardedListAndWatch; without it, shardSelector has
-        no effect. hold_jobs = pods of Jobs end only if an annotation says so. conversions are functions that
-        replace the conversion webhooks of definitions, by the definition's name (`sites.web.example.com`).
-        They take objects and the wanted apiVersion, and return the objects in that version. An exception is
-        how the webhook fails.
+        Args: port: 0 picks any free one. token: None picks a random one; with "", no token is needed. users
+        are additional users, keyed by token. speed is the factor by which pods and controllers work faster
+        than nominal. seed: None picks a random one. controllers: None means the default ones. address is the
+        IP address to listen on. tls creates a certificate whose authority is in the kubeconfig; the token is
+        then accepted only in the Authorization header. sharded_list_and_watch is the feature gate
+        ShardedListAndWatch; without it, shardSelector has no effect. hold_jobs tells whether the pods of Jobs
+        end only if an annotation says so. conversions are functions that replace the conversion webhooks of
+        definitions, keyed by the definition's name (`sites.web.example.com`). They take objects and the
+        wanted apiVersion, and return the objects in that version. Raising an exception stands for a failing
+        webhook.
         Raises: ValueError for an invalid address, or if other machines can reach it and there is no token.
-        NoCertificateError.
+        NoCertificateError if tls needs a missing package.
         """
         self.token = secrets.token_urlsafe(24) if token is None else token
         self.conversions = dict(conversions or {})
@@ -168,7 +169,7 @@ class Sandbox:
         """
         Step the controllers that are due, and make the conversions that something is waiting for.
 
-        Returns: the unix time of the next step; None = after the next change.
+        Returns: the unix time of the next step, or None if none is due before the next change.
         """
         wake = self.engine.tick()
         while self.engine.settle():
@@ -200,7 +201,7 @@ class Sandbox:
         """
         Return a client transport without sockets.
 
-        Args: token None = the administrator's. closed, silent and broken create the exceptions that it
+        Args: token: None means the administrator's. closed, silent and broken create the exceptions that it
         raises; the other options are those of InProcessTransport.
         """
         chosen = self.token if token is None else token

@@ -82,8 +82,8 @@ class InProcessTransport:
     ) -> None:
         """
         Args: closed creates the exception for a closed stream, silent for a timeout, and broken for a
-        connection that a fault breaks. longest_wait_seconds = the longest that a reader sleeps in real time,
-        because moving the clock does not wake it.
+        connection that a fault breaks. longest_wait_seconds is the longest that a reader sleeps, in real
+        time, because moving the clock does not wake it.
         """
         self._engine = engine
         self._clock = clock
@@ -118,7 +118,7 @@ class InProcessTransport:
         Answer a request at once, unless a fault delays it. A watch is answered with its lines so far.
 
         Raises: the exceptions that silent and broken create. Blocks: while a fault delays or withholds the
-        answer, at most timeout_seconds (None = 30) of the clock.
+        answer, at most timeout_seconds (30 if None) on the clock.
         """
         seconds = _REQUEST_SECONDS if timeout_seconds is None else timeout_seconds
         answer = self._handle(self._request(method, path, query, headers, body), seconds)
@@ -139,7 +139,7 @@ class InProcessTransport:
         headers: Mapping[str, str] | None = None,
         read_timeout_seconds: float | None = None,
     ) -> InProcessStream:
-        """Begin a request whose answer is read piece by piece."""
+        """Begin a request whose response is read in chunks."""
         answer = self._handle(self._request(method, path, query, headers, None), _REQUEST_SECONDS)
         seconds = _READ_SECONDS if read_timeout_seconds is None else read_timeout_seconds
         return InProcessStream(self, answer, seconds)
@@ -187,7 +187,7 @@ class InProcessTransport:
                     self._waiting[watcher].notify_all()
 
     def _handle(self, request: Request, seconds: float) -> Response | Stream:
-        """Carry out a request, subject to the faults. It may take this many seconds."""
+        """Carry out a request, subject to the faults, in at most this many seconds on the clock."""
         delay = self._engine.delay(request)
         if delay:
             self._sleep(min(delay, seconds))
@@ -234,7 +234,7 @@ class InProcessTransport:
 
 
 class InProcessStream:
-    """An answer that is read piece by piece. One thread reads; any thread may close it."""
+    """A response that is read in chunks. One thread reads; any thread may close it."""
 
     def __init__(self, transport: InProcessTransport, answer: Response | Stream, seconds: float) -> None:
         self._transport = transport
@@ -252,7 +252,7 @@ class InProcessStream:
 
     def read_block(self) -> bytes:
         """
-        Return the next bytes, b"" at the clean end.
+        Return the next bytes, or b"" at a clean end.
 
         Raises: the exceptions that closed and silent create. Blocks: until there is at least one byte.
         """

@@ -26,14 +26,14 @@ _MEDIUM: Final = 1 << 16
 
 
 class WatchAnswer(NamedTuple):
-    """The response, which is not prepared yet, and how its lines are written, None = it is a refusal."""
+    """The unprepared response, and the function that frames its lines, or None if it is a refusal."""
 
     response: web.StreamResponse
     framing: Framing | None
 
 
 def watch_answer(incoming: web.BaseRequest, headers: Headers) -> WatchAnswer:
-    """Return the answer to a watch request. Args: headers are those of an HTTP answer."""
+    """Return the answer to a watch request. Args: headers are used for plain HTTP only."""
     if _asks_for_websocket(incoming):
         return _websocket(incoming)
     response = web.StreamResponse(headers=headers)

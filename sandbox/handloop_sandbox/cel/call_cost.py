@@ -1,5 +1,5 @@
 """
-The costs of function calls in addition to those of their arguments. A size has a minimum and a maximum number
+The costs of function calls, on top of the costs of their arguments. A size has a minimum and a maximum number
 of characters or elements; a cost is only a maximum.
 Follows: apiserver 0.36 pkg/cel/library/cost.go; cel-go 0.26.0 checker/cost.go, ext/sets.go, ext/lists.go.
 """
@@ -59,7 +59,7 @@ class Call(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """The type of the first argument or target that the variant takes."""
+        """The type of the variant's first argument (a method's target), or "" if it has none."""
         return self.overload.args[0].name if self.overload.args else ""
 
 
@@ -91,7 +91,7 @@ def scaled(size: Size, factor: float) -> Size:
 
 
 def call_cost(call: Call) -> Estimate:
-    """Return the cost of a call, which is not `?:`."""
+    """Return the cost of a call to anything but `?:`."""
     return _COSTS.get(call.name, _once)(call)
 
 
@@ -252,7 +252,7 @@ def _replaced(text: Size, old: Size, new: Size) -> Size:
 
 
 def _constant(argument: Argument, otherwise: int) -> Size:
-    """Return a constant number in the expression as a size, or otherwise if it is not constant."""
+    """Return the value of a constant integer as a size; for any other argument, return otherwise as one."""
     node = argument.node
     is_number = isinstance(node, Literal) and type(node.value) is int
     value = max(node.value, 0) if isinstance(node, Literal) and is_number else otherwise

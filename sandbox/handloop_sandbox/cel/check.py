@@ -46,7 +46,7 @@ def check(text: str, variables: Mapping[str, CelType], fields: Fields) -> Checke
     """
     Return an expression with the types of its parts.
 
-    Raises: CelSyntaxError with all problems of the expression.
+    Raises: CelSyntaxError with all problems in the expression.
     """
     checker = _Checker(expand(parse(text)), variables, fields)
     checked = checker.run()

@@ -169,7 +169,7 @@ class _Coster:
         return size
 
     def _joined(self, node: Node, one: Node, other: Node) -> None:
-        """Record the entries of a value that is one of two nodes or combines both."""
+        """Record the entries of a value that is one of two nodes, or a combination of them."""
         entries = self._entries_of(one)
         if entries and (both := entries.union(self._entries_of(other))):
             self._entries[id(node)] = both
@@ -234,7 +234,7 @@ class _Coster:
         return self._size(node) or UNKNOWN
 
     def _size(self, node: Node) -> Size | None:
-        """Return the size of a value: computed, declared, or that of its type or of the loop's entries."""
+        """Return a value's size, if known: computed, declared, or that of a scalar or a loop's variable."""
         known = self._sizes.get(id(node)) or _written(node) or self._at(self._path(node))
         if known is not None or _is_scalar(self._checked.type_of(node)):
             return known or ONE

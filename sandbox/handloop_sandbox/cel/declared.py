@@ -43,7 +43,7 @@ class Declared:
     """
     A declared value: its type, the most elements or characters it can have, and its smallest size in JSON.
 
-    fields are those of an object, under their real names; elements declares the values of a list or map.
+    fields holds an object's members under their real names; elements declares the values of a list or map.
     """
 
     kind: CelType
@@ -70,7 +70,7 @@ _PLAIN: Final = {"boolean": Declared(BOOL, 0, 4), "number": Declared(DOUBLE), "i
 
 
 def declared(schema: Schema, name: str = "selfType", *, is_root: bool = False) -> Declared | None:
-    """Return the declaration for a schema, or None if expressions cannot use it. name is that of its type."""
+    """Return the declaration for a schema, or None if expressions cannot use it. name is the type's name."""
     if schema.get("x-kubernetes-int-or-string"):
         return Declared(DYN, _characters(schema))
     if is_root:

@@ -368,7 +368,7 @@ FUNCTIONS: Final[dict[str, Function]] = {
 
 
 def _of_no_value(*_: Any) -> Any:
-    """A method of an authorizer, which no object contains."""
+    """A method of an authorizer. No object contains one."""
     raise TypeError("no authorizer")
 
 

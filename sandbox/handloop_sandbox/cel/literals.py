@@ -1,5 +1,5 @@
 """
-A checked expression, and the problems of its constants.
+A checked expression, and the problems with its constants.
 
 Follows: cel-go 0.26.0 cel/validator.go, ext/formatting.go.
 """

@@ -62,7 +62,7 @@ def _query(found: GoUrl) -> dict[str, list[str]]:
 
 
 def address(text: str) -> Address:
-    """Return an address. Raises: CelError, even if it has a zone or is an IPv4-mapped IPv6 address."""
+    """Return an address. Raises: CelError, also if it has a zone or is an IPv4-mapped IPv6 address."""
     try:
         value = ipaddress.ip_address(text)
     except ValueError as error:

@@ -1,6 +1,6 @@
 """
 The tree of a CEL expression, and the names of members in it. A node knows its offset in the text as cel-go
-reports it, which is that of the operator, dot or opening bracket.
+reports it: the offset of the operator, dot or opening bracket.
 Follows: cel-go 0.26.0 parser/parser.go; apiserver pkg/cel/escaping.go.
 """
 
@@ -41,7 +41,7 @@ _ESCAPABLE: Final = re.compile(r"[A-Za-z_./-][A-Za-z0-9_./-]*")
 
 
 def _hidden(default: Any) -> Any:
-    """Return a member that is ignored when nodes are compared."""
+    """Return a dataclass field that is ignored when nodes are compared."""
     return field(default=default, compare=False)
 
 
@@ -63,7 +63,7 @@ class Name:
 
 @dataclass(frozen=True, slots=True)
 class Select:
-    """`operand.field`; optional means `.?`, and is_test `has(operand.field)`."""
+    """`operand.field`; optional means `.?`, and is_test means `has(operand.field)`."""
 
     operand: Node
     field: str
@@ -116,7 +116,7 @@ class Comprehension:
     """
     The loop of a macro: accu starts as start, and becomes step for each entry as long as condition is true.
 
-    names are those of the element, or of the key and the value.
+    names holds the variable names for the element, or for the key and the value.
     """
 
     over: Node

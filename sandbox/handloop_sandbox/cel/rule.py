@@ -51,7 +51,7 @@ _SHORT: Final = {
     "google.protobuf.Timestamp": "timestamp",
     "null_type": "null",
 }
-"""Types that signatures name otherwise."""
+"""Types that have other names in signatures."""
 _TYPES: Final = {
     name: Type(name)
     for name in ("bool", "int", "uint", "double", "string", "bytes", "list", "map", "null_type", "type")
@@ -61,9 +61,9 @@ _TYPES: Final = {
 @lru_cache(maxsize=2048)
 def compile_rule(text: str) -> Program:
     """
-    Return the function of an expression.
+    Return a function that evaluates an expression.
 
-    Raises: CelSyntaxError. The function raises CelError.
+    Raises: CelSyntaxError. The returned function raises CelError.
     """
     return _compile(expand(parse(text)))
 
@@ -265,7 +265,7 @@ def _entries(values: Any, count: int) -> Iterable[tuple[Any, ...]]:
 
 
 def _going_on(node: Call) -> Program:
-    """Return the condition of a loop, which continues until its result is decided, even after errors."""
+    """Return a loop's condition. The loop continues until its result is decided, even after errors."""
     inner = _compile(node.args[0])
 
     def program(env: Env) -> bool:

@@ -28,7 +28,7 @@ _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "
 
 
 class Problem(NamedTuple):
-    """A problem of an expression, and its offset."""
+    """A problem in an expression, and its offset."""
 
     at: int
     message: str
@@ -118,7 +118,7 @@ def number_of(token: str) -> int:
 
 
 def told(text: str, problems: Iterable[Problem]) -> str:
-    """Return the problems of an expression as text, each with its line and a mark below the place."""
+    """Return the problems in an expression as text, each with its source line and a mark below the place."""
     return "\n".join(_told(text, problem) for problem in sorted(problems, key=_place))
 
 

@@ -146,7 +146,7 @@ def bound(schema: Schema, value: Any) -> Any:
 
 
 def readable(value: Any) -> Any:
-    """Return the value, unless bound() could not parse it. Raises: that CelError."""
+    """Return the value. Raises: the CelError, if bound() put one in place of a value."""
     if isinstance(value, CelError):
         raise value
     return value

@@ -19,7 +19,7 @@ _Place = tuple[str | int, ...]
 
 
 class Ask(NamedTuple):
-    """One request. makes = later requests need its object; puts_back = its body is the answer to a GET."""
+    """One request. makes: later requests need its object; puts_back: its body is the answer to a GET."""
 
     what: str
     method: str
@@ -107,7 +107,7 @@ def life_of(obj: Body, collection: str, subresources: list[str], depth: int = 1)
     """
     Yield the requests that check, create, read, change and put back an object.
 
-    Args: depth = the number of object levels in which mistakes are made.
+    Args: depth is the number of object levels in which mistakes are made.
     """
     name = obj.get("metadata", {}).get("name", "")
     one, what = f"{collection}/{name}", f"{obj['kind']} {name}"

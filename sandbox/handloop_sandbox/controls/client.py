@@ -29,7 +29,7 @@ class Place(NamedTuple):
 
 
 class Client:
-    """Sends requests with the token of the request to the control."""
+    """Sends requests with the token that the request to the control carried."""
 
     def __init__(self, machine: Machine, asked: Request) -> None:
         self._machine = machine

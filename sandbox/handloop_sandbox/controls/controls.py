@@ -75,7 +75,7 @@ def answer(machine: Machine, request: Request) -> Response:
     """
     Carry out a request to a control.
 
-    Raises: StatusError, PageNotFoundError for a refusal; as Machine.answer.
+    Raises: StatusError, PageNotFoundError for a refusal; whatever Machine.answer raises.
     """
     match split(request.path)[1:]:
         case ["faults", *words]:
@@ -162,7 +162,7 @@ def _on_faults(faults: Faults, request: Request, words: list[str]) -> Response:
 def _decoded(decoder: Any, request: Request) -> Any:
     try:
         return decoder.decode(request.body or b"{}")
-    except (msgspec.DecodeError, RecursionError) as error:  # ValidationError is one of them
+    except (msgspec.DecodeError, RecursionError) as error:  # DecodeError includes ValidationError
         raise bad_request(str(error)) from error
 
 

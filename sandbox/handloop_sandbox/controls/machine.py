@@ -43,7 +43,7 @@ class Machine(Protocol):
         """The clock that the engine follows."""
 
     def answer(self, request: Request) -> Response:
-        """Answer a request that is not a watch. Faults apply to it, too. Raises: as Engine.handle."""
+        """Answer a request that is not a watch. Faults apply to it, too. Raises: like Engine.handle."""
 
     def tick(self) -> float | None:
         """Step the controllers that are due. Returns: the unix time of the next tick, if one is known."""

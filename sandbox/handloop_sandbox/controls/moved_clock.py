@@ -15,13 +15,11 @@ _STEPS: Final = 1000
 """The most steps in a move, because a year is not simulated second by second."""
 
 _LAST: Final = parse_time("9000-01-01T00:00:00Z")
-"""
-After this time, times that the server computes from now, such as a token's end, would have no valid date.
-"""
+"""Beyond this time, times derived from the present, such as a token's expiry, would not be valid dates."""
 
 
 class Move(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
-    """A move of the clock. First running is applied, and then one of the other fields."""
+    """A move of the clock: how far, or to what time, and whether the clock runs afterwards."""
 
     running: bool | None = None
     advance_seconds: Annotated[float, Meta(ge=0, le=1e9)] | None = None

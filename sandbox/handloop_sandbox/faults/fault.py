@@ -54,10 +54,11 @@ class Fault(
     """
     The common part of every fault: which requests it hits, how many, and for how long.
 
-    verbs are those of RBAC; none = all, or the fault's usual ones. resources are `foos`, `foos/status` or
-    `foos.example.com`. namespace, name, user, user_agent and path are patterns with `*`, "" = any. A request
-    for all namespaces has the namespace "". The fault spares the first `skip` requests and then hits `count`
-    requests, None = all. seconds is how long it lasts, None = until it is cleared.
+    verbs are RBAC verbs; if there are none, the fault hits its usual verbs or, if it has no usual ones, all.
+    resources are `foos`, `foos/status` or `foos.example.com`. namespace, name, user, user_agent and path are
+    patterns with `*`; "" matches anything. A request for all namespaces has the namespace "". The fault
+    spares the first `skip` requests and then hits `count` requests, or all if that is None. seconds is how
+    long it lasts; None means until it is cleared.
     """
 
     usual_verbs: ClassVar[tuple[str, ...]] = ()
@@ -220,7 +221,7 @@ class DropWatch(WatchFault, frozen=True, kw_only=True, tag="drop-watch"):
 
 
 class DelayWatch(WatchFault, frozen=True, kw_only=True, tag="delay-watch"):
-    """Watch events arrive this many seconds later, None = when the fault is cleared."""
+    """Watch events arrive this many seconds later or, if None, when the fault is cleared."""
 
     lasting = True
     delay_seconds: Seconds | None = None
@@ -249,7 +250,7 @@ class Expire(WatchFault, frozen=True, kw_only=True, tag="expire"):
     as_status: bool = False
 
     def concerns(self, asked: RequestAttributes) -> bool:
-        """Further pages of lists, and watches."""
+        """Only further pages of lists, and watches."""
         return asked.continued if asked.verb == "list" else asked.verb == "watch"
 
     def status(self, asked: RequestAttributes) -> StatusError:
@@ -266,7 +267,7 @@ class Expire(WatchFault, frozen=True, kw_only=True, tag="expire"):
 
 class Lag(WatchFault, frozen=True, kw_only=True, tag="lag"):
     """
-    Reads see the state of this many changes ago; None = the state when the fault was activated.
+    Reads see the state of this many changes ago; if None, the state at the time when the fault was activated.
 
     A real server whose watch cache lags behind serves a read without a resource version from the store. So
     does the sandbox, which means that such a read sees the present. With consistent_reads, it also sees old

@@ -92,7 +92,7 @@ class Machine(Protocol):
         """Offer an injection to every open watch."""
 
     def compact(self, resource_version: int | None = None) -> None:
-        """Forget the versions before one; None = before the newest."""
+        """Forget the versions before one; None means before the newest."""
 
     def expire(self, group_resource: GroupResource | None = None) -> None:
         """Forget the history that watches continue from."""
@@ -106,8 +106,8 @@ class Faults:
     The active faults of one sandbox.
 
     State: _active holds them by id, in the order of activation. revision rises with every change of _active,
-    so that a watch has to look only then. active is true if there are any. All of this is under _lock, a
-    leaf.
+    so that a watch has to look again only then. active is true if there are any active faults. All of this is
+    guarded by _lock, a leaf lock.
     Threads: any.
     """
 
@@ -212,7 +212,7 @@ class Faults:
 
     def compact(self, resource_version: int | None = None) -> None:
         """
-        Forget everything before a version, as etcd's compaction does; None = before the newest.
+        Forget everything before a version, as etcd's compaction does; None means before the newest.
 
         Watches, exact lists and further pages from older versions are then Expired. Open watches continue.
         """
@@ -297,7 +297,7 @@ class Faults:
         """
         Return the injections that affect a watch and are not in known yet; this call adds them to known.
 
-        Args: opening = the watch has just been opened.
+        Args: opening tells whether the watch has just been opened.
         """
         with self._lock:
             self._end_those_due_locked(now)

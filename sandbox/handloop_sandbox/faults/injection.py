@@ -17,7 +17,7 @@ class Injection:
     An activated fault. If it is used in a `with` statement, it ends with the block.
 
     State: skipped and hits count requests and watches. over is true once the fault has been cleared or its
-    time is up. All are written under the lock of its Faults.
+    time is up. All three are written with the lock of its Faults held.
     """
 
     def __init__(

@@ -18,7 +18,7 @@ class RequestAttributes:
     One request.
 
     attributes.plural is "" for one of the server's documents (`/version`, discovery). resource_version is the
-    text that the client sent, "" = none. continued is true for a further page of a list.
+    text that the client sent, or "" if it sent none. continued is true for a further page of a list.
     """
 
     attributes: Attributes

@@ -28,10 +28,10 @@ class WatchOutput:
     """
     One open watch as its client sees it.
 
-    State: the carrier sets paused while the client has enough to read, and nothing is due then. ended is set
-    with the last lines; broken is how the connection ends, "" = properly. _injections affect this watch;
-    _known are those that it has looked at. _held holds the lines that wait, each with its time of arrival.
-    _sent counts the lines that were sent. _opening is true before the first look.
+    State: the carrier sets paused while the client has enough to read; meanwhile, nothing is due. ended is
+    set with the last lines; broken is how the connection ends, or "" if it ends properly. _injections affect
+    this watch; _known holds the ids of those that it has looked at. _held holds the lines that wait, each
+    with its time of arrival. _sent counts the lines that were sent. _opening is true before the first look.
     Threads: the engine's lock is held throughout.
     """
 
@@ -98,7 +98,7 @@ class WatchOutput:
         return self._may_take() and self._watcher.is_due(now, up_to=self._up_to())
 
     def next_wake(self) -> float:
-        """Return the unix time when a line or the end is due even if nothing changes, infinity = never."""
+        """Return when a line or the end is due even if nothing changes: unix time, or infinity for never."""
         if self.paused:
             return inf
         if not self._is_touched():
@@ -172,14 +172,14 @@ class WatchOutput:
         return min((fault.after_events for fault in self._holding(Silence)), default=inf) - self._sent
 
     def _delay(self) -> float:
-        """Return how many seconds lines wait, infinity = until a fault is cleared."""
+        """Return how many seconds lines wait, or infinity if they wait until a fault is cleared."""
         return max(
             (inf if f.delay_seconds is None else f.delay_seconds for f in self._holding(DelayWatch)),
             default=0.0,
         )
 
     def _up_to(self) -> int | None:
-        """Return the newest resource version that the client may see, None = all."""
+        """Return the newest resource version that the client may see, or None if it may see all."""
         newest = self._state.resource_version
         limits = [
             injection.newest_visible(newest)

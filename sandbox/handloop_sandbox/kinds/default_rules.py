@@ -120,7 +120,7 @@ def _replication_controller(controller: Object) -> Object:
 
 
 def _with_labels(obj: Object, labels: Object) -> Object:
-    """Return an object that shares this dict of labels if it has none (for Jobs, see strategy.py)."""
+    """Return an object that shares this dict of labels if it has no labels (for Jobs, see strategy.py)."""
     metadata = obj.get("metadata") or {}
     return obj if metadata.get("labels") else {**obj, "metadata": {**metadata, "labels": labels}}
 

@@ -32,7 +32,7 @@ _EMAIL: Final = re.compile(r"[^@\s]+@[^@\s]+")
 _SIGN: Final = r"a-zA-Z0-9\pS\pL"
 _LABEL: Final = rf"[{_SIGN}]([-{_SIGN}]{{0,61}}[{_SIGN}])?"
 _HOSTNAME: Final = rf"^([{_SIGN}](-?[{_SIGN}]{{0,62}})?|({_LABEL}\.)+[a-zA-Z\pL]{{2,63}})$"
-"""A name without dots may have a dash only as its second character. A last label contains no digits."""
+"""A name without dots may have a dash only as its second character. The last label contains no digits."""
 _LONGEST_NAME: Final = 255
 _LONGEST_LABEL: Final = 63
 _MAC: Final = re.compile(r"([0-9A-Fa-f]{2}[:-]){5,7}[0-9A-Fa-f]{2}")

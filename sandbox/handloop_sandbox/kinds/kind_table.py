@@ -14,7 +14,7 @@ import msgspec
 
 
 class SubresourceEntry(msgspec.Struct, frozen=True, gc=False):
-    """One subresource in kinds.json; version "" = the parent's group and version."""
+    """One subresource in kinds.json; if version is "", it has the parent's group and version."""
 
     name: str
     kind: str
@@ -97,7 +97,7 @@ def builtin_columns(group: str, version: str, plural: str) -> tuple[Column, ...]
 
 
 class MessageField(NamedTuple):
-    """One field: json "" = its members belong to the outer message; label "", "repeated" or "map"."""
+    """One field. If json is "", its members belong to the outer message. label is "", "repeated" or "map"."""
 
     json: str
     type: str

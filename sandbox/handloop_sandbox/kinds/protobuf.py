@@ -53,7 +53,7 @@ def decode(body: bytes, catalog: Catalog) -> dict[str, Any]:
         api_version, kind, raw = _envelope(body[len(MAGIC) :])
         name = _message_name(api_version, kind, catalog)
         found = _message(raw, name)
-    except (ValueError, OverflowError, struct.error) as error:  # no protobuf, UTF-8, JSON, time, double
+    except (ValueError, OverflowError, struct.error) as error:  # bad protobuf, UTF-8, JSON, time, double
         raise bad_request(f"unable to decode protobuf: {error}") from error
     return {"kind": kind, "apiVersion": api_version, **found}
 
@@ -72,7 +72,7 @@ def decode_delete_options(body: bytes) -> dict[str, Any]:
         )
     try:
         return read_message(body, f"{_META}.DeleteOptions")
-    except (ValueError, OverflowError, struct.error) as error:  # no protobuf, UTF-8, JSON, time, double
+    except (ValueError, OverflowError, struct.error) as error:  # bad protobuf, UTF-8, JSON, time, double
         raise bad_request(f"unable to decode protobuf: {error}") from error
 
 
@@ -273,7 +273,7 @@ def _raw(data: bytes) -> Any:
 
 
 def _either(data: bytes) -> Any:
-    """Return the value of a message with a schema or an alternative to it: {1: value, 2: other}."""
+    """Return the schema in a message, or the boolean in its field 1 if it contains no schema."""
     parts = dict(_fields(data))
     schema = next((value for value in parts.values() if isinstance(value, bytes)), None)
     return bool(parts.get(1)) if schema is None else _schema(schema)

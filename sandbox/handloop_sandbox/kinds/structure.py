@@ -75,7 +75,7 @@ def _target(schema: Schema) -> Schema:
 
 
 def type_of(schema: Schema) -> str:
-    """`object`, `array`, `string`, `integer`, `number` or `boolean`; "" = anything."""
+    """`object`, `array`, `string`, `integer`, `number` or `boolean`; "" for anything."""
     found = resolve(schema)
     if shape_of(found) in {Shape.QUANTITY, Shape.INT_OR_STRING, Shape.RAW}:
         return ""

@@ -371,7 +371,7 @@ _SHAPES: Final[dict[Shape, Decoder]] = {
 
 
 def _zero_maker(schema: Schema) -> Callable[[], Any]:
-    """Return a function that creates the value of an absent member that is never omitted, with inner ones."""
+    """Return a function that creates an absent member that is never omitted, with such members inside it."""
     if structure.is_struct(schema) and structure.shape_of(schema) is Shape.PLAIN:
         return lambda: _decoder(schema)({}, Report())
     return lambda: structure.zero_of(schema)

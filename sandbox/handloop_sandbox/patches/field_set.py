@@ -24,17 +24,17 @@ _MEMBER: FieldSet = {SELF: {}}
 
 
 def field_element(name: str) -> str:
-    """Return the element of a named member."""
+    """Return the element for a named member."""
     return f"f:{name}"
 
 
 def key_element(keys: dict[str, Any]) -> str:
-    """Return the element of a list entry that is identified by key members."""
+    """Return the element for a list entry that is identified by key members."""
     return "k:" + _go_json(dict(sorted(keys.items())))
 
 
 def value_element(value: Any) -> str:
-    """Return the element of an entry of a set."""
+    """Return the element for an entry in a set."""
     return "v:" + _go_json(value)
 
 

@@ -67,7 +67,7 @@ class FieldManager(NamedTuple):
 
 
 class Owned(NamedTuple):
-    """The fields of a manager, their version, and the time of its last change (None = none yet)."""
+    """The fields that a manager owns, their version, and when it last changed them (None if not yet)."""
 
     fields: FieldSet
     api_version: str
@@ -130,7 +130,7 @@ def record_update(
     now: float,
     subresource: str = "",
 ) -> list[dict[str, Any]]:
-    """Return the managedFields after a create (old None), update or patch by manager. [] = none."""
+    """Return the managedFields, possibly [], after a create (old is None), update or patch by manager."""
     before = old["metadata"].get("managedFields") or [] if old is not None else []
     managed = _managed_before(before, new, subresource=subresource)
     if not managed and old is not None:
@@ -158,7 +158,7 @@ def in_versions(managed: Managed, resource: ServedResource) -> Managed:
 
 
 def misfits(managed: Managed, obj: Mapping[str, Any], resource: ServedResource) -> list[str]:
-    """Return the object members that the version of one of its managers does not declare."""
+    """Return where an object does not match the version of one of its managers, or [] if it matches all."""
     if not resource.schemas:
         return []
     others = (in_version(resource, api_version) for api_version in _other_versions(managed, resource))
@@ -173,7 +173,7 @@ def changes_for_others(
     old: Mapping[str, Any], new: Mapping[str, Any], managed: Managed, resource: ServedResource
 ) -> Mapping[str, Comparison]:
     """
-    Return the change as managers of other versions see it, by version, if a webhook converts the objects.
+    Return, by version, how managers of other versions see the change if a webhook converts the objects.
 
     Raises: ConversionNeededError, ConversionFailedError.
     """

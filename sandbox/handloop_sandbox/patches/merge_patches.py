@@ -320,10 +320,10 @@ def _wrong_type(expected: Any, actual: Any) -> StatusError:
 
 def _in_order(merged: list[Any], order: list[Any], server_order: list[Any], key: str) -> list[Any]:
     """
-    Elements in the order of the patch; the others keep the server's order, each before the first that
-    followed it there.
+    Return the elements of the patch in its order, and the others in the server's order.
 
-    The order of the patch takes precedence over that of the live list.
+    Each of the others stays before the first element of the patch that followed it on the server. The order
+    of the patch takes precedence over that of the live list.
     """
     ranks = _ranks(order, key)
     live = _ranks(server_order, key)

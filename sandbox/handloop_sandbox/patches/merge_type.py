@@ -38,7 +38,7 @@ class ElementError(Exception):
 
 
 class Atom(NamedTuple):
-    """The types that a value may have: a kind of scalar, a list, a map; None = not allowed."""
+    """The types that a value may have: a kind of scalar, a list, a map; None if not allowed."""
 
     scalar: str | None = None
     list: ListType | None = None
@@ -57,7 +57,7 @@ class Atom(NamedTuple):
 
 class MapType:
     """
-    An object: declared members, and the type of all others (None = there are no others).
+    An object: declared members, and the type of all others (None if there are no others).
 
     Members are compiled on first use, because types can refer to themselves.
     """

@@ -94,7 +94,7 @@ def server_side_apply(
     subresource: str = "",
 ) -> Object:
     """
-    Return the object after the apply, with its new managedFields; current None = it is created.
+    Return the object after the apply, with its new managedFields; current is None if it is created.
 
     Raises: StatusError 400 for a wrong kind or sent managedFields, 409 with a cause for each field of another
     manager (unless force), 500 for a configuration that does not match the schema.
@@ -293,7 +293,7 @@ def _taken_over(
 
 
 def _last_applied_fields(request: _Apply) -> FieldSet | None:
-    """Return the fields that kubectl's client-side apply set and nobody changed, or None if unannotated."""
+    """Return the fields that client-side apply set and nobody has changed, or None without its annotation."""
     text = (request.live["metadata"].get("annotations") or {}).get(LAST_APPLIED)
     try:
         last = json.loads(text or "")
@@ -310,7 +310,7 @@ def _last_applied_fields(request: _Apply) -> FieldSet | None:
 
 
 def _with_last_applied(merged: Object, request: _Apply) -> Object:
-    """Return the merged object. If it has kubectl's annotation, that is set to the applied object."""
+    """Return the merged object. kubectl's annotation, if present, is set to the applied object."""
     annotations = merged["metadata"].get("annotations") or {}
     if request.manager.name != "kubectl" or not annotations.get(LAST_APPLIED):
         return merged

@@ -57,7 +57,7 @@ def _merge_lists(live: list[Any], applied: list[Any], kind: ListType) -> Any:
     """
     Return the entries in the applied order, with the other live ones in their old places.
 
-    Shared entries move only as far as the applied order demands.
+    Entries in both move only as far as the applied order demands.
     """
     new = _indexed(applied, kind)
     old_elements = [kind.element(entry) for entry in live]

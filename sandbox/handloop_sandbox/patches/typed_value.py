@@ -83,12 +83,12 @@ def granular_type(left: Any, right: Any, atom: Atom) -> MapType | ListType | Non
 
 
 def as_dict(value: Any) -> dict[str, Any]:
-    """Return the value if it is an object, else an empty one."""
+    """Return the value if it is an object, else an empty object."""
     return value if isinstance(value, dict) else {}
 
 
 def as_list(value: Any) -> list[Any]:
-    """Return the value if it is a list, else an empty one."""
+    """Return the value if it is a list, else an empty list."""
     return value if isinstance(value, list) else []
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from handloop_sandbox.storage.stored import Change, ChangeType, Stored
 
 MAX_BYTES = 16 * 1024 * 1024
-"""The most JSON that a history holds; in memory, it takes several times as much."""
+"""The most bytes of JSON that a history holds; in memory, they take several times as much."""
 
 
 class History:

@@ -45,7 +45,7 @@ class State(Protocol):
         """Return the object with that uid."""
 
     def stored(self, group_resource: GroupResource, namespace: str, name: str) -> Stored | None:
-        """One object with its bytes."""
+        """Return one object with its bytes."""
 
     def collection(self, group_resource: GroupResource) -> Collection:
         """Return a collection with its history, or an empty one if nothing was ever stored."""
@@ -74,7 +74,7 @@ class PastState(State):
         return min(self._state.compacted, self._resource_version)
 
     def stored(self, group_resource: GroupResource, namespace: str, name: str) -> Stored | None:
-        """One object with its bytes."""
+        """Return one object with its bytes."""
         return self.collection(group_resource).objects.get(object_key(namespace, name))
 
     def count(self, group_resource: GroupResource) -> int:

@@ -25,10 +25,10 @@ Snapshot = Mapping[GroupResource, Mapping[str, Stored]]
 
 class Store(State):
     """
-    The present state, which commits change.
+    The present state, which changes with each commit.
 
-    history_size is the number of changes kept per collection. A watch or list that starts before them is
-    Expired.
+    history_size is the number of changes kept per collection. A watch or list that starts at an older version
+    is Expired.
     State: _floor is the version at which a new collection's history begins, because changes of removed kinds
     up to it are forgotten.
     """
@@ -53,7 +53,7 @@ class Store(State):
         return self._compacted
 
     def stored(self, group_resource: GroupResource, namespace: str, name: str) -> Stored | None:
-        """One object with its bytes."""
+        """Return one object with its bytes."""
         collection = self._collections.get(group_resource)
         return None if collection is None else collection.objects.get(object_key(namespace, name))
 

@@ -29,8 +29,9 @@ class Stored:
 
     object has the apiVersion of the storage version. tail is its JSON after `kind` and `apiVersion`
     (`"metadata":{...},...}`). Answers in any served version, list items and watch events are assembled from
-    these bytes instead of being encoded again. served caches the last requested form, None if that is this
-    very object. converted holds the webhook's results by version, and by the revision of the definition.
+    these bytes instead of being encoded again. served caches the form that was last requested, or None if
+    that is the object itself. converted holds the webhook's results by version, and by the revision of the
+    definition.
     """
 
     __slots__ = ("converted", "object", "rv", "served", "tail")

@@ -28,7 +28,7 @@ class Transaction:
         return self.state.stored(group_resource, namespace, name)
 
     def get(self, group_resource: GroupResource, namespace: str, name: str) -> Object | None:
-        """Return the same object without the bytes."""
+        """Return the object, like stored(), but without the bytes."""
         stored = self.stored(group_resource, namespace, name)
         return None if stored is None else stored.object
 

@@ -52,9 +52,9 @@ class Subscription:
     A client's request to watch.
 
     position is where it starts in the history. initial holds objects to send as ADDED first; after_initial
-    marks their end with a bookmark. convert uses a webhook to turn objects into the watched version, None =
-    not needed. refusal ends the stream immediately with an ERROR watch event. silent_until holds back
-    everything up to a resource version. deadline is a unix time.
+    marks their end with a bookmark. convert uses a webhook to turn objects into the watched version, or is
+    None if that is not needed. refusal ends the stream immediately with an ERROR watch event. silent_until
+    holds back everything up to a resource version. deadline is a unix time.
     """
 
     group_resource: GroupResource
@@ -106,8 +106,8 @@ class Watcher:
         """
         Return the next lines that are due, oldest first; `ended` is set when these are the last ones.
 
-        Fewer than BATCH lines mean that no more are due. Args: up_to is the newest version to send, None =
-        all. Raises: ConversionNeededError; call prepare() once the conversion has been answered.
+        Fewer than BATCH lines mean that no more are due. Args: up_to is the newest version to send, or None
+        for all. Raises: ConversionNeededError; call prepare() once the conversion has been answered.
         """
         if self.ended:
             return []

@@ -41,7 +41,7 @@ def named_cells(obj: Object, now: float) -> list[Any]:
 
 
 def created_cells(obj: Object, now: float) -> list[Any]:
-    """Name, created at, for kinds without their own columns."""
+    """Name and creation time, for kinds without columns of their own."""
     del now
     return [name_of(obj), part(obj, "metadata").get("creationTimestamp")]
 

@@ -63,5 +63,5 @@ def ingress_class_cells(obj: Object, now: float) -> list[Any]:
 
 
 def network_policy_cells(obj: Object, now: float) -> list[Any]:
-    """Name, selector of the pods, age."""
+    """Name, pod selector, age."""
     return [name_of(obj), selector_cell(part(obj, "spec").get("podSelector")), age_of(obj, now)]

@@ -21,7 +21,7 @@ _CONDITIONS = {
 
 
 class _Restarts(NamedTuple):
-    """The number of restarts of containers, and the end of the last run before one ("" = never)."""
+    """The number of container restarts, and when the run before the latest one ended ("" if none)."""
 
     times: int = 0
     last: str = ""

@@ -1,5 +1,6 @@
 """
-Rows of kinds without an effect in the sandbox: admission, aggregation, devices, volume drivers, flow control.
+Rows of kinds that have no effect in the sandbox: admission, aggregation, devices, volume drivers, flow
+control.
 
 Follows: kubernetes pkg/printers/internalversion/printers.go, kube-aggregator
 pkg/registry/apiservice/etcd/etcd.go.
@@ -147,7 +148,7 @@ def priority_level_cells(obj: Object, now: float) -> list[Any]:
 
 
 def address_cells(obj: Object, now: float) -> list[Any]:
-    """Name, owner, and age, which has no column."""
+    """Name, owner, and age (without a column)."""
     owner = part(obj, "spec", "parentRef")
     names = ".".join(filter(None, (owner.get("resource"), owner.get("group")))).lower()
     where = "/".join(filter(None, (names, owner.get("namespace"), owner.get("name"))))

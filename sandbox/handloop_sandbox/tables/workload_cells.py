@@ -68,7 +68,7 @@ def replica_set_cells(obj: Object, now: float) -> list[Any]:
 
 
 def controller_cells(obj: Object, now: float) -> list[Any]:
-    """Of a ReplicationController: name, desired, current, ready, age, containers, images, selector."""
+    """For a ReplicationController: name, desired, current, ready, age, containers, images, selector."""
     spec = part(obj, "spec")
     counts = (int(spec.get("replicas") or 0), _count(obj, "replicas"), _count(obj, "readyReplicas"))
     selector = labels_text(spec.get("selector") or {})
@@ -108,7 +108,7 @@ def cron_job_cells(obj: Object, now: float) -> list[Any]:
 
 
 def template_cells(obj: Object, now: float) -> list[Any]:
-    """Of a PodTemplate: name, containers, images, labels of the pods."""
+    """For a PodTemplate: name, containers, images, pod labels."""
     del now
     template = part(obj, "template")
     labels = labels_text(part(template, "metadata").get("labels") or {})
@@ -116,7 +116,7 @@ def template_cells(obj: Object, now: float) -> list[Any]:
 
 
 def revision_cells(obj: Object, now: float) -> list[Any]:
-    """Of a ControllerRevision: name, controller, revision, age."""
+    """For a ControllerRevision: name, controller, revision, age."""
     owners = part(obj, "metadata").get("ownerReferences") or ()
     owner: Object = next((entry for entry in owners if entry.get("controller")), {})
     group = owner.get("apiVersion", "").rpartition("/")[0]
@@ -175,13 +175,13 @@ def disruption_budget_cells(obj: Object, now: float) -> list[Any]:
 
 
 def scale_cells(obj: Object, now: float) -> list[Any]:
-    """Name, desired, available, age, of the Scale of any object."""
+    """For the Scale of any object: name, desired, available, age."""
     counts = [int(part(obj, member).get("replicas") or 0) for member in ("spec", "status")]
     return [name_of(obj), *counts, age_of(obj, now)]
 
 
 def autoscaler_cells(obj: Object, now: float) -> list[Any]:
-    """Name, reference, targets, min pods, max pods, replicas, age; of either served version."""
+    """For either served version: name, reference, targets, min pods, max pods, replicas, age."""
     spec, status = part(obj, "spec"), part(obj, "status")
     target = part(spec, "scaleTargetRef")
     least = spec.get("minReplicas")

@@ -18,7 +18,7 @@ from handloop_sandbox.wire.status import StatusError, failure
 
 Object = dict[str, Any]
 Answers = dict[bytes, "Object | str"]
-"""By question(): the converted object, or the reason why the conversion failed."""
+"""Keyed by question(): the converted object, or the reason why the conversion failed."""
 
 _TAKEN_OVER: Final = ("labels", "annotations")
 _encode = msgspec.json.Encoder().encode
@@ -44,7 +44,7 @@ class ConversionFailedError(StatusError):
 @dataclass(slots=True)
 class Known:
     """
-    The answers that the current work may use. Locks: the engine's is held.
+    The answers that the current work may use. Locks: the engine's lock is held.
 
     filled holds, for the newest revision of each definition, the versions to which objects were converted.
     """

@@ -3,8 +3,8 @@ YAML as Go reads it into JSON: the first document, with go-yaml's plain scalars 
 
 Dates and `12:30` stay strings, `y` and `n` are booleans, and `1e3` and `0o10` are numbers. Unknown tags are
 ignored. `check_bounds` refuses a string before it is parsed, because the parser recurses on the C stack as
-deep as the text is nested, and aliases repeat a value that is written only once. The limits are like those of
-go-yaml, but much lower.
+deeply as the text is nested, and aliases repeat a value that is written only once. The limits are like those
+of go-yaml, but much lower.
 Follows: sigs.k8s.io/yaml (goyaml.v2 resolve.go, decode.go).
 """
 

@@ -1,4 +1,4 @@
-"""Reads YAML as kubectl does, which means as JSON, where there are no aliases and keys are strings."""
+"""Reads YAML as kubectl does, which converts it to JSON, so there are no aliases and keys are strings."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import yaml
 from handloop_sandbox.grammar.yaml_text import from_yaml
 
 _MAX_PARTS: Final = 1_000_000
-"""Of a text: more than objects that a server takes can have."""
+"""The most parts that a text may have. Objects that a server accepts have fewer."""
 
 
 def json_documents(text: str) -> list[Any]:

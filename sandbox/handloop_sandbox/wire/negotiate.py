@@ -125,7 +125,7 @@ def negotiate(accept: str, *, pretty: str | None, watch: bool, resource: ServedR
     """
     Return the form of an answer about objects.
 
-    Args: pretty is the query parameter. resource None = the document is not about a resource.
+    Args: pretty is the query parameter. resource is None for a document that is not about one.
     Raises: StatusError 406.
     """
     wanted = clauses(accept)

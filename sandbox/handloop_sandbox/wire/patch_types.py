@@ -11,5 +11,5 @@ STRATEGIC: Final = "application/strategic-merge-patch+json"
 
 
 def patch_types(*, custom: bool) -> tuple[str, ...]:
-    """Return the types a resource accepts, in a refusal's order. Custom ones accept no strategic patch."""
+    """Return the types a resource accepts, as a refusal lists them. Custom ones have no strategic patch."""
     return (JSON_PATCH, MERGE, APPLY) if custom else (JSON_PATCH, MERGE, APPLY, STRATEGIC)

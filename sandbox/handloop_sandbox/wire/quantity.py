@@ -50,7 +50,7 @@ def _mantissa(amount: Fraction) -> tuple[int, int]:
 
 
 class Int64Amount(NamedTuple):
-    """A quantity as Go keeps it in an int64; text is the form that Go caches, "" = none."""
+    """A quantity as Go keeps it in an int64; text is the form that Go caches, or "" if it caches none."""
 
     value: int
     scale: int

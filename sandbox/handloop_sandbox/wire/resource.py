@@ -37,7 +37,7 @@ class Conversion(Protocol):
 
 
 class ScalePaths(NamedTuple):
-    """The JSON paths of the numbers in `/scale`, such as `.spec.replicas`; label_selector "" = none."""
+    """The JSON paths of the numbers in `/scale`, such as `.spec.replicas`; label_selector may be ""."""
 
     spec_replicas: str
     status_replicas: str
@@ -46,7 +46,7 @@ class ScalePaths(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subresource:
-    """A subresource, named by its last path segment; group and version "" = those of the parent."""
+    """A subresource, named by its last path segment; group and version are "" if they are the parent's."""
 
     name: str
     kind: str
@@ -60,8 +60,9 @@ class ServedResource:
     """
     One combination of group, version and plural that clients can address.
 
-    Reviews (SelfSubjectAccessReview, ...) have verbs == ("create",) and are never stored. schemas holds those
-    of all versions of a custom resource. conversion converts between these, None = they have the same fields.
+    Reviews (SelfSubjectAccessReview, ...) have verbs == ("create",) and are never stored. schemas holds the
+    schemas of all versions of a custom resource. conversion converts between the versions, or is None if they
+    have the same fields.
     """
 
     group: str

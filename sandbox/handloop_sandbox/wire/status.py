@@ -241,7 +241,7 @@ def invalid_kind(group: str, kind: str, name: str, causes: Sequence[Cause]) -> S
 
 
 def _joined(causes: Sequence[Cause]) -> str:
-    # As in ErrorList.ToAggregate, equal messages appear once, but each stays a cause.
+    # As in ErrorList.ToAggregate, equal messages appear once here, but each remains a cause.
     texts = list(dict.fromkeys(f"{cause.field}: {cause.message}" for cause in causes))
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 
