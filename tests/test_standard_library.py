@@ -38,7 +38,7 @@ INSIDES = {
     ("controller/cli/project.py", "string.Template"): (
         "tests/controller/cli/test_project.py::test_it_has_the_manifests_of_the_repository"
     ),
-    ("controller/cli/elected.py", "os._exit"): (
+    ("controller/cli/replicas.py", "os._exit"): (
         "tests/e2e/test_leader_election.py::test_a_leader_that_cannot_renew_ends_before_another_begins"
     ),
     ("controller/runtime/reconciling/context.py", "sys._getframe"): (

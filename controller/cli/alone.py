@@ -31,7 +31,7 @@ class Alone:
 
     Fields: flag is the flag that selects the mode, or "" if none is needed; needs_all_namespaces: the mode
     cannot be limited to some namespaces; divides_objects: a replica may hold no objects even though some
-    exist; refusals are the errors from Manager.run that `refused` turns into a message.
+    exist; refusals are the errors from Manager.run that mean E17.
     """
 
     flag: ClassVar[str] = ""
@@ -73,10 +73,6 @@ class Alone:
     def join(self, manager: Any, process: Process) -> tuple[Any, ...]:  # noqa: ARG002 - nothing to join
         """Make manager work in this mode. Returns: every Closing that must be closed at the end."""
         return ()
-
-    def refused(self, error: Exception) -> Problem:
-        """Return the message for an error that is one of the refusals."""
-        raise NotImplementedError from error
 
     def lease(self) -> str:
         """Return the Lease as namespace/name, or only its name if the namespace is unknown."""

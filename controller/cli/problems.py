@@ -3,7 +3,7 @@ Messages for common problems: what happened, the one fact behind it, and what to
 
 Every problem has a code (E01 to E22), an exit code and a section in errors.md, which `handloop errors`
 prints. E01 to E06 are in connection_problems.py, E09 in permissions.py, E11 and E12 in standby.py, E15 in
-program.py, E17 in sharing.py, E21 in storage_check.py, and E22 in production_check.py. E14 belongs to the Foo
+program.py, E21 in storage_check.py, and E22 in production_check.py. E14 belongs to the Foo
 controller, and E18 to the status writes.
 """
 
@@ -243,6 +243,11 @@ def stop_took_too_long(left: BaseException, shutdown_timeout: float) -> Problem:
         causes=("a request got no answer in time, or a reconcile waits for something else",),
         fixes=(f"raise --shutdown-timeout (now {now}), and keep terminationGracePeriodSeconds 10s above it",),
     )
+
+
+def cannot_share(error: BaseException) -> Problem:
+    """E17: the work cannot be shared as requested. Args: error has the reason and the fix."""
+    return Problem(code="E17", exit_code=EXIT_CONFIG, what=f"the work is not shared: {error}")
 
 
 def not_converted(group_resource: str, problem: str) -> Problem:

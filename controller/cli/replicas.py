@@ -1,8 +1,12 @@
-"""The mode that the options select: Alone, Elected or Sharing."""
+"""Which mode the options select: Alone, Elected (here), or Sharing, whose file few programs load."""
 
 from __future__ import annotations
 
-from handloop.controller.cli.alone import Alone
+import os
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from handloop.controller.cli.alone import Alone, Process
 from handloop.controller.cli.options import Options
 
 
@@ -12,8 +16,53 @@ def replicas_of(options: Options) -> Alone:
         from handloop.controller.cli.sharing import Sharing  # noqa: PLC0415 - few programs share
 
         return Sharing(options)
-    if options.leader_elect:
-        from handloop.controller.cli.elected import Elected  # noqa: PLC0415 - a laptop needs none
+    return Elected(options) if options.leader_elect else Alone(options)
 
-        return Elected(options)
-    return Alone(options)
+
+class Elected(Alone):
+    """--leader-elect: only the replica that holds the Lease works. The others wait with warm caches."""
+
+    flag: ClassVar[str] = "--leader-elect"
+
+    def access(self) -> Sequence[Any]:
+        """See Alone."""
+        from handloop.controller.runtime.election.lease_access import leader_election_access  # noqa: PLC0415
+
+        options = self._options
+        return leader_election_access(
+            options.leader_elect_resource_name, options.leader_elect_resource_namespace
+        )
+
+    def facts(self) -> str:
+        """See Alone."""
+        return f"leader election by lease {self.lease()}"
+
+    def join(self, manager: Any, process: Process) -> tuple[Any, ...]:
+        """See Alone."""
+        from handloop.controller.cli.standby import StandbyReport, lost_lease  # noqa: PLC0415 - as Program
+        from handloop.controller.runtime.election.election import Election, LeaseTerms  # noqa: PLC0415
+
+        def lose(lost: Any) -> None:
+            process.end_page(str(lost))
+            process.say(lost_lease(lost))
+
+        options = self._options
+        election = Election(
+            process.config,
+            LeaseTerms(
+                namespace=options.leader_elect_resource_namespace,
+                name=options.leader_elect_resource_name,
+                lease_duration_seconds=options.leader_elect_lease_duration,
+                renew_deadline_seconds=options.leader_elect_renew_deadline,
+                retry_period_seconds=options.leader_elect_retry_period,
+            ),
+            component=f"{options.operator.name}-leader-election",
+            user_agent=options.operator.user_agent,
+            on_waiting=StandbyReport(process.say, process.seams.clock),
+            on_lost=lose,
+            end_process=os._exit,
+            metrics=process.services.client_metrics,
+            seams=process.seams,
+        )
+        election.elect(manager)
+        return (election,)

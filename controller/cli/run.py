@@ -24,6 +24,7 @@ from handloop.controller.cli.problems import (
     EXIT_FATAL,
     EXIT_OK,
     Problem,
+    cannot_share,
     port_in_use,
     stop_took_too_long,
     version_skew,
@@ -115,7 +116,7 @@ class _Run:
                 try:
                     return self._work(services, live)
                 except self._replicas.refusals as error:
-                    self._say(self._replicas.refused(error))
+                    self._say(cannot_share(error))
                     return EXIT_CONFIG
 
     def _say(self, problem: Problem) -> None:

@@ -1,4 +1,4 @@
-"""The mode in which all replicas work, each on some slots; error E17; and a check of the server's support."""
+"""The mode in which all replicas work, each on some slots; and a check of the server's support."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from handloop.client.options import ListOptions
 from handloop.client.resource_client import Client
 from handloop.controller.cli.alone import Alone, Process
 from handloop.controller.cli.options import Options
-from handloop.controller.cli.problems import EXIT_CONFIG, Problem
 from handloop.controller.runtime.election.lease_connections import LeaseConnections
 from handloop.controller.runtime.rbac.access import LISTING_NAMESPACES
 from handloop.controller.runtime.sharding.members import ShardMismatchError
@@ -85,10 +84,6 @@ class Sharing(Alone):
     def join(self, manager: Any, process: Process) -> tuple[Any, ...]:  # noqa: ARG002 - its options made it join
         """See Alone."""
         return (self._connections,)
-
-    def refused(self, error: Exception) -> Problem:
-        """E17: the work cannot be shared in slots as requested. Args: error has the reason and the fix."""
-        return Problem(code="E17", exit_code=EXIT_CONFIG, what=f"the work is not shared: {error}")
 
     def _shards(self) -> Shards:
         """Raises: ValueError for a Lease's name that is not a valid label value."""

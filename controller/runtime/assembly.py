@@ -47,8 +47,8 @@ from handloop.workqueue.queue import QueueOptions
 WRITE_REFUSED: Final = "WriteRefused"
 
 
-class _NamespaceReturnedError(WaitError):
-    """The name's namespace left and came back during the reconcile, so a cache may not have it again yet."""
+class _NamespaceLeftError(WaitError):
+    """The name's own namespace left a cache during the reconcile. It may be on its way back."""
 
     retry_seconds = 1.0
 
@@ -103,7 +103,7 @@ class _Rechecked:
             # The objects still exist, but are no longer ours. They are listed again if the namespace returns.
             if self._watches(name.namespace):
                 if isinstance(error, NamespaceNotWatched) and error.namespace == name.namespace:
-                    raise _NamespaceReturnedError(str(error)) from error
+                    raise _NamespaceLeftError(str(error)) from error
                 raise
             context.log.debug("Dropped, because its namespace is no longer watched", v=2, err=str(error))
             return None

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from handloop.controller.cli.replicas import replicas_of
+from handloop.controller.cli.replicas import Elected, replicas_of
 from support.builders.options import new_options
 
 
@@ -28,3 +28,12 @@ def test_both_flags_are_refused() -> None:
     """By the check of either."""
     with pytest.raises(ValueError, match="exclude each other"):
         replicas_of(new_options(leader_elect=True, shards=4)).check()
+
+
+def test_the_banner_and_the_role_name_its_lease() -> None:
+    """A create cannot be limited to a name."""
+    elected = Elected(new_options(leader_elect_resource_name="a", leader_elect_resource_namespace="home"))
+    assert elected.facts() == "leader election by lease home/a"
+    assert {access.namespace for access in elected.access()} == {"home"}
+    assert [access.names for access in elected.access()] == [(), ("a",), ()]
+    assert elected.lease_pattern().fullmatch("a")
