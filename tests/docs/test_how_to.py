@@ -278,18 +278,28 @@ def test_a_user_outside_of_the_cluster_follows_its_object(
 def test_a_change_outside_is_noticed_by_its_source(
     load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Long before the next poll."""
+    """Long before the next poll, also before the source's first look and directly after a repair."""
     users = load("external-systems", "database_users.py")
     module = load("external-systems", "drift.py")
     monkeypatch.setattr(module, "LOOK_SECONDS", 0.01)
-    server = module.Server(str(tmp_path / "users.db"))
+    server, may_look = module.Server(str(tmp_path / "users.db")), threading.Event()
+    counts: Callable[[Any], set[tuple[str, ...]]] = module.Server.counts
+
+    def late_counts(self: Any) -> set[tuple[str, ...]]:
+        may_look.wait(30)
+        return counts(self)
+
+    monkeypatch.setattr(module.Server, "counts", late_counts)
     with running(module) as program:
         spec = users.DatabaseUserSpec(role="reader")
         ann = users.DatabaseUser.named("ann", namespace="default", spec=spec)
         uid = program.of(users.DatabaseUser).create(ann).metadata.uid
         eventually(lambda: server.role_of(uid) == "reader", "made")
-        server.put(uid, "owner", 1)
-        eventually(lambda: server.role_of(uid) == "reader", "repaired")
+        eventually(lambda: program.settled() > 1, "settled")
+        for _ in range(5):
+            server.put(uid, "owner", 1)
+            may_look.set()
+            eventually(lambda: server.role_of(uid) == "reader", "repaired")
 
 
 def test_a_deployment_restarts_when_the_data_of_its_secret_changes(load: Load) -> None:
