@@ -43,7 +43,7 @@ def test_the_site(tmp_path: Path) -> None:
     metrics_are_those_of_the_code(texts[site / "metrics.html"])
     assert "Failed to watch" in shown(texts[site / "errors.html"])
     assert 'href="architecture.html' in texts[site / "walkthrough.html"]
-    assert "There is one way in and one way out." in texts[site / "architecture.html"]
+    assert "Objects enter through the reflector" in texts[site / "architecture.html"]
     assert dead_links(site, texts) == []
     pages_are_found(site)
     each_chapter_and_step_has_its_figure(site, texts)
