@@ -21,7 +21,7 @@ _BEARER_REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews"
 
 
 class Permission(NamedTuple):
-    """An action that a program wants to take. namespace "" means all namespaces, or cluster scope."""
+    """An action whose permission can be checked. A namespace of "" means all namespaces, or cluster scope."""
 
     verb: str
     resource: Resource
@@ -36,7 +36,10 @@ class Permission(NamedTuple):
 
 
 class AccessAnswer(msgspec.Struct, frozen=True, rename="camel"):
-    """The server's decision. denied is stronger than not allowed. reason may explain the decision."""
+    """
+    The server's decision. denied is true only for an explicit refusal, not when no rule applies. reason can
+    explain it.
+    """
 
     allowed: bool = False
     denied: bool = False
@@ -76,7 +79,7 @@ class _SelfReview(msgspec.Struct, frozen=True):
 
 def check_access(rest: RESTClient, permission: Permission) -> AccessAnswer:
     """
-    Return whether we have a permission (SelfSubjectAccessReview, which every user may create).
+    Return whether we have a permission, from a SelfSubjectAccessReview, which every user may create.
 
     Raises: APIError, TransportError, DecodeError.
     """
@@ -97,7 +100,7 @@ def check_access(rest: RESTClient, permission: Permission) -> AccessAnswer:
 
 def who_am_i(rest: RESTClient) -> Identity | None:
     """
-    Return our own identity; None if the server does not report it (before 1.28, or forbidden).
+    Return our own identity, or None if the server does not report it (before 1.28, or when forbidden).
 
     Raises: APIError, TransportError, DecodeError.
     """
@@ -109,7 +112,7 @@ def who_am_i(rest: RESTClient) -> Identity | None:
 
 def whose_token(rest: RESTClient, token: str) -> Identity | None:
     """
-    Return the identity of a token's owner; None if the server does not accept the token (TokenReview).
+    Return the identity of a token's owner, or None if the server rejects the token (TokenReview).
 
     Raises: APIError, TransportError, DecodeError.
     """

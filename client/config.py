@@ -51,9 +51,9 @@ class ClientConfig:
     """
     How to reach an API server, and as which user.
 
-    host is `scheme://host:port` with an optional path; source says where the configuration comes from.
-    disable_compression requests plain responses, without gzip and with managedFields that nobody uses. The
-    repr contains no secrets.
+    host is `scheme://host:port` with an optional path; source describes where the configuration comes from.
+    disable_compression requests plain responses, without gzip and with the unused managedFields. The repr
+    contains no secrets.
     """
 
     host: str
@@ -86,7 +86,7 @@ def load_config(
     Args: kubeconfig is one path, master is a server URL, and context is a name in the kubeconfig; "" means
     the same as None. home and service_account are the folders of the default files. stop, the program's
     event, ends the wait for a kubeconfig that is a pipe, and later a running login program.
-    Raises: ConfigError, with the facts for the message catalog.
+    Raises: ConfigError, whose fields describe the problem for the message catalog.
     Blocks: if the kubeconfig is a pipe, for at most a minute.
     """
     stop = stop or threading.Event()
@@ -101,7 +101,7 @@ def load_config(
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """The result of the search for kubeconfigs. looked_in holds pairs: a place and what was found there."""
+    """The result of the search for kubeconfigs. looked_in pairs each place with what was found there."""
 
     config: Kubeconfig
     source: str
@@ -213,7 +213,7 @@ def _tls(cluster: Cluster, name: str, key_pair: KeyPair) -> TLSOptions:
         cause = "certificate-authority and certificate-authority-data are both given"
         raise ConfigError(ConfigProblem.CERTIFICATE, f"{where} is ambiguous", cause=cause)
     if insecure and any(given):
-        cause = "a CA and insecure-skip-tls-verify exclude each other"
+        cause = "a CA and insecure-skip-tls-verify cannot be combined"
         raise ConfigError(ConfigProblem.CERTIFICATE, f"{where} is ambiguous", cause=cause)
     return TLSOptions(
         ca=decode_base64(given[1], f'clusters["{name}"].certificate-authority-data'),
@@ -284,7 +284,7 @@ def _context_error(what: str, config: Kubeconfig, *, fix: str, cause: str = "") 
 
 def _unknown_reference(context: str, kind: str, name: str, known: Mapping[str, object]) -> ConfigError:
     have = tuple(sorted(known))
-    what = f'context "{context}" names {kind} "{name}", which is not in kubeconfig'
+    what = f'context "{context}" names {kind} "{name}", which is not in the kubeconfig'
     return ConfigError(
         ConfigProblem.REFERENCE,
         f"{what}; have: {', '.join(have) or 'none'}",

@@ -1,4 +1,4 @@
-"""Asks for a server's version, and for the resources that it serves in a group and version."""
+"""Requests a server's version, and the resources that it serves in a group and version."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class _Groups(msgspec.Struct, frozen=True):
 
 class Discovery:
     """
-    Asks a server for its version and resources. Threads: any. Nothing is cached, because CRDs change
+    Requests a server's version and resources. Threads: any. Nothing is cached, because CRDs change the
     resources.
 
     Every method raises APIError, TransportError, and DecodeError for an invalid response.
@@ -94,7 +94,7 @@ class Discovery:
         return self._get("/version", Version)
 
     def resources(self, group: str, version: str) -> GroupResources | None:
-        """Return the resources of a group in a version; None if the group does not serve that version."""
+        """Return the resources of a group in a version, or None if the group does not serve that version."""
         root = f"/apis/{quote(group, safe='')}" if group else "/api"
         return self._get_or_none(f"{root}/{quote(version, safe='')}", GroupResources)
 
@@ -114,8 +114,8 @@ class Discovery:
         """
         Return the served resource with the most similar name, such as `things.m.example.com/v1`.
 
-        It has either the same name in a similar group, or a similar name in the same group and version.
-        Returns "" if there is none or the server does not answer.
+        The resource has either the same name in a similar group, or a similar name in the same group and
+        version. The result is "" if no resource is similar or the server does not answer.
         """
         try:
             return self._nearest(resource)
@@ -138,7 +138,7 @@ class Discovery:
 
     def kind(self, api_version: str, kind: str) -> type[Unstructured]:
         """
-        Return a kind's untyped form, with the server's plural and scope.
+        Return an untyped class for a kind, with the server's plural and scope.
 
         Raises: LookupError if the server does not have the kind.
         """
@@ -151,12 +151,12 @@ class Discovery:
         raise LookupError(f"the server has no kind {kind} in {api_version}")
 
     def withholds(self, resource: Resource) -> bool:
-        """Return whether the CRD has the version, but does not serve it; False if we may not read CRDs."""
+        """Return whether the CRD defines the version but does not serve it; False if we may not read CRDs."""
         versions = self._definition(resource).get("spec", {}).get("versions", ())
         return any(one["name"] == resource.version and not one["served"] for one in versions)
 
     def stored_versions(self, resource: Resource) -> tuple[str, ...]:
-        """Return the versions in which the CRD's objects may be stored; () if we may not read CRDs."""
+        """Return the versions in which the CRD's objects can be stored; () if we may not read CRDs."""
         return tuple(self._definition(resource).get("status", {}).get("storedVersions") or ())
 
     def conversion_strategy(self, resource: Resource) -> str:
@@ -166,10 +166,11 @@ class Discovery:
 
     def storage_version(self, resource: Resource, storage_version_hash: str) -> str:
         """
-        Return the version in which a resource's objects are stored, from the server's published hash.
+        Return the version in which a resource's objects are stored, found by its hash in the discovery
+        document.
 
-        No request is sent if that is the version of `resource`. Returns "" if the server gives no hash, or
-        does not serve that version.
+        If the objects are stored in the version of `resource`, no request is sent. The result is "" if the
+        hash is empty, or if the server does not serve the stored version.
         Follows: apiserver pkg/endpoints/discovery/storageversionhash.go.
         """
         if not storage_version_hash:
@@ -198,6 +199,6 @@ class Discovery:
 
 
 def storage_hash(resource: Resource) -> str:
-    """Return the hash that discovery shows for a resource whose objects are stored in this version."""
+    """Return the hash that discovery publishes for a resource whose objects are stored in this version."""
     text = f"{resource.group}/{resource.version}/{resource.kind}"
     return base64.b64encode(hashlib.sha256(text.encode()).digest()[:8]).decode()

@@ -11,7 +11,7 @@ from handloop.client.decoding.sieve import Sieve
 
 
 class ListOptions(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """Parameters of a list or watch. A field at its default is not sent."""
+    """The parameters of a list or watch. A field with its default value is not sent."""
 
     label_selector: str = ""
     """Such as `app=web,tier!=cache`."""
@@ -20,7 +20,7 @@ class ListOptions(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """Such as `metadata.name=a`."""
 
     resource_version: str | None = None
-    """If this is None or "", it is not sent, and the server answers with its newest state."""
+    """If this is None or "", it is not sent, and the server returns its newest state."""
 
     resource_version_match: str = ""
     """`NotOlderThan` or `Exact`."""
@@ -47,13 +47,13 @@ class ListOptions(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """
 
     sieve: Sieve | None = None
-    """This is not sent; it drops foreign objects during decoding."""
+    """Drops foreign objects during decoding. It is not sent to the server."""
 
     abridged: Abridged[Any] | None = None
-    """This is not sent; with it, most objects are decoded only in part."""
+    """Makes the client decode most objects only in part. It is not sent to the server."""
 
     def query(self, *, watch: bool = False) -> dict[str, str]:
-        """Return the query parameters, in the server's documented order."""
+        """Return the query parameters, in the order of the server's documentation."""
         pairs = {
             "labelSelector": self.label_selector,
             "fieldSelector": self.field_selector,

@@ -1,10 +1,9 @@
 """
 Reads the schema and the subresources that a server publishes for a kind in OpenAPI v3.
 
-Every account may read them (system:discovery). One document covers one group and version. The core group's
-document has 1 MB or more, so only the requested part is decoded, and the document is not kept.
-Follows: kube-openapi pkg/handler3; the server answers for a definition once it has published it, a moment
-after the definition was changed.
+Every account can read them (system:discovery). One document covers one group and version. The core group's
+document is larger than 1 MB, so only the requested part is decoded, and the document is not kept.
+Follows: kube-openapi pkg/handler3; a server publishes a definition a moment after it was created or changed.
 """
 
 from __future__ import annotations
@@ -30,7 +29,11 @@ _KIND: Final = "x-kubernetes-group-version-kind"
 
 
 class PublishedKind(NamedTuple):
-    """A kind as the server publishes it. Its schema is resolved as deeply as the one it is compared with."""
+    """
+    A kind as the server publishes it.
+
+    References in its schema are resolved only as deeply as the schema with which it is compared.
+    """
 
     schema: Schema
     subresources: frozenset[str]
@@ -49,7 +52,7 @@ class PublishedSchemas:
     """
     The kinds of one group and version. Threads: one.
 
-    State: _decoded holds the schemas that have been needed so far.
+    State: _decoded caches the schemas that have been needed so far.
     """
 
     def __init__(self, document: bytes) -> None:
@@ -64,8 +67,8 @@ class PublishedSchemas:
         """
         Request a group and version.
 
-        Raises: APIError, NoKindMatch if nothing is published; TransportError; DecodeError. Blocks: during a
-        request.
+        Raises: APIError, which is a NoKindMatch if nothing is published; TransportError; DecodeError. Blocks:
+        during a request.
         """
         place = f"apis/{group}/{version}" if group else f"api/{version}"
         return cls(client.get_raw(f"/openapi/v3/{place}"))
@@ -74,7 +77,8 @@ class PublishedSchemas:
         """
         Return a kind, or None if the document lacks it.
 
-        Args: like is the schema to compare with. Fields that it lacks are named, but not resolved.
+        Args: like is the schema to compare with. Fields that it lacks are included, but their references are
+        not resolved.
         """
         for name in self._raw:
             if name.rpartition(".")[2] == resource.kind and self._is(self._schema(name), resource):
@@ -100,7 +104,8 @@ class PublishedSchemas:
 
     def _resolved(self, schema: Schema, like: Schema, above: tuple[str, ...]) -> Schema:
         """
-        Return a schema as in a definition, with references resolved and the server's additions removed.
+        Return a schema in the form that a CRD has, with references resolved and the server's additions
+        removed.
 
         Args: above holds the names of the enclosing schemas. A reference to one of them becomes an open
         schema.
@@ -109,14 +114,14 @@ class PublishedSchemas:
         if name := _reference(schema):
             whole.pop("allOf", None)
             referred = self._schema(name)
-            # A part of a built-in kind that has no schema, such as a RawExtension, can hold anything.
+            # Some parts of built-in kinds, such as a RawExtension, have no schema and can hold anything.
             is_open = name in above or (
                 referred.get("type", "object") == "object" and not _has_shape(referred)
             )
             whole = {**(_OPEN if is_open else referred), **whole}
             above = (*above, name)
         if whole.get(_INT_OR_STRING):
-            whole.pop("anyOf", None)  # the mark already says this
+            whole.pop("anyOf", None)  # the int-or-string mark already says this
         if whole.get(_EMBEDDED):
             whole["required"] = [each for each in whole.get("required", ()) if each not in _ENVELOPE]
         if whole.get("properties"):
@@ -133,7 +138,7 @@ class PublishedSchemas:
 
 
 def _reference(schema: Schema) -> str:
-    """Return the name to which a schema refers, directly or as allOf's only item; "" if there is none."""
+    """Return the name to which a schema refers, directly or as allOf's only item, or "" if there is none."""
     parts: Sequence[Schema] = schema.get("allOf") or ()
     only = parts[0] if len(parts) == 1 else {}
     return str(schema.get("$ref") or only.get("$ref", "")).removeprefix(_COMPONENTS)

@@ -1,9 +1,10 @@
 """
 Reports requests to the log and to metrics.
 
-In the log, -v 6 shows a line, 7 headers, 8 truncated bodies and 9 whole bodies, but never credentials. The
-level is checked before a line is built, so that unwanted lines cost nothing. The metrics have the names of
-controller-runtime's `rest_client_*` series, in which `method` and `verb` are both the HTTP method, too.
+At -v 6 the log shows a line per request, at 7 also headers, at 8 truncated bodies and at 9 whole bodies, but
+never credentials. The level is checked before a line is built, so that suppressed lines cost nothing. The
+metrics have the names of controller-runtime's `rest_client_*` series. As in those, both `method` and `verb`
+are the HTTP method.
 """
 
 from __future__ import annotations
@@ -23,16 +24,20 @@ BODIES: Final = 8
 WHOLE_BODIES: Final = 9
 _CUT_BYTES: Final = 1024
 _SAID_WARNINGS: Final = 1000
-# The format, from the predecessor of RFC 9110, is 299 AGENT "TEXT", and commas separate several warnings.
+# The format, from the predecessor of RFC 9110, is 299 AGENT "TEXT". Commas separate several warnings.
 _WARNING: Final = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
 _ESCAPED: Final = re.compile(r"\\(.)")
 _SECRET_FIELDS: Final = ("authorization", "proxy-authorization")
-# The bodies at these paths are secret, because they hold Secrets and service account tokens.
+# The bodies at these paths are not logged, because they contain Secrets and service account tokens.
 _SECRET_PATHS: Final = ("/secrets", "/token")
 
 
 class _Verbosity:
-    """State: level is written by set_verbosity and read by every request."""
+    """
+    The -v level.
+
+    State: level is written by set_verbosity and read by every request.
+    """
 
     level = 0
 
@@ -43,7 +48,7 @@ def set_verbosity(level: int) -> None:
 
 
 def enabled(level: int) -> bool:
-    """Return whether lines of this level are wanted."""
+    """Return whether lines of this level are logged."""
     return _Verbosity.level >= level
 
 
@@ -72,7 +77,7 @@ def log_body(what: str, path: str, body: bytes) -> None:
 
 
 def masked(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Return header fields for a log, with only the scheme of credentials."""
+    """Return header fields for a log, in which credentials are reduced to their scheme."""
     return {
         name: f"{value.partition(' ')[0]} <masked>" if name.lower() in _SECRET_FIELDS else value
         for name, value in headers
@@ -81,7 +86,8 @@ def masked(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 class ServerWarnings:
     """
-    Logs the warnings in the server's responses, each text once: deprecated versions, unknown fields.
+    Logs the warnings in the server's responses, such as deprecated versions or unknown fields, each text
+    once.
 
     State: _said holds the latest texts, under _lock, which is a leaf. Threads: any.
     """
@@ -91,7 +97,7 @@ class ServerWarnings:
         self._said: dict[str, None] = {}
 
     def hear(self, answer: Mapping[str, str], resource: str) -> None:
-        """Args: answer has the header fields. `Warning` can hold several texts."""
+        """Args: answer holds the response's header fields. `Warning` can contain several texts."""
         for quoted in _WARNING.findall(answer.get("Warning", "")):
             text = _ESCAPED.sub(r"\1", quoted)
             with self._lock:
@@ -105,31 +111,34 @@ class ServerWarnings:
 
 class RequestMetrics:
     """
-    A listener that ignores all reports.
+    A listener for the client's metrics. This base class ignores all reports.
 
     Threads: any thread calls it, without locks, so it must be quick.
     """
 
     def request_total(self, *, code: str, method: str, host: str) -> None:
-        """An attempt ended. code is the HTTP status, or `<error>` if there was no response."""
+        """Count an attempt that ended. code is the HTTP status, or `<error>` if there was no response."""
 
     def request_duration(self, *, verb: str, host: str, seconds: float) -> None:
-        """The seconds from an attempt's start to the end of its response (for a watch, of the head)."""
+        """
+        Record the seconds from an attempt's start to its response's end (for a watch, to the end of the
+        head).
+        """
 
     def request_size(self, *, verb: str, host: str, size: int) -> None:
-        """Bytes of a request's body."""
+        """Record the bytes of a request's body."""
 
     def response_size(self, *, verb: str, host: str, size: int) -> None:
-        """Bytes of a response's body."""
+        """Record the bytes of a response's body."""
 
     def request_retry(self, *, code: str, verb: str, host: str) -> None:
-        """An attempt is repeated because of code."""
+        """Count a repeated attempt. code is the result of the previous attempt."""
 
     def rate_limiter_duration(self, *, verb: str, host: str, seconds: float) -> None:
-        """How long a request waited for the client's own rate limit."""
+        """Record how long a request waited for the client's own rate limit."""
 
     def dns_resolution_duration(self, *, host: str, seconds: float) -> None:
-        """How long it took to resolve a name."""
+        """Record how long it took to resolve a host name."""
 
 
 NO_METRICS = RequestMetrics()

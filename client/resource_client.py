@@ -1,8 +1,8 @@
 """
 Creates, reads, changes, deletes and watches the objects of one kind.
 
-Follows: client-go's typed clients (gentype/type.go), differs: list returns one page; an object that does not
-fit its type does not keep the other objects of its page or stream from being delivered.
+Follows: client-go's typed clients (gentype/type.go), differs: list returns one page; if an object does not
+fit its type, the other objects of its page or stream are still delivered.
 """
 
 from __future__ import annotations
@@ -62,14 +62,14 @@ class PatchType(StrEnum):
 
 
 class Client(RESTClient):
-    """One API server: a RESTClient that knows kinds. Threads: any."""
+    """A client for one API server. It extends RESTClient with kinds. Threads: any."""
 
     def resource(self, kind: type[K]) -> ResourceClient[K]:
-        """Return the objects of a typed kind."""
+        """Return a client for the objects of a typed kind."""
         return ResourceClient(self, codec_of(kind))
 
     def for_resource(self, resource: Resource) -> ResourceClient[Unstructured]:
-        """Return the objects of a kind without a typed view."""
+        """Return a client for the objects of a kind without a typed view."""
         return self.resource(Unstructured.of_resource(resource))
 
     def discovery(self) -> Discovery:
@@ -95,13 +95,13 @@ class Client(RESTClient):
 
 class ResourceClient(Generic[T]):
     """
-    The objects of one kind, in all namespaces.
+    A client for the objects of one kind, in all namespaces.
 
     Every method raises APIError if the server refuses, TransportError if there is no response
     (outcome_unknown means that a write may have happened, so read the object before you repeat it), and
-    DecodeError if the response is not an object of the kind. A request for one object of a namespaced kind
-    without a namespace raises ValueError, and is not sent. Methods block until the response arrives, for at
-    most 30 s per attempt. Threads: any.
+    DecodeError if the response is not an object of the kind. If the kind is namespaced, a request for a
+    single object without a namespace raises ValueError, and is not sent. Methods block until the response
+    arrives, for at most 30 s per attempt. Threads: any.
     """
 
     def __init__(self, rest: RESTClient, codec: Codec[T], *, timeout_seconds: float | None = None) -> None:
@@ -125,7 +125,7 @@ class ResourceClient(Generic[T]):
     def create(
         self, obj: T, *, namespace: str = "", field_manager: str | None = None, dry_run: bool = False
     ) -> T:
-        """Create an object. namespace "" means the object's namespace. Returns the stored object."""
+        """Create an object, and return it as stored. A namespace of "" means the object's own."""
         namespace = namespace or obj.metadata.namespace
         query = _write_query(field_manager, dry_run=dry_run)
         body = self._codec.encode(obj)
@@ -141,7 +141,7 @@ class ResourceClient(Generic[T]):
         """
         Return the object from the server. Raises NotFound if it does not exist.
 
-        A subresource of another kind is an Unstructured, such as a Scale for `scale`.
+        If the subresource is of another kind, such as the Scale for `scale`, the result is an Unstructured.
         """
         return self._answer(self._call("get", "GET", namespace, _named(name), subresource))
 
@@ -151,7 +151,7 @@ class ResourceClient(Generic[T]):
         return self._codec_for(options).pages.decode(response.body, options.sieve)
 
     def watch(self, namespace: str = "", *, options: ListOptions = ListOptions()) -> WatchStream[T]:  # noqa: B008 - frozen
-        """Open a watch. Close it when done. No request is repeated, even if the server asks for it."""
+        """Open a watch. Close it when done. Requests are not repeated, even if the server asks for that."""
         stream = self._rest.open(self._call("watch", "GET", namespace, query=options.query(watch=True)))
         return WatchStream(stream, self._codec_for(options).events(options.sieve), clock=self._rest.clock)
 
@@ -161,16 +161,16 @@ class ResourceClient(Generic[T]):
 
         A resource version in obj makes the update conditional: if the object has changed since then, the
         result is a Conflict.
-        Raises: TypeError for a partial view, because the server would erase all fields that it does not hold.
+        Raises: TypeError for a partial view, because the server would erase all fields that the view lacks.
         """
         _refuse_partial(obj, "update")
         return self._put(obj, "", field_manager, dry_run=dry_run)
 
     def update_status(self, obj: T, *, field_manager: str | None = None, dry_run: bool = False) -> T:
         """
-        Replace an object's status. Everything else in obj is ignored, except its name and version.
+        Replace an object's status. All other fields of obj are ignored, except its name and version.
 
-        Raises: like update.
+        Raises: the same errors as update.
         """
         _refuse_partial(obj, "update_status")
         return self._put(obj, "status", field_manager, dry_run=dry_run)
@@ -218,7 +218,7 @@ class ResourceClient(Generic[T]):
         """
         Change parts of an object.
 
-        A subresource of another kind is an Unstructured, such as a Scale for `scale`.
+        If the subresource is of another kind, such as the Scale for `scale`, the result is an Unstructured.
 
         Args: patch is any JSON value (a dict, or a list for JSON), or bytes that are sent unchanged. force
         takes over fields from other managers; it is only for APPLY, which also needs a field_manager.
@@ -244,9 +244,9 @@ class ResourceClient(Generic[T]):
         dry_run: bool = False,
     ) -> None:
         """
-        Delete an object. If it has finalizers, the deletion only begins.
+        Delete an object. If the object has finalizers, the deletion only begins.
 
-        Args: uid and resource_version are preconditions: if one does not match, the result is a Conflict.
+        Args: uid and resource_version are preconditions: if either does not match, the result is a Conflict.
         propagation_policy is Background, Foreground or Orphan.
         """
         preconditions = {"uid": uid, "resourceVersion": resource_version}
@@ -259,7 +259,8 @@ class ResourceClient(Generic[T]):
         }
         given = {key: value for key, value in options.items() if value is not None}
         body = msgspec.json.encode({"kind": "DeleteOptions", "apiVersion": "v1", **given}) if given else None
-        # A server reads dryRun only from the body. The query is for Call.writes, which reads it here.
+        # A server reads dryRun only from the body. Add it to the query too, because Call.writes reads it
+        # there.
         query = _write_query(None, dry_run=dry_run)
         self._rest.send(self._call("delete", "DELETE", namespace, _named(name), query=query, body=body))
 
@@ -282,9 +283,9 @@ class ResourceClient(Generic[T]):
 
     def _answer(self, call: Call) -> T | Unstructured:
         """
-        Return the object, or the object that the server returns for a subresource.
+        Send a call. Return the object, or the object that the server returns for a subresource.
 
-        If the call was a write, it was done in either case.
+        A write has been done even if the response cannot be decoded.
         """
         body = self._rest.send(call).body
         if call.subresource in ("", "status"):
@@ -309,7 +310,7 @@ class ResourceClient(Generic[T]):
         resource = self._codec.resource
         if resource.namespaced and not namespace and verb not in ("list", "watch"):
             what = f'{resource.kind} "{name}"' if name else f"a new {resource.kind}"
-            raise ValueError(f"{verb} {what}: a {resource.kind} is in a namespace: name it")
+            raise ValueError(f"{verb} {what}: a {resource.kind} needs a namespace")
         try:
             path = resource.path(namespace=namespace, name=name, subresource=subresource)
         except ValueError as error:
@@ -338,7 +339,7 @@ def _write_query(field_manager: str | None, *, dry_run: bool) -> dict[str, str]:
 
 
 def _readable_as_yaml(body: bytes) -> bytes:
-    """Return the JSON in a form for a server that reads it as YAML, as servers do for an apply."""
+    """Return the JSON in a form that is also valid YAML, because servers read an apply as YAML."""
     if body.isascii() and b"\x7f" not in body:
         return body
     return _NOT_YAML.sub(lambda found: f"\\u{ord(found[0]):04x}", body.decode()).encode()
@@ -347,7 +348,7 @@ def _readable_as_yaml(body: bytes) -> bytes:
 def _refuse_partial(obj: Object, verb: str) -> None:
     if getattr(obj, "partial", False):
         raise TypeError(
-            f"{verb} of a partial view, {type(obj).__name__}, would erase the fields that it does not hold: "
+            f"{verb} of a partial view, {type(obj).__name__}, would erase the fields that the view lacks: "
             "patch or apply the fields to change, or declare the kind with all its fields and partial=False"
         )
 
@@ -365,9 +366,9 @@ class Codec(Generic[T]):
 
     Args: encode returns an object's JSON, and item reads it. page reads a whole list page at once, and block
     reads whole lines of a watch; without them, each object is read separately. keeps_managed_fields is true
-    if the objects hold managedFields. wire has the names of the objects to request; None means those of the
-    resource.
-    Threads: any, because msgspec's decoders keep no state. Each event decoder is for one watch.
+    if the objects contain managedFields. wire is the kind to request from the server; None means resource
+    itself.
+    Threads: any, because msgspec's decoders have no state. Each event decoder is for one watch.
     """
 
     def __init__(
@@ -390,7 +391,7 @@ class Codec(Generic[T]):
         self._block = block
 
     def accept(self, verb: str) -> dict[str, str]:
-        """Return the header that requests the objects in this form."""
+        """Return the Accept header that requests the wire kind, or {} if the kind itself is requested."""
         if self._wire is self.resource:
             return {}
         kind = f"{self._wire.kind}List" if verb == "list" else self._wire.kind
@@ -411,7 +412,7 @@ class Codec(Generic[T]):
 
 
 def codec_of(kind: type[K]) -> Codec[K]:
-    """Return the codec of a typed view, or of an Unstructured, whose objects each keep their own bytes."""
+    """Return the codec of a typed view, or of an Unstructured, whose objects each keep their own JSON."""
     if issubclass(kind, Unstructured):
         untyped: Codec[Any] = Codec(kind.resource, json_of, kind.from_json, keeps_managed_fields=True)
         return untyped

@@ -1,9 +1,9 @@
 """
 Sends requests to the API server, and adds a rate limit, retries, requested waits, errors and metrics.
 
-It knows the API's rules, but no kinds. Each request also records whether the server answers. Several
-components can wait for an unreachable server, each backing off separately for up to half a minute. The first
-request that is answered ends the wait for all of them. Threads: any.
+This module follows the API's rules, but knows no kinds. Each request also records whether the server answers.
+While a server is unreachable, several components can wait for it, each backing off separately for up to half
+a minute. The first request that is answered ends the wait for all of them. Threads: any.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Call(NamedTuple):
     One request, with the names that messages about it use.
 
     path is percent-encoded; verb, resource (`plural.group`), kind, namespace and name are for messages.
-    drop_managed_fields is true if nobody reads managedFields in the response, so that the server may omit
+    drop_managed_fields is true if managedFields in the response are not used, so that the server can omit
     them (KEP-5958).
     """
 
@@ -88,7 +88,7 @@ class Call(NamedTuple):
 
     @property
     def subresource(self) -> str:
-        """The subresource of the named object, such as `status`; "" for the object itself."""
+        """The subresource of the named object, such as `status`, or "" for the object itself."""
         last = self.path.rpartition("/")[2]
         return last if self.name and last != self.name else ""
 
@@ -112,12 +112,12 @@ class RESTClient:
     Sends calls over a transport.
 
     Args: qps and burst limit our own requests (0 means no limit); opening a watch is not limited. stop
-    cancels waits (a Retry-After, the rate limit): pass the event that stops the program. A component that
-    outlives this event uses `client.until(its_own_event)`. reachability counts answered and lost requests;
-    clients of the same server can share it. drop_managed_fields=False requests managedFields even if nobody
-    reads them.
+    cancels waits (for a Retry-After or the rate limit): pass the event that stops the program. A component
+    that must continue after this event uses `client.until(its_own_event)`. reachability counts answered and
+    lost requests; clients of the same server can share it. drop_managed_fields=False requests managedFields
+    even where they are not used.
 
-    State: _whole_objects is set permanently once a server has refused to leave managedFields out.
+    State: _whole_objects is set permanently once a server has refused to omit managedFields.
     """
 
     def __init__(
@@ -144,7 +144,7 @@ class RESTClient:
         self._stop: Callable[[], threading.Event] = lambda: stop or never
         self._warnings = ServerWarnings()
         self._patience_seconds = math.inf
-        # Use an event, so that copies of this client share it.
+        # An event, unlike a bool, is shared by copies of this client.
         self._whole_objects = threading.Event()
         if not drop_managed_fields:
             self._whole_objects.set()
@@ -162,9 +162,9 @@ class RESTClient:
         """
         Return a client with the same rate limit, whose waits end when stop is set.
 
-        Args: stop can be a function that returns the event for each wait, called on the waiting thread.
-        patience_seconds limits the total wait of a request: if the server requests a longer wait, its
-        response is raised. None changes nothing.
+        Args: stop can be a function, called on the waiting thread, that returns the event for each wait.
+        patience_seconds limits the total wait of a request: if the server requests a longer wait, its error
+        response is raised at once. None keeps the current limit.
         """
         client = copy(self)
         client._stop = stop if callable(stop) else lambda: stop  # noqa: SLF001 - it is our own class
@@ -198,7 +198,7 @@ class RESTClient:
 
     def send(self, call: Call) -> Response:
         """
-        Send a call and return the server's response if it is not a failure.
+        Send a call and return the server's response, unless that is an error.
 
         Raises: APIError, TransportError, after the retries that the server requested.
         Blocks: for the attempts, the waits between them and the rate limit; stop ends the waits.
@@ -217,8 +217,8 @@ class RESTClient:
                     raise
                 patience -= wait
                 code = str(error.code) if isinstance(error, APIError) else _NO_ANSWER
-                # Log this at a lower level, because the server did not request this wait of up to ten
-                # seconds.
+                # Log a wait for the server's Retry-After at -v 4. Log any other wait at -v 2, because the
+                # server did not ask for it.
                 level = 2 if isinstance(error, TransportError) else 4
                 log.debug("Waiting before a retry", v=level, request=call.path, seconds=wait, err=str(error))
                 if self.clock.sleep(wait, self._stop()):
@@ -232,16 +232,17 @@ class RESTClient:
 
     def open(self, call: Call) -> Stream:
         """
-        Return an open stream, after checking that its status is not a failure.
+        Return an open stream, after checking that the server did not respond with an error.
 
-        This call does not wait, because its caller has its own back-off, during which it can be stopped.
+        Neither the rate limit nor a Retry-After delays this call, because its caller has its own,
+        interruptible back-off.
 
         Raises: APIError, TransportError.
         """
         return self._as_served(call, self._open)
 
     def _as_served(self, call: Call, send: Callable[[Call], A]) -> A:
-        """Send a call. After a 406 that drop_managed_fields may have caused, retry and go on without it."""
+        """Send a call. If dropping managedFields causes a 406, send it again, and stop dropping them."""
         if self._whole_objects.is_set():
             call = call._replace(drop_managed_fields=False)
         try:
@@ -276,7 +277,11 @@ class RESTClient:
         return response
 
     def _traced(self, call: Call, headers: dict[str, str]) -> Response:
-        """Make one attempt, with its own span if the thread is inside a span; lists for caches are not."""
+        """
+        Make one attempt, with its own span if the thread is inside a span.
+
+        Lists that fill caches run outside of spans.
+        """
         server = urlsplit(str(getattr(self._transport, "host", "")))
         facts: dict[str, str | int] = {
             "http.request.method": call.method,
@@ -357,17 +362,17 @@ class RESTClient:
 
 
 def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
-    """Return the server's Retry-After in seconds; None if there is none, or if it is not a whole number."""
+    """Return the server's Retry-After in seconds, or None if it is absent or not a whole number."""
     text = headers.get("Retry-After", "").strip()
     return float(text) if _SECONDS.fullmatch(text) else None
 
 
 def wait_before_retry(error: APIError | TransportError, *, read: bool, uniform: float) -> float | None:
     """
-    Return the seconds to wait before sending the request again; None to give up.
+    Return the seconds to wait before sending the request again, or None if it must not be retried.
 
-    Args: read is true if the request changes nothing; uniform, in [0, 1), spreads clients that got the same
-    response.
+    Args: read is true if the request changes nothing; uniform, in [0, 1), spreads out clients that received
+    the same response.
     """
     if isinstance(error, TransportError):
         return _LOST_SECONDS if read and isinstance(error, ConnectionBroken) else None
@@ -393,7 +398,7 @@ def default_user_agent() -> str:
 
 
 def _version() -> str:
-    # Import this here, because the import costs more than everything else in the module.
+    # Import this here, because the import costs more than the rest of the module.
     from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415
 
     try:
@@ -407,7 +412,7 @@ class Reachability:
     Tracks whether one server answers.
 
     State, under _changed: _lost is true if the newest request had no response; _returns counts how often the
-    server came back.
+    server has become reachable again.
     Threads: any.
     """
 
@@ -418,7 +423,7 @@ class Reachability:
         self._returns = 0
 
     def lost(self) -> int:
-        """Record a request without a response. Returns: how often the server had come back by then."""
+        """Record a request without a response. Returns: how often the server has returned so far."""
         with self._changed:
             self._lost = True
             return self._returns
@@ -433,10 +438,10 @@ class Reachability:
 
     def wait_for_return(self, seconds: float, stop: threading.Event, *, seen: int | None = None) -> bool:
         """
-        Wait for the next return of the server.
+        Wait until the server becomes reachable again.
 
-        Args: seen is the result of lost() for the failed request, so that a return since then is enough. If
-        it is None, only a future return counts.
+        Args: seen is the result of lost() for the failed request. If the server has returned since then, the
+        wait ends at once. If seen is None, only a future return counts.
         Returns: False if the time has passed or stop is set.
         Blocks: until then, or until the server returns. After setting stop, call wake().
         """

@@ -1,7 +1,7 @@
 """
 Checks the addresses of servers and proxies, shows them without secrets, and finds a server's proxy.
 
-Follows, for proxies: golang.org/x/net/http/httpproxy, where loopback is never proxied; NO_PROXY accepts
+Follows, for proxies: golang.org/x/net/http/httpproxy. Loopback addresses are never proxied. NO_PROXY accepts
 names, .suffixes, *.suffixes, addresses, and networks such as 10.0.0.0/8. All of them except networks can have
 a port. Any other entry excludes nothing.
 """
@@ -27,7 +27,8 @@ _HOST_AND_PORT: Final = re.compile(r"(\[[\w.:%]*\]|[\w.-]*)(:\d*)?")
 
 def server_url(server: str, tls: TLSOptions) -> str:
     """
-    Return a server as `scheme://host:port/path`. A missing scheme becomes https with TLS, http without TLS.
+    Return a server as `scheme://host:port/path`. If the scheme is missing, it is https with TLS options,
+    otherwise http.
 
     Raises: ConfigError for anything that is not a server's URL.
     """
@@ -38,16 +39,16 @@ def server_url(server: str, tls: TLSOptions) -> str:
             ConfigProblem.SERVER,
             f'cannot use the server address "{shown_server(server)}"',
             cause=flaw,
-            fix="it must look like https://10.0.0.1:6443; a password or token belongs into the user",
+            fix="it must look like https://10.0.0.1:6443; put a password or token into the user's entry",
         )
     return text.rstrip("/")
 
 
 def shown_server(url: str) -> str:
     """
-    Return any URL in a form for messages: `scheme://host:port`, with `...` for doubtful parts.
+    Return a URL in a form for messages: `scheme://host:port`, with `...` in place of a doubtful host.
 
-    All other parts can be secrets: the user name, password and query, and also the path, as in the sandbox's
+    All other parts can be secret: the user name, password and query, and also the path, as in the sandbox's
     URL.
     """
     scheme, separator, rest = url.partition("://")
@@ -55,23 +56,23 @@ def shown_server(url: str) -> str:
         scheme, separator, rest = "", "", url
     authority = _PATH.split(rest, maxsplit=1)[0]
     host = authority.rpartition("@")[2]
-    # With a slash in its password, a URL's user name looks like the host.
+    # If a URL's password contains a slash, its user name looks like the host.
     in_doubt = "@" in rest[len(authority) :] or not _HOST_AND_PORT.fullmatch(host)
     return f"{scheme}{separator}{'...' if in_doubt else host}"
 
 
 def _flaw(url: str) -> str:
-    """Return why a URL cannot be that of a server, without quoting the URL; "" if it can."""
+    """Return why a URL cannot be a server's, without quoting the URL, or "" if it can."""
     if flaw := proxy_flaw(url):
         return flaw
     parts = urlsplit(url)
     if "@" in parts.netloc:
-        return "it holds a user name or a password"
-    return "it holds a query or a fragment" if parts.query or parts.fragment else ""
+        return "it contains a user name or a password"
+    return "it contains a query or a fragment" if parts.query or parts.fragment else ""
 
 
 def proxy_flaw(url: str) -> str:
-    """Return why a URL cannot be that of a proxy, which may hold a user name and password; "" if it can."""
+    """Return why a URL cannot be a proxy's, or "" if it can. A user name and password are allowed."""
     try:
         parts = urlsplit(url)
         usable = parts.hostname and parts.port != 0 and url.isprintable()
@@ -80,16 +81,16 @@ def proxy_flaw(url: str) -> str:
     except UnicodeError:
         return "a part of its host name is empty or longer than 63 characters"
     except ValueError:
-        return "it is not a URL of a host"
+        return "it is not a URL with a host"
     if parts.scheme.startswith("socks"):
-        return "SOCKS is not supported: it must begin with http:// or https://"
+        return "SOCKS is not supported; the URL must begin with http:// or https://"
     if parts.scheme not in ("http", "https"):
         return "it begins with neither http:// nor https://"
-    return "" if usable else "it is not a URL of a host"
+    return "" if usable else "it is not a URL with a host"
 
 
 def proxy_from_environment(server: str, environ: Mapping[str, str]) -> str:
-    """Return the proxy that the environment names for a server; "" for none."""
+    """Return the proxy that the environment sets for a server, or "" for none."""
     url = urlsplit(server)
     name = f"{url.scheme}_proxy"
     proxy = environ.get(name.upper()) or environ.get(name) or ""

@@ -1,5 +1,5 @@
 """
-The seam between the client and the network, which turns requests into bytes.
+The interface between the client and the network, which turns requests into bytes.
 
 HTTPTransport speaks HTTP/1.1 to one server. The sandbox offers another Transport that never leaves the
 process. This module knows neither kinds nor JSON, ignores Retry-After, and follows no redirects.
@@ -55,7 +55,7 @@ class Transport(Protocol):
         """
         Send a request and read its whole response, whatever its status.
 
-        Args: path is percent-encoded, query is not; timeout_seconds limits the whole request; None means the
+        Args: path is percent-encoded, query is not. timeout_seconds limits the whole request; None means the
         default. send_seconds limits only the sending, not the wait for the response.
         Raises: TransportError, with outcome_unknown for a write that may have reached the server.
         Blocks: until the response is complete, for at most timeout_seconds.
@@ -73,24 +73,25 @@ class Transport(Protocol):
         """
         Send a request and return once the head of its response has arrived, whatever its status.
 
-        Args: read_timeout_seconds limits the silence within the response; None means the default.
+        Args: read_timeout_seconds limits how long no data arrives during the response; None means the
+        default.
         Raises: TransportError.
         """
 
 
 class ForwardingTransport:
-    """A Transport that passes everything to another one, as a base class for observers. Threads: any."""
+    """A Transport that forwards all calls to another one. A base class for observers. Threads: any."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
     @property
     def host(self) -> str:
-        """`scheme://host:port`; "" for a transport that has none."""
+        """The server as `scheme://host:port`, or "" for a transport without a host."""
         return str(getattr(self._transport, "host", ""))
 
     def _before_request(self, method: str, path: str, send_seconds: float) -> float:  # noqa: ARG002
-        """Called before a request. Returns: its send_seconds. Raises: any error, to send nothing."""
+        """Called before a request. Returns: the send_seconds to use. Raises: any error, to cancel it."""
         return send_seconds
 
     def _before_stream(self) -> None:
@@ -111,8 +112,8 @@ class _Request(NamedTuple):
     """
     One request in the form that is sent, without credentials.
 
-    path is for messages: it is the target without the path of the configured server, which can be a secret.
-    deadline is when the response must be complete (monotonic); send_by is when the request must be sent, by
+    path is for messages. It is the target without the configured server's own path, which can be a secret.
+    deadline is when the response must be complete (monotonic). send_by is when the request must be sent, by
     the transport's clock; infinity means that only the deadline matters.
     """
 
@@ -136,9 +137,9 @@ class HTTPTransport:
     A handloop.client.transport.Transport over sockets.
 
     Every request ends by its deadline, however slowly the server responds. If the server has closed an idle
-    connection, a GET is repeated once on a new one. A write is not, because its outcome is unknown. After a
-    401, rotating credentials are refreshed and the request is repeated once. Redirects are refused, so that a
-    token reaches only one host.
+    connection, a GET is repeated once on a new connection. A write is not repeated, because its outcome is
+    unknown. After a 401, rotating credentials are refreshed and the request is repeated once. Redirects are
+    refused, so that a token reaches only one host.
 
     host is `scheme://host:port`.
     Threads: any. State: only in Connections, TLSContexts and the credentials.
@@ -177,7 +178,7 @@ class HTTPTransport:
             log.warning("TLS verification is off: insecure-skip-tls-verify is set", host=self.host)
 
     def within(self, request_seconds: float) -> HTTPTransport:
-        """Return a copy with the same connections. By default its requests time out after request_seconds."""
+        """Return a copy with the same connections, whose requests have this timeout by default."""
         other = copy(self)
         other._request_seconds = request_seconds  # noqa: SLF001 - it is our own copy
         return other
@@ -200,7 +201,7 @@ class HTTPTransport:
         """
         Send a request and read its whole response; see Transport.
 
-        Raises: also DeadlineExceeded if the request was not completely sent within send_seconds.
+        Raises: also DeadlineExceeded if sending the request took longer than send_seconds.
         """
         seconds = self._request_seconds if timeout_seconds is None else timeout_seconds
         send_by = self._clock.now() + send_seconds
@@ -246,7 +247,7 @@ class HTTPTransport:
         return _Request(method, path, target, fields, body, seconds, time.monotonic() + seconds)
 
     def _authorized(self, request: _Request) -> tuple[Connection, Answer]:
-        """Exchange with credentials. Repeat the request once after a 401 that newer credentials may fix."""
+        """Send a request with credentials. After a 401, repeat it once if newer credentials may help."""
         started_at = self._clock.now()
         connection, answer = self._exchange(self._with_credentials(request))
         if answer.status != _UNAUTHORIZED or not self._credentials.rejected(started_at):
@@ -264,7 +265,7 @@ class HTTPTransport:
         return request._replace(headers=[*request.headers, ("Authorization", authorization)])
 
     def _exchange(self, request: _Request) -> tuple[Connection, Answer]:
-        """Use an idle connection if one exists. If it turns out to be dead, repeat a read on a new one."""
+        """Use an idle connection if one exists. If it is dead, repeat a read on a new connection."""
         try:
             connection = self._connections.take_idle(self._key_pair(request))
         except ConfigError as error:
@@ -295,8 +296,8 @@ class HTTPTransport:
         log_headers("Request headers", request.words, request.headers)
         sent = False
         try:
-            # The socket checks this again before each send, even after the process was suspended for a long
-            # time.
+            # Before each send, the socket checks this deadline again, even after the process was suspended
+            # for a long time.
             arm(connection.sock, deadline=time.monotonic() + self._seconds_to_send(request))
             sent = True
             answer = exchange(
@@ -333,7 +334,7 @@ class HTTPTransport:
         return Response(answer.status, answer.headers, body)
 
     def _explain(self, error: Exception, request: _Request, *, sent: bool) -> ClientError:
-        """Name the cause of a timeout: the response, or the sending if it had less time."""
+        """Return the error to raise. For a timeout, say whether the response or the sending was too slow."""
         in_time = time.monotonic() < request.deadline
         if isinstance(error, TimeoutError) and in_time and request.send_by < math.inf:
             error = DeadlineExceeded(f"not completely sent in {request.send_seconds:.3g} s")
@@ -361,7 +362,7 @@ def _encoded(query: tuple[tuple[str, str], ...]) -> str:
 def _require_readable(answer: Answer, asked: str) -> None:
     """Refuse a redirect, and an encoding that was not requested. Inflate the requested encoding."""
     if answer.status // 100 == _REDIRECTION:
-        # Show only a part of the target, because a redirect to a login page can carry a code in its query.
+        # Show only the target's host, because a redirect to a login page can carry a code in its query.
         where = shown_server(answer.headers.get("Location", "nowhere")) or "another path"
         raise BadAnswer(f"redirect ({answer.status}) to {where} refused")
     encoding = answer.headers.get("Content-Encoding", "identity").lower()

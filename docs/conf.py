@@ -1,4 +1,4 @@
-"""The site of the docs: `make docs`. Sphinx runs this file."""
+"""Builds the documentation site: `make docs`. Sphinx runs this file."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ smartquotes = False  # a docstring's "" is two quotes
 autodoc_typehints = "none"
 autodoc_preserve_defaults = True
 
-exclude_patterns = ["internals/*", "soak.md"]  # production.md has the figures of soak.md
+exclude_patterns = ["internals/*", "soak.md"]  # production.md repeats the figures of soak.md
 
 html_theme = "furo"
 html_static_path = ["static"]
@@ -46,7 +46,7 @@ html_use_index = False  # the search finds every name
 html_domain_indices = False
 
 _LANGUAGES = ("with-go", "with-rust", "with-java", "with-javascript", "with-python")
-# pages from other folders that are also pages of the site
+# pages in other folders that are also pages of the site
 PAGES = {
     "architecture": "ARCHITECTURE.md",
     "errors": "controller/cli/errors.md",
@@ -60,17 +60,17 @@ PAGES = {
 }
 SOURCE = source_page.repository()
 NUMBERED = re.compile(r"^(\[`[^\n]*#L(\d+)\))\n```python$", re.MULTILINE)
-"""A block below a link to its first line."""
+"""A link to a code block's first line, followed by the block."""
 LINK = re.compile(r"\[(?P<text>[^][]*)\]\((?!#|\w+:)(?P<path>[^)#]+)(?P<heading>#[^)]*)?\)")
 
 
 def _is_of_site(page: Path) -> bool:
-    """Return whether a page below docs is on the site. Pages for maintainers are not."""
+    """Return whether a page below docs is on the site. Pages for maintainers are not on it."""
     return DOCS in page.parents and page.parent.name != "internals" and page.name != "soak.md"
 
 
 def read(app: Sphinx, name: str, source: list[str]) -> None:
-    """Read PAGES from their places, adapt the links, and drop links to what the site does not have."""
+    """Read PAGES from their own folders, adapt the links, and unlink everything that is not on the site."""
     here = DOCS / Path(name).parent
     folder = here
     if name in PAGES:

@@ -1,5 +1,5 @@
 """
-client-go's controller machinery, written by hand in Python, with all that a controller's author imports.
+client-go's controller machinery, written by hand in Python. Exports all names that a controller's author needs.
 
     from handloop import Kind, Resource, controller_for, main
 
@@ -9,21 +9,21 @@ client-go's controller machinery, written by hand in Python, with all that a con
 | change an object | evolve |
 | read and write times | parse_time, format_time, Duration, timedelta_of |
 | reach a server | load_config, HTTPTransport, Client, ListOptions, PatchType |
-| make a program of it | main |
-| put a controller together | Manager, InformerOptions, Abridged, without, ControllerOptions, controller_for, Access, roles, LeaderElectionConfig, Shards |
+| turn a set-up into a program | main |
+| assemble a controller | Manager, InformerOptions, Abridged, without, ControllerOptions, controller_for, Access, roles, LeaderElectionConfig, Shards |
 | write a reconciler | Reconciler, Context, ObjectName, object_name, Result, DONE, ReconcileError, TerminalError, WaitError, NameTakenError |
-| choose what wakes it | GenerationChanged, LabelsChanged, AnnotationsChanged, ResourceVersionChanged, LabelsMatch, PredicateFuncs, all_of, any_of, negate, Wake |
-| write children | secret_data, apply, is_applied, owned_fields, with_controller, with_owner, without_owner, new_controller_ref, controller_of, is_controlled_by, AlreadyOwnedError |
-| tell how it goes | Condition, ForeignCondition, set_condition, remove_condition, find_condition, is_condition_true, is_condition_false, EventRecorder, EVENT_TYPE_NORMAL, EVENT_TYPE_WARNING |
+| choose which events wake it | GenerationChanged, LabelsChanged, AnnotationsChanged, ResourceVersionChanged, LabelsMatch, PredicateFuncs, all_of, any_of, negate, Wake |
+| write child objects | secret_data, apply, is_applied, owned_fields, with_controller, with_owner, without_owner, new_controller_ref, controller_of, is_controlled_by, AlreadyOwnedError |
+| report conditions and Events | Condition, ForeignCondition, set_condition, remove_condition, find_condition, is_condition_true, is_condition_false, EventRecorder, EVENT_TYPE_NORMAL, EVENT_TYPE_WARNING |
 | clean up first | add_finalizer, remove_finalizer, has_finalizer, is_being_deleted |
-| do all that by hand | SharedInformerFactory, SharedIndexInformer, ResourceEventHandlerFuncs, FilteringResourceEventHandler, DeletedFinalStateUnknown, Indexer, Lister, meta_namespace_key_func, deletion_handling_meta_namespace_key_func, NoMetaError, wait_for_cache_sync, RateLimitingQueue, QueueOptions, ShutDown, RateLimiter, default_controller_rate_limiter, ItemExponentialFailureRateLimiter, BucketRateLimiter, MaxOfRateLimiter |
+| work without the runtime | SharedInformerFactory, SharedIndexInformer, ResourceEventHandlerFuncs, FilteringResourceEventHandler, DeletedFinalStateUnknown, Indexer, Lister, meta_namespace_key_func, deletion_handling_meta_namespace_key_func, NoMetaError, wait_for_cache_sync, RateLimitingQueue, QueueOptions, ShutDown, RateLimiter, default_controller_rate_limiter, ItemExponentialFailureRateLimiter, BucketRateLimiter, MaxOfRateLimiter |
 | handle errors | ClientError, APIError, NotFound, NoKindMatch, AlreadyExists, Conflict, Forbidden, Invalid, TooManyRequests, TransportError, ConfigError, SelectorError, NamespaceNotWatched, OutsideSelection, SeveralSelections, MetadataOnly, NotReferredError, seconds_asked_for |
 
-The parts below are packages: `handloop.apis`, `handloop.client`, `handloop.workqueue`, `handloop.informers`,
+The library's parts are packages: `handloop.apis`, `handloop.client`, `handloop.workqueue`, `handloop.informers`,
 `handloop.controller.runtime`, and `handloop_sandbox`, an API server to try things on (`pip install
-handloop[sandbox]`). `handloop.controller.foo` is a controller by hand, `handloop.controller.myapp` one on the runtime.
+handloop[sandbox]`). `handloop.controller.foo` is a controller without the runtime, `handloop.controller.myapp` one with it.
 
-Importing handloop imports nothing else: each name is fetched when it is first used.
+Importing handloop loads none of these names. Each one is imported when it is first used.
 """  # noqa: E501 - a table row is one line
 
 import re

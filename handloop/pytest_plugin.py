@@ -1,5 +1,5 @@
 """
-The fixtures `sandbox`, `operator` and `explore`: a test's API server, a set_up on it, and explorations.
+The fixtures `sandbox`, `operator` and `explore`: an API server, a set_up that runs on it, and explorations.
 
     def test_mine(sandbox):
         sandbox.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}})
@@ -12,12 +12,12 @@ The fixtures `sandbox`, `operator` and `explore`: a test's API server, a set_up 
     def test_every_crash_point(explore):
         explore(Workload(set_up, [applied(SITE)])).check()
 
-`sandbox` lives as long as the test; `sandbox_module` and `sandbox_session` live as long as their names say.
-The fixture `operator` runs on the test's `sandbox`; for a longer one use handloop.testing.running_operator.
+`sandbox` lives for one test, `sandbox_module` for a module, and `sandbox_session` for the whole run. The
+fixture `operator` runs on the test's `sandbox`; for the others use handloop.testing.running_operator.
 
-`@pytest.mark.sandbox(speed=50, seed=3)` passes arguments to handloop_sandbox.server.Sandbox; `pytestmark` of
-a module does so for sandbox_module. pytest loads this module by its entry point in every run, so it imports
-nothing heavy before a test asks for a fixture.
+`@pytest.mark.sandbox(speed=50, seed=3)` passes arguments to handloop_sandbox.server.Sandbox. For
+sandbox_module, set the module's `pytestmark`. pytest loads this module through its entry point in every run,
+so the module imports large packages only when a test requests a fixture.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from typing import Any
 
 import pytest
 
-_MARKER = "sandbox(**arguments): arguments of handloop_sandbox.server.Sandbox for the fixture of that name"
+_MARKER = "sandbox(**arguments): arguments of handloop_sandbox.server.Sandbox for the fixture `sandbox`"
 _EXTRA = ("handloop_sandbox", "handloop_explore", "aiohttp", "multidict", "re2", "greenlet")
 _NOT_INSTALLED = 'the fixture "{name}" needs {missing}: pip install "handloop[{name}]"'
 
@@ -62,7 +62,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @contextmanager
 def _installed(name: str) -> Iterator[None]:
-    """Report which extra contains a library that a fixture needs. Args: name is the name of both."""
+    """Name the missing extra if a fixture's library is missing. Args: name is the fixture and the extra."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -77,7 +77,7 @@ def _running(request: pytest.FixtureRequest, folders: pytest.TempPathFactory) ->
         from handloop.testing.running_sandbox import running_sandbox  # noqa: PLC0415 - only if it is needed
     marker = request.node.get_closest_marker("sandbox")
     if marker and marker.args:
-        raise TypeError(f"pytest.mark.sandbox takes arguments by name, such as speed=50: {marker.args!r}")
+        raise TypeError(f"pytest.mark.sandbox takes keyword arguments, such as speed=50: {marker.args!r}")
     folder: Path = folders.mktemp("sandbox")
     with running_sandbox(folder, **(marker.kwargs if marker else {})) as running:
         yield running
@@ -91,7 +91,7 @@ def sandbox(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 @pytest.fixture(scope="module")
 def sandbox_module(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """The same sandbox for all tests of a module."""
+    """A sandbox that is shared by all tests of a module."""
     yield from _running(request, tmp_path_factory)
 
 
@@ -99,7 +99,7 @@ def sandbox_module(request: pytest.FixtureRequest, tmp_path_factory: pytest.Temp
 def sandbox_session(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Any]:
-    """The same sandbox for all tests of a run."""
+    """A sandbox that is shared by all tests of a run."""
     yield from _running(request, tmp_path_factory)
 
 
@@ -108,7 +108,7 @@ def operator(sandbox: Any) -> Iterator[Callable[..., Any]]:
     """
     Run set_ups on the test's sandbox: `operator(set_up)`, as in handloop.testing.running_operator.
 
-    Each call returns a RunningOperator. At the end of the test, each of them is stopped and checked.
+    Each call returns a RunningOperator. At the end of the test, all of them are stopped and checked.
     """
     from handloop.testing.running_operator import running_operator  # noqa: PLC0415 - only if it is needed
 

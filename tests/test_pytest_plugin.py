@@ -200,7 +200,7 @@ def test_the_messages_of_the_kit_are_not_rewritten(report: str) -> None:
 def test_arguments_of_the_marker_have_names(report: str) -> None:
     """One without would be ignored, without a word."""
     assert outcomes(report, "test_nameless") == ["test_it ERROR"]
-    assert "TypeError: pytest.mark.sandbox takes arguments by name, such as speed=50: (50,)" in report
+    assert "TypeError: pytest.mark.sandbox takes keyword arguments, such as speed=50: (50,)" in report
 
 
 def test_it_costs_nothing_unless_asked_for(report: str) -> None:

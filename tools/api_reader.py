@@ -1,4 +1,4 @@
-"""Ask an API server as the user of a kubeconfig, for the generators and their checks."""
+"""Send requests to an API server as a kubeconfig's user, for the generators and their checks."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class APIReader:
         accept: str = "application/json",
         content_type: str = "",
     ) -> Answer:
-        """Send one request; path may have a query, and a body that is not bytes is sent as JSON."""
+        """Send one request. path can have a query. A body that is not bytes is sent as JSON."""
         headers = {"Accept": accept}
         if body is not None:
             headers["Content-Type"] = content_type or "application/json"
@@ -46,9 +46,9 @@ class APIReader:
 
     def get_json(self, path: str, accept: str = "application/json") -> Any:
         """
-        The JSON at a path.
+        Return the JSON at a path.
 
-        Raises: RuntimeError for anything but 200.
+        Raises: RuntimeError if the status is not 200.
         """
         answer = self.request("GET", path, accept=accept)
         if answer.status != 200:  # noqa: PLR2004

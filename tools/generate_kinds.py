@@ -1,14 +1,14 @@
 """
-Write handloop/kinds/*.py: complete types of the built-in kinds, from a server's own description of its API.
+Write handloop/kinds/*.py: complete types of the built-in kinds, generated from a server's OpenAPI documents.
 
     python -m tools.generate_kinds --kubeconfig K
 
-Sources: /openapi/v3 for the fields, discovery for plurals, scopes and short names. Descriptions of fields are
-left out: `kubectl explain` has them.
+The fields come from /openapi/v3; plurals, scopes and short names come from discovery. Descriptions of fields
+are left out, because `kubectl explain` shows them.
 
-What becomes of a field: a required one has no default; an optional scalar or struct is None until it is set,
-so that 0, "" and False can be sent; an optional list is () and a map empty. A struct that Kubernetes always
-writes (its default there is {}) is an empty struct here, if it can be one.
+A required field has no default. An optional scalar or struct is None by default, so that 0, "" and False can
+be sent. An optional list is () by default, and an optional map is empty. A struct that Kubernetes always
+writes (its default there is {}) defaults to an empty struct, if it has no required fields.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ GROUPS = {
     "apis/storage.k8s.io/v1": "storage_v1",
 }
 _META = "io.k8s.apimachinery.pkg.apis.meta.v1"
-# schemas that are not classes: what they are in Python, and where that is from
+# schemas that do not become classes, each with its Python type and the module of that type
 _KNOWN = {
     "io.k8s.apimachinery.pkg.api.resource.Quantity": ("str", ""),
     "io.k8s.apimachinery.pkg.util.intstr.IntOrString": ("int | str", ""),
@@ -53,7 +53,7 @@ _KNOWN = {
     "io.k8s.apimachinery.pkg.runtime.RawExtension": ("JSON", "handloop.apis.json_value"),
     f"{_META}.ObjectMeta": ("ObjectMeta", "handloop.apis.meta"),
 }
-# classes with methods have a base by hand
+# classes whose methods come from a handwritten base class
 _BASES = {f"{_META}.LabelSelector": ("SelectingStruct", "handloop.apis.label_selector")}
 _SCALARS = {"string": "str", "integer": "int", "boolean": "bool", "number": "float"}
 _SAID_BY_KIND = {"apiVersion", "kind", "metadata"}
@@ -62,7 +62,7 @@ Schema = Mapping[str, Any]
 
 
 class Field(NamedTuple):
-    """One attribute of a class; default "" = required."""
+    """One attribute of a class. A default of "" means that it is required."""
 
     name: str
     type: str
@@ -71,7 +71,7 @@ class Field(NamedTuple):
 
 
 def main() -> int:
-    """Write the modules, in the shape of the linter."""
+    """Generate the modules and write them."""
     arguments = argparse.ArgumentParser(prog="python -m tools.generate_kinds", description=__doc__)
     arguments.add_argument("--kubeconfig", required=True)
     with APIReader(arguments.parse_args().kubeconfig) as reader:
@@ -80,7 +80,7 @@ def main() -> int:
 
 
 def write(modules: Mapping[str, str], folder: Path) -> None:
-    """Write the modules as the project's own linter shapes them."""
+    """Write the modules, formatted by the project's linter."""
     for path, text in modules.items():
         (folder / path).write_text(text, encoding="utf-8")
     settings = ("--quiet", "--config", str(ROOT / "pyproject.toml"), str(folder))
@@ -89,7 +89,7 @@ def write(modules: Mapping[str, str], folder: Path) -> None:
 
 
 def render(reader: APIReader) -> dict[str, str]:
-    """The text of each module, by file name."""
+    """Return the text of each module, by file name."""
     documents = {path: reader.get_json(f"/openapi/v3/{path}") for path in GROUPS}
     schemas = {
         name: schema
@@ -103,7 +103,7 @@ def render(reader: APIReader) -> dict[str, str]:
 
 
 class _Modules:
-    """The classes of all modules, each once, with what they use before them."""
+    """The classes of all modules. Each class is written once, after the classes that it uses."""
 
     def __init__(self, schemas: Mapping[str, Schema]) -> None:
         self._schemas = schemas
@@ -114,7 +114,7 @@ class _Modules:
         self._paths: dict[str, str] = {}
 
     def add(self, path: str, resources: Iterable[Mapping[str, Any]]) -> None:
-        """The kinds of one group and version, with their parts."""
+        """Add the kinds of one group and version, and the structs that they contain."""
         group, version = path.split("/")[1:] if path.startswith("apis/") else ("", "v1")
         self._paths[GROUPS[path]] = f"{group or 'core'}/{version}"
         by_kind = {
@@ -129,7 +129,7 @@ class _Modules:
                 self._define(name, GROUPS[path], {**resource, "group": group, "version": version})
 
     def rendered(self) -> dict[str, str]:
-        """The modules' texts."""
+        """Return the modules' texts."""
         return {f"{module}.py": self._module(module) for module in self._classes}
 
     def _module(self, module: str) -> str:
@@ -150,7 +150,7 @@ class _Modules:
         return "\n".join(lines) + "\n\n\n" + "\n\n\n".join(classes) + "\n"
 
     def _define(self, name: str, module: str, resource: Mapping[str, Any] | None = None) -> None:
-        """Write the class of a schema, after those of its fields."""
+        """Write the class of a schema, after the classes of its fields."""
         if name in self._places:
             return
         class_name = name.rpartition(".")[2]
@@ -179,7 +179,7 @@ class _Modules:
             yield Field(name, kind, default, "" if wire_name(name) == wire else wire)
 
     def _type(self, member: Schema, module: str) -> tuple[str, str]:
-        """A member's type, and its default if it has one that is not None."""
+        """Return a member's type, and its default, or "" if the default is None or missing."""
         reference = member.get("$ref") or next((part["$ref"] for part in member.get("allOf", ())), "")
         if reference:
             name = reference.rpartition("/")[2]
@@ -215,13 +215,13 @@ class _Modules:
 
 
 def _is_null_when_empty(member: Schema, *, of: str) -> bool:
-    """Go writes null for a time that is not set, and for an empty list, which a status may have."""
+    """Return whether Go can write null: for a time that is not set, and for an empty list in a status."""
     is_time = any(part.get("$ref", "").endswith("Time") for part in member.get("allOf", ()))
     return is_time or (of.endswith("Status") and member.get("type") == "array")
 
 
 def _module_of(name: str) -> str:
-    """`io.k8s.api.rbac.v1.Role` is in rbac_v1."""
+    """Return the module of a schema, such as rbac_v1 for `io.k8s.api.rbac.v1.Role`."""
     group, version = name.split(".")[-3:-1]
     return f"{group}_{version}"
 

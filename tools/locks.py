@@ -1,11 +1,11 @@
 """
-Pin the dependencies again, with hashes: `make lock`, in an environment with pip-tools.
+Update the lock files, which pin dependencies with hashes: `make lock`, in an environment with pip-tools.
 
     python -m tools.locks [--upgrade]
 
-A lock stands on another one and pins only what that one does not: `-r` in its first lines leads there.
-A package with its hashes is one line, so a change of a lock shows one line for each package that changed.
-Without --upgrade what is pinned stays as it is, and only new needs come in.
+A lock file includes a lower one through `-r` in its first lines, and pins only the packages that the lower
+one lacks. A package and its hashes are one line, so a diff shows one line per changed package. Without
+--upgrade, existing pins stay unchanged, and only missing packages are added.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Final
 
 ROOT: Final = Path(__file__).parents[1]
 NEIGHBOURS: Final = ("sandbox", "explore", "learn")
-"""Projects of this repository: their folders, and the extras that bring them."""
+"""This repository's other projects. Each name is both a folder and the extra that installs the project."""
 STACK: Final = {
     "requirements/program.lock": ("tls",),
     "sandbox/requirements.lock": ("sandbox", "tls"),
@@ -30,7 +30,7 @@ STACK: Final = {
     "learn/requirements.lock": ("sandbox", "explore", "learn", "tls"),
     "requirements/dev.lock": ("sandbox", "explore", "learn", "tls", "otel", "dev"),
 }
-"""From the ground up, with the extras that each holds."""
+"""The lock files from the lowest to the highest, with the extras that each covers."""
 _COMPILE: Final = (
     str(Path(sys.executable).with_name("pip-compile")),
     *("--quiet", "--generate-hashes", "--allow-unsafe", "--strip-extras", "--no-annotate"),
@@ -38,11 +38,11 @@ _COMPILE: Final = (
 )
 _PIN: Final = re.compile(r"^(?P<name>[\w.-]+)==(?P<version>\S+).*\n", re.MULTILINE)
 _NEXT_LINE: Final = re.compile(r" *\\\n *")
-"""pip-compile writes each hash on a line of its own."""
+"""The line breaks within a package's entry: pip-compile writes each hash on its own line."""
 
 
 def main() -> None:
-    """Rewrite every lock."""
+    """Rewrite every lock file."""
     lower: list[Path] = []
     for name, extras in STACK.items():
         _pin(ROOT / name, needs(extras), lower, lower)
@@ -54,7 +54,7 @@ def main() -> None:
 
 
 def needs(extras: tuple[str, ...], *, folders: Sequence[str] | None = None) -> list[str]:
-    """What our projects need of others: the program, and those extras; or projects in those folders alone."""
+    """Return what the program and these extras require, or only what the projects in these folders do."""
     found = []
     for folder in folders or (".", *(name for name in NEIGHBOURS if name in extras)):
         project = tomllib.loads((ROOT / folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -66,14 +66,15 @@ def needs(extras: tuple[str, ...], *, folders: Sequence[str] | None = None) -> l
 
 def layer(text: str, lock: Path, lower: list[Path]) -> str:
     """
-    A lock's text without what lower ones pin, and with a line that leads there.
+    Return a lock file's text without the packages that lower files pin, and with a line that includes them.
 
-    Args: lower from the ground up. Raises: ValueError for a package that they pin in another version.
+    Args: lower lists lock files from the lowest up. Raises: ValueError for a package that a lower file pins
+    in another version.
     """
     below = {pin["name"]: pin["version"] for path in lower for pin in _pins(path)}
     pins = list(_PIN.finditer(_NEXT_LINE.sub(" ", text)))
     if other := [pin["name"] for pin in pins if below.get(pin["name"], pin["version"]) != pin["version"]]:
-        raise ValueError(f"{lock} has other versions than the locks below it: {', '.join(other)}")
+        raise ValueError(f"{lock} pins other versions than the files that it includes: {', '.join(other)}")
     base = f"-r {os.path.relpath(lower[-1], lock.parent)}\n" if lower else ""
     return f"# made by `make lock`\n{base}" + "".join(pin[0] for pin in pins if pin["name"] not in below)
 
@@ -83,12 +84,12 @@ def _pins(lock: Path) -> Iterator[re.Match[str]]:
 
 
 def _pin(lock: Path, needed: list[str], known: list[Path], lower: list[Path]) -> None:
-    """Write one lock. Args: known = locks whose versions hold here; lower = those that it stands on."""
+    """Write one lock file. Args: known are the files whose versions apply; lower are the files to include."""
     with tempfile.TemporaryDirectory() as folder:
         whole, constraints = Path(folder, "whole.lock"), Path(folder, "constraints")
         versions = [f"{pin['name']}=={pin['version']}\n" for path in known for pin in _pins(path)]
         constraints.write_text("".join(versions), encoding="utf-8")
-        # what is there already keeps its version, unless --upgrade says otherwise
+        # existing pins keep their versions unless --upgrade is given
         whole.write_text("".join(pin[0] for path in [*lower, lock] for pin in _pins(path)), encoding="utf-8")
         command = [*_COMPILE, *sys.argv[1:], f"--constraint={constraints}", f"--output-file={whole}", "-"]
         subprocess.run(command, input="\n".join(needed), text=True, check=True)  # noqa: S603 - pip-tools

@@ -1,11 +1,11 @@
 """
-Run what shows a guarantee or a fault of docs/guarantees.md.
+Run the tests and plans that demonstrate a guarantee or a fault in docs/guarantees.md.
 
     python -m tools.shown G07 A08
 
-`test_x` is a test, and so is `test_steps.py::test_x[case]`, below a folder of TESTS; `FOO_LIFE 4:409` is a
-plan of a workload of tests/support/builders/workloads.py, and `explore FOO_LIFE` plays many for a minute. The
-number of another row stands for its tests.
+In the page, `test_x` and `test_steps.py::test_x[case]` are tests below a folder of TESTS. `FOO_LIFE 4:409` is
+a plan for a workload in tests/support/builders/workloads.py, and `explore FOO_LIFE` plays many plans for a
+minute. The number of another row stands for that row's tests.
 """
 
 from __future__ import annotations
@@ -33,30 +33,30 @@ _WORKLOADS: Final = "support.builders.workloads"
 
 
 class Row(NamedTuple):
-    """A row: its number, and what stands in its other cells."""
+    """A row of the page: its number, and its other cells."""
 
     number: str
     cells: tuple[str, ...]
 
     @property
     def tests(self) -> tuple[str, ...]:
-        """As they are named: by a function alone, or by file, function and case."""
+        """The tests' names: a function alone, or a file, function and case."""
         return tuple(_TEST.findall(" ".join(self.cells)))
 
     @property
     def plans(self) -> tuple[tuple[str, str], ...]:
-        """Names of workloads and lines of plans."""
+        """The names of workloads, each with the line of a plan."""
         return tuple(_PLAN.findall(" ".join(self.cells)))
 
     @property
     def explored(self) -> tuple[str, ...]:
-        """Names of workloads of which many plans are played."""
+        """The names of workloads for which many plans are played."""
         return tuple(_EXPLORED.findall(" ".join(self.cells)))
 
 
 @cache
 def rows(letters: str = "GTPADS", page: Path = PAGE) -> tuple[Row, ...]:
-    """The numbered rows of the page: G are guarantees, the others faults."""
+    """Return the page's numbered rows. G marks guarantees; the other letters mark faults."""
     found = [
         Row(number, tuple(cells.split(" | "))) for number, cells in _ROW.findall(page.read_text("utf-8"))
     ]
@@ -65,7 +65,7 @@ def rows(letters: str = "GTPADS", page: Path = PAGE) -> tuple[Row, ...]:
 
 @cache
 def functions() -> dict[str, list[tuple[str, str]]]:
-    """Where each test is: the folder of TESTS, and the file below it."""
+    """Return the places of each test function: the folder of TESTS, and the file below it."""
     found: dict[str, list[tuple[str, str]]] = {}
     for folder in TESTS:
         for path in sorted((ROOT / folder).rglob("test_*.py")):
@@ -77,7 +77,7 @@ def functions() -> dict[str, list[tuple[str, str]]]:
 
 
 def nodes(row: Row) -> list[str]:
-    """The row's tests as pytest names them. Raises: ValueError for one that is not there."""
+    """Return the row's tests by their pytest names. Raises: ValueError for a test that does not exist."""
     found = []
     others = [one for one in rows("G") if one.number in _OTHER.findall(row.cells[-1])]
     for test in (test for one in (row, *others) for test in one.tests):
@@ -91,9 +91,9 @@ def nodes(row: Row) -> list[str]:
 
 def figures(row: Row) -> Iterator[str]:
     """
-    Run all that shows a row; what came of each, in a few words.
+    Run everything that demonstrates a row, and yield each result in a few words.
 
-    Raises: CalledProcessError when something fails, with its output on the terminal.
+    Raises: CalledProcessError if a run fails, with its output on the terminal.
     """
     if found := nodes(row):
         said = _said("-m", "pytest", "-q", "-m", "", "-p", "no:randomly", *dict.fromkeys(found))
@@ -124,7 +124,7 @@ def main(arguments: Sequence[str]) -> None:
     asked = {row.number: row for row in rows()}
     chosen = arguments or [row.number for row in rows("G")]
     if unknown := [number for number in chosen if number not in asked]:
-        sys.exit(f"there is no row {', '.join(unknown)}: make show ROW=G01, or ROW=A08")
+        sys.exit(f"there is no row {', '.join(unknown)}; use, for example, make show ROW=G01, or ROW=A08")
     for number in chosen:
         figure = "; ".join(figures(asked[number]))
         print(f"{number}  {figure}", flush=True)  # noqa: T201 - what it is for

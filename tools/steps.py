@@ -1,10 +1,10 @@
 """
-The twelve steps of ARCHITECTURE's picture: where they stand in the source.
+Finds the source lines of the twelve steps in ARCHITECTURE.md's picture.
 
     python -m tools.steps
 
-writes the lines into ARCHITECTURE's table. A step is a comment such as `# (3) pop`, at the line where it
-happens.
+writes the line numbers into ARCHITECTURE.md's table. In the source, a comment such as `# (3) pop` marks a
+step, on the line where it happens.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ class Step(NamedTuple):
     line: int
 
     def row(self) -> str:
-        """How its row of the table begins."""
+        """Return the beginning of the step's row in the table."""
         return f"| ({self.number}) {self.words} | [`{self.path}`]({self.path}#L{self.line}) |"
 
 
 def steps() -> list[Step]:
-    """Every step that stands in the source, by number."""
+    """Return every step that is marked in the source, by number."""
     return [
         Step(number, words, str(Path(comment.file).relative_to(source.PACKAGE)), comment.line)
         for number, words, comment, _ in source.steps()
@@ -43,7 +43,7 @@ def steps() -> list[Step]:
 
 
 def with_lines(page: str) -> str:
-    """The page with each row of the table as the source has it; what follows the link stays."""
+    """Return the page with each row of the table updated from the source. Text after a link is kept."""
     rows = {step.number: step.row() for step in steps()}
     return _ROW.sub(lambda match: rows.get(int(match[1]), match[0]), page)
 

@@ -20,9 +20,10 @@ _LOOK_SECONDS: Final = 0.1
 
 def read_file(path: str) -> bytes:
     """
-    Return the content of a regular file, also through symbolic links.
+    Return the content of a regular file. Symbolic links are followed.
 
-    Raises: OSError, also for anything that is not a file, such as a pipe, and for more than FILE_BYTES.
+    Raises: OSError if the file cannot be read, is not a regular file (a pipe, for example), or is larger than
+    FILE_BYTES.
     """
     with _opened(path) as file:
         if not _is_regular(file):
@@ -34,9 +35,10 @@ def read_bounded(path: str, *, seconds: float, stop: threading.Event) -> bytes:
     """
     Return the content of a file of any kind, even of a pipe (`<(...)`, `/dev/stdin`).
 
-    Args: seconds limits the time for anything but a regular file.
-    Raises: OSError, including TimeoutError, InterruptedError once stop is set, and for more than FILE_BYTES.
-    Blocks: until the end of the file. It checks stop every 0.1 s.
+    Args: seconds limits the time, except for a regular file.
+    Raises: OSError if the file cannot be read or is larger than FILE_BYTES; TimeoutError after the given
+    seconds; InterruptedError once stop is set.
+    Blocks: until the end of the file. Checks stop every 0.1 s.
     """
     with _opened(path) as file:
         content = file.read(FILE_BYTES + 1) if _is_regular(file) else _read_pipe(file, seconds, stop)
@@ -44,7 +46,7 @@ def read_bounded(path: str, *, seconds: float, stop: threading.Event) -> bytes:
 
 
 def _opened(path: str) -> BinaryIO:
-    """Open without blocking: without O_NONBLOCK, opening a pipe waits for a writer."""
+    """Open without blocking. Without O_NONBLOCK, opening a pipe would wait for a writer."""
     return open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))
 
 

@@ -33,7 +33,7 @@ class Credentials:
 
     def authorization(self, timeout_seconds: float = FETCH_SECONDS) -> str:  # noqa: ARG002 - no waiting
         """
-        Return the Authorization header, "" for none.
+        Return the value of the Authorization header, or "" if the request needs none.
 
         Raises: ConfigError if no header is available.
         Blocks: while a file is read or a program runs, for at most timeout_seconds or FETCH_SECONDS,
@@ -42,14 +42,14 @@ class Credentials:
         return ""
 
     def key_pair(self, timeout_seconds: float = FETCH_SECONDS) -> KeyPair | None:  # noqa: ARG002 - no waiting
-        """Return the client certificate to use with the header; None means the configured one. May block."""
+        """Return the client certificate to use with the header, or None for the configured one. Can block."""
         return None
 
     def rejected(self, started_at: float) -> bool:  # noqa: ARG002 - nothing to forget
         """
-        Forget older credentials after a 401 for a request that began at started_at (monotonic).
+        Handle a 401 for a request that began at started_at (monotonic) by forgetting older credentials.
 
-        Returns: whether a retry can use newer ones.
+        Returns: whether a retry can use newer credentials.
         """
         return False
 
@@ -69,8 +69,8 @@ class TokenFile(Credentials):
     """
     A bearer token in a file that another process rotates.
 
-    State: the last token, which is used for 50 s, and when it was read. If a file cannot be read, the old
-           token is kept.
+    State: the last token, which is reused for 50 s, and the time when it was read. If the file cannot be
+    read, the old token stays in use.
     """
 
     def __init__(self, path: str, *, fallback: str = "", clock: Clock = REAL_CLOCK) -> None:
@@ -82,7 +82,7 @@ class TokenFile(Credentials):
         self._read_at: float | None = None
 
     def authorization(self, timeout_seconds: float = FETCH_SECONDS) -> str:  # noqa: ARG002 - no limit needed
-        """Return the header, with a token read less than 50 s ago if the file can be read."""
+        """Return the header. Reread the file if the token was read 50 s ago or more."""
         now = self._clock.now()
         with self._lock:
             token, read_at = self._token, self._read_at
@@ -91,7 +91,7 @@ class TokenFile(Credentials):
         return f"Bearer {token}"
 
     def rejected(self, started_at: float) -> bool:
-        """Forget a token read before that time, so that the next request reads the file."""
+        """Make the next request reread the file, unless the token was read after started_at."""
         with self._lock:
             if self._read_at is not None and self._read_at <= started_at:
                 self._read_at = None
@@ -114,7 +114,7 @@ def read_token(path: str) -> str:
     """
     Return the trimmed content of a token file.
 
-    Raises: ConfigError if it cannot be read, or contains nothing that fits in a header.
+    Raises: ConfigError if the file cannot be read, or its content is empty or not valid in a header.
     """
     try:
         token = read_file(path).decode("ascii").strip()
@@ -124,7 +124,7 @@ def read_token(path: str) -> str:
             ConfigProblem.CREDENTIALS,
             f"cannot read token file {path}",
             cause=cause,
-            fix=f"it must be a regular file that contains one token: ls -lL {path}",
+            fix=f"the file must be a regular file with one token; check: ls -lL {path}",
             path=path,
         ) from error
     if not token or not token.isprintable():
@@ -146,17 +146,18 @@ class Fetched(NamedTuple):
 
 class FetchedCredentials(Credentials):
     """
-    Credentials from a program or a login service: fetched when first needed, on expiry, after a 401.
+    Credentials from a program or a login service. They are fetched when first needed, on expiry and after a
+    401.
 
     At most one fetch runs at a time, on its own thread. Callers that need its result wait for it, each within
     its own timeout. Later callers wait for a running fetch instead of starting a second one, so a fetch must
     always end.
     State: _outcome is the result of the last fetch, and _fetched_at is when that fetch ended; _usable is true
-           until a 401; _running is true during a fetch.
+    until a 401; _running is true during a fetch.
     """
 
     def __init__(self, name: str, fetch: Callable[[], Fetched], *, seams: Seams = REAL_SEAMS) -> None:
-        """Args: name is the program or service, for messages; fetch raises ConfigError."""
+        """Args: name is the program or service, for messages; fetch raises ConfigError if it fails."""
         self._name = name
         self._fetch = fetch
         self._clock = seams.clock
@@ -168,15 +169,15 @@ class FetchedCredentials(Credentials):
         self._running = False
 
     def authorization(self, timeout_seconds: float = FETCH_SECONDS) -> str:
-        """Return the header, and fetch it if necessary."""
+        """Return the header. Fetch new credentials first if necessary."""
         return self._current(timeout_seconds).authorization
 
     def key_pair(self, timeout_seconds: float = FETCH_SECONDS) -> KeyPair | None:
-        """Return the key pair, and fetch it if necessary."""
+        """Return the key pair. Fetch new credentials first if necessary."""
         return self._current(timeout_seconds).key_pair
 
     def rejected(self, started_at: float) -> bool:
-        """Forget credentials that were fetched before that time."""
+        """Forget the credentials if they were fetched before started_at."""
         with self._changed:
             if self._fetched_at <= started_at:
                 self._usable = False
@@ -203,8 +204,8 @@ class FetchedCredentials(Credentials):
             while self._running:
                 if not self._clock.wait_until(self._changed, deadline) and self._running:
                     raise self._problem(f"no answer in {max(seconds, 0.0):.3g} s")
-            # Credentials that have already expired on arrival are used once, because only the server can
-            # refuse them.
+            # Credentials that have already expired when they arrive are used once, because only the server
+            # can reject them.
             if isinstance(self._outcome, Fetched):
                 return self._outcome
             raise self._outcome or self._problem("gave nothing")

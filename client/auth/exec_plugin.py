@@ -2,9 +2,9 @@
 Credentials from an exec plugin, which is a program that prints an ExecCredential.
 
 A plugin has a deadline, and its output is limited. At the deadline, at a stop and at the end of this process,
-we end the plugin and all processes that it started, because they are a separate process group. Only a plugin
-that may prompt on a terminal stays in our group, because no other group may read from the terminal. In that
-case an interrupt reaches both the plugin and the program, and a deadline ends only the plugin.
+we kill the plugin and all processes that it started, which form a separate process group. Only a plugin that
+can prompt on a terminal stays in our group, because no other group can read from the terminal. In that case
+an interrupt reaches both the plugin and the program, and a deadline kills only the plugin.
 Follows: client-go plugin/pkg/client/auth/exec/exec.go, differs: there is a deadline, a limit and a stop; the
 program runs in the kubeconfig's folder, and receives the cluster entry as it is in the kubeconfig.
 """
@@ -37,8 +37,8 @@ from handloop.seams.locks import new_lock
 _OUTPUT_BYTES: Final = 1 << 20
 _COMPLAINT_CHARACTERS: Final = 2000
 _LOOK_SECONDS: Final = 0.05
-# This is for requests sent after a stop. It is shorter than the time that a process has left after losing its
-# lease.
+# How long a plugin can still run after the stop event, because some requests are sent after a stop. It is
+# shorter than the time that a process has left after losing its lease.
 _STOP_SECONDS: Final = 0.5
 _STOPS: Final = "ended, as the program stops"
 _STDIN: Final = 0
@@ -48,7 +48,7 @@ _EXTENSION: Final = "client.authentication.k8s.io/exec"
 
 
 class _PluginError(Exception):
-    """A plugin gave no credentials. The message contains no part of its output."""
+    """A plugin failed to return credentials. The message contains no part of its output."""
 
 
 class _Variable(msgspec.Struct):
@@ -89,9 +89,10 @@ def fetch_from_plugin(
     """
     Run an exec plugin once.
 
-    Args: section is the user's `exec`; cluster is the cluster's entry, {} if the plugin did not ask for it;
-    relative paths start from folder; once stop is set, a running plugin has half a second left.
-    Raises: ConfigError that names the program, with the kubeconfig's install hint if it does not exist.
+    Args: section is the user's `exec`. cluster is the cluster's entry, or {} if the plugin did not ask for
+    it. Relative paths start from folder. Once stop is set, a running plugin has half a second left.
+    Raises: ConfigError that names the program, and includes the kubeconfig's install hint if the program does
+    not exist.
     Blocks: until the program has ended, for at most the given seconds.
     """
     command = str(section.get("command", ""))
@@ -170,7 +171,10 @@ def _environment(plugin: _Plugin, cluster: Mapping[str, Any], *, asks: bool) -> 
 
 
 class _PluginProcess:
-    """The plugin's process. Threads: the one that runs it, and the main thread as the interpreter exits."""
+    """
+    The plugin's process. Threads: the one that runs the plugin, and the main thread when the interpreter
+    exits.
+    """
 
     def __init__(self, *, group: bool) -> None:
         self._group = group
@@ -194,7 +198,7 @@ class _PluginProcess:
                 command,
                 stdin=subprocess.DEVNULL if self._group else None,
                 stdout=subprocess.PIPE,
-                # The text that a plugin writes here is for people, such as a code to type into a browser.
+                # What a plugin writes to stderr is for people, such as a code to type into a browser.
                 stderr=None if os.isatty(_STDERR) else subprocess.PIPE,
                 cwd=folder or None,
                 env=environment,
@@ -203,7 +207,7 @@ class _PluginProcess:
             return self._process
 
     def end(self) -> None:
-        """End the process if it is still running, and make sure that it does not start later."""
+        """Kill the process if it is still running, and prevent a later start."""
         with self._lock:
             self._is_over = True
             if self._process is None:
@@ -219,9 +223,9 @@ def _written(
     process: subprocess.Popen[bytes], began_at: float, seconds: float, stop: threading.Event
 ) -> tuple[bytes, bytes]:
     """
-    Read until the plugin ends, not until its pipes close: processes that it left can hold them open.
+    Read until the plugin ends. Its pipes can stay open after that, because its child processes inherit them.
 
-    Returns: its output and, unless that goes to a terminal, its error output.
+    Returns: its output and, unless stderr is a terminal, its error output.
     Raises: _PluginError if it takes too long or writes too much.
     """
     output, complaint = bytearray(), bytearray()
@@ -231,7 +235,7 @@ def _written(
             if stream is not None:
                 selector.register(stream, selectors.EVENT_READ, text)
         while True:
-            # Check this before reading, because all output can be read only once the plugin has ended.
+            # Check this first. A read is known to be the last one only if the plugin had ended before it.
             has_ended = process.poll() is not None
             ready = selector.select(0 if has_ended else _LOOK_SECONDS)
             for key, _ in ready:
@@ -249,7 +253,7 @@ def _written(
 
 
 def _read_block(descriptor: int, text: bytearray) -> bool:
-    """Add the available bytes. Returns: whether more may follow."""
+    """Append the available bytes to text. Returns: whether more can follow."""
     block = os.read(descriptor, _OUTPUT_BYTES)
     text += block
     if len(text) > _OUTPUT_BYTES:
@@ -267,7 +271,7 @@ def _fetched(output: bytes, api_version: str) -> Fetched:
     status = answer.status or _Status()
     token, certificate, key = status.token, status.client_certificate_data, status.client_key_data
     if token and not (token.isascii() and token.isprintable()):
-        raise _PluginError("answered with a token that does not fit in a header")
+        raise _PluginError("answered with a token that is not valid in a header")
     if bool(certificate) != bool(key):
         raise _PluginError("answered with half a key pair")
     if not token and not certificate:
@@ -286,5 +290,5 @@ def _expiry(timestamp: str | None) -> float | None:
         expires_at = parse_time(timestamp)
     except ValueError as error:
         raise _PluginError(f'answered with a bad expirationTimestamp: "{timestamp}"') from error
-    # A Go program writes a missing value in this form.
+    # Go programs write this zero time if there is no expiry.
     return None if expires_at == _GO_ZERO else expires_at

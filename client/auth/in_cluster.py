@@ -23,14 +23,14 @@ SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 
 def in_cluster_possible(environ: Mapping[str, str], folder: str) -> bool:
-    """Return whether we seem to run in a pod: both variables are set, and the token is a file."""
+    """Return whether we seem to run in a pod: the server's variables are set, and the token file exists."""
     named = environ.get("KUBERNETES_SERVICE_HOST") and environ.get("KUBERNETES_SERVICE_PORT")
     return bool(named) and Path(folder, "token").exists() and not Path(folder, "token").is_dir()
 
 
 def in_cluster_server(environ: Mapping[str, str]) -> str:
     """
-    Return the API server's URL; call this only if in_cluster_possible.
+    Return the API server's URL. Call this function only if in_cluster_possible returned true.
 
     Raises: ConfigError for an invalid port.
     """
@@ -42,9 +42,9 @@ def in_cluster_server(environ: Mapping[str, str]) -> str:
 
 def in_cluster_token(folder: str, clock: Clock) -> TokenFile:
     """
-    Return the service account's token, which is read again as it rotates.
+    Return the service account's token. Its file is reread regularly, because the kubelet rotates it.
 
-    Raises: ConfigError if it cannot be read.
+    Raises: ConfigError if the file cannot be read.
     """
     path = str(Path(folder, "token"))
     read_token(path)
@@ -52,7 +52,10 @@ def in_cluster_token(folder: str, clock: Clock) -> TokenFile:
 
 
 def in_cluster_ca(folder: str) -> str:
-    """Return the CA file. If it is unusable, log this and return "", for the system's trust store."""
+    """
+    Return the path of the CA file. If the file is unusable, log an error and return "" (the system's trust
+    store).
+    """
     path = str(Path(folder, "ca.crt"))
     try:
         build_context(TLSOptions(ca_file=path))

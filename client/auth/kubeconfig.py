@@ -24,7 +24,7 @@ from handloop.client.auth.bounded_file import read_bounded
 from handloop.client.errors import ConfigError, ConfigProblem
 
 PIPE_SECONDS: Final = 60.0
-"""This is long because the program in `<(...)` may wait for a person to log in."""
+"""The limit is long because the program in `<(...)` may wait for a person to log in."""
 _DEPTH_LIMIT: Final = 50
 _PATHS: Final = ("certificate_authority", "client_certificate", "client_key", "token_file")
 _RESOLVED_TAGS: Final = ("tag:yaml.org,2002:null", "tag:yaml.org,2002:merge")
@@ -47,7 +47,7 @@ class Cluster(_Section, frozen=True):
     """
     An API server's address, and how to trust it.
 
-    `*_data` is base64; flags are the strings true and false.
+    The `*_data` fields are base64; flags are the strings true and false.
     """
 
     server: str = ""
@@ -60,7 +60,7 @@ class Cluster(_Section, frozen=True):
 
 
 class User(_Section, frozen=True):
-    """Our credentials. exec and auth_provider are kept as they are in the file."""
+    """Our credentials. exec and auth_provider have the same content as in the file."""
 
     client_certificate: str = ""
     client_certificate_data: str = ""
@@ -91,10 +91,10 @@ class Context(_Section, frozen=True):
 
 class Kubeconfig(msgspec.Struct, frozen=True):
     """
-    One file, or several merged ones.
+    One kubeconfig file, or several merged ones.
 
-    cluster_texts maps clusters to the contents of their files; user_files maps users to the paths of their
-    files.
+    cluster_texts maps each cluster's name to the text of its file; user_files maps each user's name to the
+    path of its file.
     """
 
     current_context: str = ""
@@ -118,9 +118,9 @@ def read_kubeconfig(path: str, *, required: bool = True, stop: threading.Event |
     """
     Load one file or pipe.
 
-    Args: required: if false, a missing or empty file counts as an empty configuration.
+    Args: if required is false, a missing or empty file counts as an empty configuration.
     Raises: ConfigError that names the file and the line or field.
-    Blocks: for a pipe, until its end, for at most a minute; stop ends the wait.
+    Blocks: if path is a pipe, until its end, for at most a minute. stop ends the wait.
     """
     text = _read(path, required=required, stop=stop or threading.Event())
     document = _parse(path, text)
@@ -143,7 +143,7 @@ def raw_cluster(text: str, name: str) -> Any:
 
 
 def merge(configs: Iterable[Kubeconfig]) -> Kubeconfig:
-    """Merge files. If several have a value, the first one wins."""
+    """Merge files. If several files set the same value, the first file wins."""
     merged = Kubeconfig()
     for config in configs:
         merged = Kubeconfig(
@@ -168,7 +168,7 @@ def _read(path: str, *, required: bool, stop: threading.Event) -> str | None:
     except OSError as error:
         words = error.strerror or str(error)
         late = isinstance(error, TimeoutError)
-        fix = f"whatever writes to {path} has to end, or write it to a file first" if late else ""
+        fix = f"the program that writes to {path} must end; or write to a file first" if late else ""
         raise _unreadable(path, words[:1].lower() + words[1:], fix=fix) from error
     try:
         return content.decode()
@@ -190,7 +190,7 @@ def _parse(path: str, text: str | None) -> Any:
 
 
 def _require_shallow(path: str, text: str) -> None:
-    """Check the depth before anything is built, because the fast YAML reader recurses without a limit."""
+    """Check the nesting depth before loading, because the fast YAML reader recurses without a limit."""
     depth = 0
     for event in yaml.parse(text, Loader=_Loader):
         if isinstance(event, yaml.CollectionStartEvent):

@@ -1,7 +1,7 @@
 """
 TLS contexts that follow their files: the CA, client certificate and key are reread when they change.
 
-Verification is always on unless the configuration sets insecure-skip-tls-verify; nothing falls back to it.
+Verification is always on unless the configuration sets insecure-skip-tls-verify. No error turns it off.
 """
 
 from __future__ import annotations
@@ -61,11 +61,11 @@ class TLSOptions(NamedTuple):
 
 class TLSContexts:
     """
-    Returns the context for the next connection.
+    Provides the TLS context for each new connection.
 
-    State: the last good context and the file versions from which it was built; generation counts the
-    contexts, to recognize pooled connections that have an older one. Threads: any; files are read without the
-    lock.
+    State: the last good context and the file versions from which it was built. generation counts the
+    contexts, so that pooled connections with an older context can be recognized. Threads: any; files are read
+    without the lock.
     """
 
     def __init__(self, options: TLSOptions) -> None:
@@ -80,7 +80,7 @@ class TLSContexts:
         Return the context and its generation.
 
         Args: key_pair replaces the configured one, for example with an exec plugin's.
-        Raises: ConfigError if a new key pair does not load. If changed files are unusable, for example in the
+        Raises: ConfigError if a new key pair does not load. If changed files do not load, for example in the
         middle of a rotation, the last good context stays in use.
         """
         with self._lock:
@@ -169,7 +169,7 @@ def _load_key_pair(context: ssl.SSLContext, pair: KeyPair) -> None:
             if pair.key:
                 key_file = _written(pair.key, Path(folder, "tls.key"))
             else:
-                _read(key_file)  # the library would read any file, even an endless one
+                _read(key_file)  # ssl itself would read any file, even an endless one
             context.load_cert_chain(certificate_file, key_file, password=_no_password)
     except (OSError, ValueError) as error:
         raise _certificate_error("the client certificate does not load", where, error) from error
@@ -201,7 +201,7 @@ def _certificate_error(what: str, where: str, error: Exception) -> ConfigError:
         ConfigProblem.CERTIFICATE,
         f"{what}: {where}",
         cause=cause or type(error).__name__,
-        fix="get the kubeconfig or the file again from where your cluster's credentials come from",
+        fix="obtain the kubeconfig or the file again from the source of your cluster's credentials",
         path=where if "/" in where else "",
     )
 

@@ -30,7 +30,7 @@ from handloop.seams.seams import Seams
 
 # We ask a provider for a newer token this often, because it returns the same token until that expires.
 _PROVIDER_SECONDS: Final = 60.0
-_PACKAGE_FIX: Final = "pip install kubernetes; or an exec plugin (gke-gcloud-auth-plugin, kubelogin)"
+_PACKAGE_FIX: Final = "pip install kubernetes, or use an exec plugin (gke-gcloud-auth-plugin, kubelogin)"
 _OF_HEADER_NAMES: Final = "!#$&'*+-.^_`|~"
 """
 Allowed besides letters and digits.
@@ -49,12 +49,12 @@ def credentials_for(
     clock: Clock,
 ) -> Credentials:
     """
-    Return the credentials for requests. Those in the kubeconfig take precedence over a program.
+    Return the credentials for a user's requests. Those in the kubeconfig take precedence over a program.
 
     Args: file is the kubeconfig that defines the user; plugin_cluster returns the cluster's entry, for an
     exec plugin that asks for it; stop ends a running plugin.
-    Raises: ConfigError if the user's fields contradict each other. Programs are run and token files are read
-    only later.
+    Raises: ConfigError if the user's fields contradict each other. Programs and token files are used only
+    later, when credentials are needed.
     """
     _require_one_method(user, name)
     if user.token_file:
@@ -90,7 +90,7 @@ def _require_one_method(user: User, name: str) -> None:
 
 def _header_safe(token: str, name: str) -> str:
     if not token.isascii() or not token.isprintable():
-        raise ConfigError(ConfigProblem.CREDENTIALS, f'the token of user "{name}" does not fit in a header')
+        raise ConfigError(ConfigProblem.CREDENTIALS, f'the token of user "{name}" is not valid in a header')
     return token
 
 
@@ -114,7 +114,7 @@ def key_pair_for(user: User, name: str) -> KeyPair:
     """
     Return the user's client certificate, if any.
 
-    Raises: ConfigError if one half is missing, given twice or not base64.
+    Raises: ConfigError if the certificate or key is missing, set twice or not base64.
     """
     both = [
         field
@@ -150,7 +150,7 @@ def decode_base64(text: str, where: str) -> bytes:
             ConfigProblem.CERTIFICATE,
             f"{where} is not base64",
             cause=str(error),
-            fix="get the kubeconfig again from where it came from",
+            fix="obtain the kubeconfig again from its source",
         ) from error
 
 
@@ -175,18 +175,18 @@ def impersonation_headers(user: User, name: str = "") -> tuple[tuple[str, str], 
     ]
     for header, value in headers:
         if not value.isprintable():
-            what = f'{header} of user "{name}" does not fit in a header'
-            raise ConfigError(ConfigProblem.MALFORMED, what, cause="it has a line break or the like")
-    # These are UTF-8 bytes, as Go sends them: the transport writes one byte per character.
+            what = f'{header} of user "{name}" is not valid in a header'
+            raise ConfigError(ConfigProblem.MALFORMED, what, cause="it contains an unprintable character")
+    # The values are UTF-8 bytes, as in Go. The transport writes one byte per character.
     return tuple((header, value.encode().decode("latin-1")) for header, value in headers)
 
 
 def fetch_from_provider(provider: Mapping[str, Any], folder: str, now: float) -> Fetched:
     """
-    Ask an auth provider (gcp, oidc) once.
+    Fetch a token from an auth provider (gcp, oidc).
 
     Args: provider is the user's `auth-provider`; relative paths start from folder; now is Unix time.
-    Raises: ConfigError if the provider is unknown or gives no token.
+    Raises: ConfigError if the provider is unknown or returns no token.
     """
     name = str(provider.get("name", ""))
     # Import this here, because the package takes 0.7 s to load.
@@ -201,16 +201,16 @@ def fetch_from_provider(provider: Mapping[str, Any], folder: str, now: float) ->
     loader = KubeConfigLoader(_document(provider), config_base_path=folder)
     try:
         loader.load_and_set(configuration)
-    except Exception as error:  # its providers raise whatever their libraries raise
+    except Exception as error:  # each provider raises its own library's errors
         raise _provider_error(name, str(error)) from error
     authorization = configuration.api_key.get("BearerToken")
     if not authorization:
-        raise _provider_error(name, "gave no token; this provider may no longer exist: use an exec plugin")
+        raise _provider_error(name, "no token; this provider may no longer exist, so use an exec plugin")
     return Fetched(authorization=str(authorization), expires_at=now + _PROVIDER_SECONDS)
 
 
 def _document(provider: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a kubeconfig that contains the provider, because the package reads only whole kubeconfigs."""
+    """Return a kubeconfig that contains the provider, because the package can read only whole kubeconfigs."""
     return {
         "current-context": "login",
         "contexts": [{"name": "login", "context": {"cluster": "login", "user": "login"}}],

@@ -1,9 +1,9 @@
 """
-Decodes most of a kind's objects only in part, because a cache of thousands seldom needs all their fields.
+Decodes most of a kind's objects only in part, because a cache of thousands rarely needs all their fields.
 
 First every object is decoded into a smaller type, because skipping a field is much cheaper than decoding it.
-The smaller object's fields show whether the whole one is needed; if so, it is decoded again. The result for
-an object therefore depends only on its JSON, not on the page or block that it came in.
+The smaller object's fields show whether the whole object is needed. If so, it is decoded again. The result
+for an object therefore depends only on its JSON, not on the page or block that contained it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ K = TypeVar("K", bound=Kind)
 
 class AbridgedDecoder(Generic[K]):
     """
-    Decodes single objects, pages and blocks; see the module's docstring.
+    Decodes single objects, pages and blocks, first in part and then in full where necessary.
 
     Each method raises the errors of a msgspec decoder. Threads: any.
     """

@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 _SHOWN_CHARS: Final = 200
 _VALUES: Final = re.compile(rf'"(?:data|stringData|{re.escape(LAST_APPLIED)})"')
-# This is far below the interpreter's recursion limit, and far above what any modeled field needs.
+# This is far below the interpreter's recursion limit, and far above the depth of any field that we model.
 _DEPTH: Final = 200
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
 _OPENING: Final = b"[{"
@@ -46,8 +46,8 @@ def shown(data: bytes) -> str:
     """
     Return the first 200 characters in ASCII, with control characters escaped, for a log line.
 
-    The text ends before what may be a Secret's values, because the kind may follow later, and list items have
-    none.
+    The text is cut before anything that could be a Secret's values, whatever the object's kind is. The kind
+    could follow later in the text, and list items have no kind.
     """
     text = data[: _SHOWN_CHARS * 4].decode("utf-8", "backslashreplace")[:_SHOWN_CHARS]
     if values := _VALUES.search(text):
@@ -116,7 +116,7 @@ def null_as_absent(decode: Callable[[bytes], T]) -> Callable[[bytes], T]:
 
 
 def _remove_null(whole: Any, steps: list[tuple[str, str]]) -> bool:
-    """Remove the null at a path, in which the keys of maps are missing; return whether there was one."""
+    """Remove the null at msgspec's path, which omits map keys, and return whether one was found."""
     *way, (last, _) = steps or [("", "")]
     for name, index in way:
         whole = whole[int(index)] if index else whole.get(name)
@@ -130,7 +130,7 @@ def read(decode: Callable[[bytes], T], data: bytes, problem: str) -> T:
     """
     Decode data.
 
-    Raises: DecodeError that starts with the problem and shows the data.
+    Raises: DecodeError, whose message starts with the given problem and shows the data.
     """
     try:
         return decode(data)

@@ -70,9 +70,10 @@ class ListPage(Generic[I]):
     """
     One page of a list.
 
-    resource_version is the version of the list, from which a watch continues. continue_token is None on the
-    last page. remaining_item_count is None if the server sends none (last page, or with selectors). narrowed
-    is true if the server says that it has used the shard selector (metadata.shardInfo); False proves nothing.
+    resource_version is the list's version, from which a watch can continue. continue_token is None on the
+    last page. remaining_item_count is None if the server sends none (on the last page, or with selectors).
+    narrowed is true if the server reports that it applied the shard selector (metadata.shardInfo). A false
+    value does not prove the opposite.
     """
 
     items: list[I]
@@ -103,7 +104,8 @@ class PageDecoder(Generic[T]):
     """
     Decodes the lists of one kind.
 
-    Args: whole decodes a page at once, or is None to go item by item; item decodes one object's JSON.
+    Args: whole decodes a whole page; if it is None, each item is decoded separately. item decodes one
+    object's JSON.
     """
 
     def __init__(
@@ -121,7 +123,7 @@ class PageDecoder(Generic[T]):
         """
         Decode one page.
 
-        Raises: DecodeError if it is not a list of this kind.
+        Raises: DecodeError if the body is not a list of this kind.
         """
         require_utf8(body)
         if self._whole is not None and not (sieve is not None and sieve.metadata_first):

@@ -1,4 +1,4 @@
-"""Drops objects after decoding only the names in their metadata."""
+"""Drops unwanted objects after decoding only the identifying fields of their metadata."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from handloop.client.decoding.json_text import MALFORMED, pruning
 
 
 class Sieve(Protocol):
-    """Decides which objects of a list or watch are wanted. Others are foreign. Threads: only the reader."""
+    """Decides which objects of a list or watch are wanted; the rest are foreign. Threads: only the reader."""
 
     metadata_first: bool
     """Whether to check every object before it is decoded, or only objects that do not fit their type."""
@@ -21,7 +21,7 @@ class Sieve(Protocol):
 
 
 class Foreign(NamedTuple):
-    """A dropped object. It shows that everything up to its resource version has been sent."""
+    """A dropped object. Everything up to its resource_version has been sent."""
 
     resource_version: str
 
@@ -44,7 +44,7 @@ _decode = pruning(decoder_of(Named).decode)
 
 
 def foreign(raw: bytes, sieve: Sieve | None) -> Foreign | None:
-    """Return a Foreign for the JSON of an unwanted object; None if the object is or may be wanted."""
+    """Return a Foreign if the JSON is an unwanted object, or None if the object is wanted or unreadable."""
     if sieve is None:
         return None
     try:

@@ -50,7 +50,7 @@ class EventType(StrEnum):
 
 
 class Bookmark(NamedTuple):
-    """A point in the history, without an object: everything up to its resource_version has been sent."""
+    """A point in the history, without an object. Everything up to its resource_version has been sent."""
 
     resource_version: str
     annotations: Mapping[str, str]
@@ -72,9 +72,9 @@ class WatchEvent(NamedTuple, Generic[I]):
     """
     One event.
 
-    object is an I, but a Bookmark for BOOKMARK, an APIError for ERROR, an Undecodable for an object that does
-    not fit its type, a WrongKind for an object of another kind, and a Foreign for an object that a sieve has
-    dropped.
+    object is usually an I, the kind's own type. It is a Bookmark for BOOKMARK, an APIError for ERROR, an
+    Undecodable for an object that does not fit its type, a WrongKind for an object of another kind, and a
+    Foreign for an object that a sieve has dropped.
     """
 
     type: EventType
@@ -104,8 +104,8 @@ class EventDecoder(Generic[T]):
     """
     Decodes the events of one kind.
 
-    Args: item decodes one object's JSON. block decodes whole lines at once, or is None to go line by line.
-    sieve drops foreign objects; None if there are none.
+    Args: item decodes one object's JSON. block decodes whole lines at once; if it is None, each line is
+    decoded separately. sieve drops foreign objects; None drops no objects.
     State: unknown_events counts the events of unknown types, which are left out.
     Threads: only the one that reads the watch.
     """
@@ -126,13 +126,13 @@ class EventDecoder(Generic[T]):
         self.unknown_events = 0
 
     def decode(self, lines: bytes) -> Decoded[T]:
-        """Return the events of lines that each end with a newline. Empty lines are allowed."""
+        """Return the events in a block of lines that each end with a newline. Empty lines are allowed."""
         if self._sieve is not None and self._sieve.metadata_first:
             return self._decode_wanted(lines, self._sieve)
         return self._decode_block(lines)
 
     def _decode_wanted(self, lines: bytes, sieve: Sieve) -> Decoded[T]:
-        """Return the events about wanted objects, and also the last event if it is about a foreign object."""
+        """Return the events about wanted objects, and a Foreign if the last object is not wanted."""
         try:
             require_utf8(lines)
             named = _named(lines)
@@ -154,8 +154,8 @@ class EventDecoder(Generic[T]):
             decoded = self._block(lines)
         except (*MALFORMED, DecodeError):
             return self._decode_lines(lines)
-        # If every object in a block has a name and a version, no line is checked on its own, which saves a
-        # call per event.
+        # In the usual case, every object in a block has a name and a version. Then no line is checked on its
+        # own, which saves a call per event.
         events = [
             WatchEvent(event.type, event.object)
             for event in decoded
@@ -237,7 +237,7 @@ _named = decoder_of(WireEvent[Named]).decode_lines
 
 
 def _is_wanted(event: WireEvent[Named], sieve: Sieve) -> bool:
-    """Return whether an event is about a wanted object, or about no object."""
+    """Return whether an event is about a wanted object, or is not about an object."""
     if event.type is _BOOKMARK or event.type is _ERROR:
         return True
     names = event.object.metadata
@@ -252,8 +252,8 @@ class WatchStream(Generic[T]):
     """
     Returns the events of one open watch, in order.
 
-    State: _tail has the parts of a line that began at _tail_at; _failed is the error for the next read. Only
-    the reading thread uses them; close() touches only the stream.
+    State: _tail holds the parts of an unfinished line whose first bytes arrived at _tail_at. _failed is the
+    error that the next read raises. Only the reading thread uses these fields; close() uses only the stream.
     """
 
     def __init__(
@@ -281,7 +281,7 @@ class WatchStream(Generic[T]):
         Return the next events, at least one; [] if the server ended the stream cleanly.
 
         Raises: TransportError; DecodeError for a line that is not an event, or was cut off by the end.
-        Earlier events have been returned by then; later ones are lost, and the stream is closed.
+        Earlier events have already been returned. Later events are lost, and the stream is closed.
         Blocks: until events arrive. close() ends the wait with StreamClosed.
         """
         try:
@@ -325,7 +325,7 @@ class WatchStream(Generic[T]):
         self._tail.append(part)
         self._tail_bytes += len(part)
         if self._tail_bytes > LINE_LIMIT:
-            raise DecodeError(f"an event of more than {LINE_LIMIT} bytes without an end")
+            raise DecodeError(f"an event is longer than the limit of {LINE_LIMIT} bytes")
         if now - self._tail_at > _LINE_SECONDS:
             raise DeadlineExceeded(f"an event took more than {_LINE_SECONDS:g} s to arrive")
 

@@ -35,15 +35,15 @@ class DecodeError(ClientError):
 
 
 class ConfigProblem(StrEnum):
-    """The faults of a configuration. Each has a message in the command line's catalog."""
+    """The kinds of configuration problems. Each has a message in the command line's catalog."""
 
-    NOT_FOUND = "not-found"  # nothing configured anywhere; `looked_in` lists the places
+    NOT_FOUND = "not-found"  # no configuration was found; `looked_in` lists the places
     UNREADABLE = "unreadable"  # a named file does not exist, or cannot be read
-    MALFORMED = "malformed"  # not YAML, or not in the form of a kubeconfig
+    MALFORMED = "malformed"  # the file is not YAML, or not a kubeconfig
     CONTEXT = "context"  # the context does not exist; `available` lists those that do
     REFERENCE = "reference"  # a context names a cluster or user that does not exist
     CERTIFICATE = "certificate"  # a CA, client certificate or key is missing or broken
-    SERVER = "server"  # no server address, or one we cannot use
+    SERVER = "server"  # the server address is missing or unusable
     CREDENTIALS = "credentials"  # a token file or an auth provider fails
     EXEC_PLUGIN = "exec-plugin"  # a credential program is missing or fails; `plugin` names it
 
@@ -108,7 +108,7 @@ class TransportError(ClientError):
     """The write may have reached the server, so read the object before you repeat it."""
 
     returns_seen: int | None = None
-    """How often the server had come back by then (see Reachability); None if unknown."""
+    """How often the server had become reachable again by then (see Reachability); None if unknown."""
 
     def __post_init__(self) -> None:
         super().__init__(self.reason)
@@ -125,11 +125,11 @@ class ConnectionRefused(TransportError):
 
 
 class ConnectionBroken(TransportError):
-    """The connection ended before the response did: it was reset, closed, or cut off inside the body."""
+    """The connection ended before the response was complete: it was reset, closed, or cut off in the body."""
 
 
 class DeadlineExceeded(TransportError):
-    """The response took longer than the request's deadline, or a watch was silent for too long."""
+    """The response took longer than the request's deadline, or a watch received no data for too long."""
 
 
 class NameResolutionError(TransportError):
@@ -145,7 +145,7 @@ class BadAnswer(TransportError):
 
 
 class DecompressionBomb(BadAnswer):
-    """A compressed response that inflates out of proportion."""
+    """A compressed response whose inflated size is out of all proportion."""
 
 
 class StreamClosed(TransportError):
@@ -172,9 +172,9 @@ class TLSError(TransportError):
     """
     The server's certificate was not accepted, or ours was not. No request was sent.
 
-    Fields: problem; issuer is who signed the server's certificate; names holds the DNS names and addresses
-    for which it is valid; not_after is the end of its validity. These are "" and () if the certificate is not
-    available.
+    Fields: problem is the reason; issuer is the signer of the server's certificate; names holds the DNS names
+    and addresses for which it is valid; not_after is the end of its validity. If the certificate is not
+    available, the strings are "" and names is ().
     """
 
     _: KW_ONLY
@@ -185,7 +185,7 @@ class TLSError(TransportError):
 
 
 class CredentialsError(TransportError):
-    """There were no credentials for a request, so it was not sent. problem is the reason."""
+    """A request was not sent because no credentials were available. problem is the reason."""
 
     def __init__(self, problem: ConfigError, *, host: str = "", request: str = "") -> None:
         super().__init__(str(problem), host=host, request=request)
@@ -203,7 +203,7 @@ class APIError(ClientError):
 
     _: KW_ONLY
     verb: str = ""
-    """The request's verb. This and the fields that follow are "" if unknown."""
+    """The request's verb. This field and the next ones are "" if unknown."""
 
     resource: str = ""
     """`plural.group`."""
@@ -218,7 +218,7 @@ class APIError(ClientError):
     """The name of the object."""
 
     retry_after_seconds: float | None = None
-    """The server's Retry-After in seconds; None if there is none."""
+    """The server's Retry-After in seconds, or None if the response has none."""
 
     def __init_subclass__(cls, reasons: tuple[str, ...] = (), **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
@@ -230,7 +230,7 @@ class APIError(ClientError):
 
     @property
     def code(self) -> int:
-        """The HTTP status code; 0 if there is none."""
+        """The HTTP status code, or 0 if there is none."""
         return self.status.code
 
     @property
@@ -249,7 +249,7 @@ class APIError(ClientError):
 
 
 class BadRequest(APIError, reasons=("BadRequest",)):
-    """400: the server cannot make sense of the request."""
+    """400: the server does not understand the request."""
 
 
 class Unauthorized(APIError, reasons=("Unauthorized",)):
@@ -265,7 +265,7 @@ class NotFound(APIError, LookupError, reasons=("NotFound",)):
 
 
 class NoKindMatch(APIError):
-    """404 for a resource: the server lacks it, for example if its CustomResourceDefinition is missing."""
+    """404 for a resource: the server lacks it, perhaps because its CustomResourceDefinition is missing."""
 
 
 class MethodNotAllowed(APIError, reasons=("MethodNotAllowed",)):
@@ -289,7 +289,7 @@ class Gone(APIError, reasons=("Gone",)):
 
 
 class Expired(Gone, reasons=("Expired",)):
-    """410 with the other reason; also for an expired continue token."""
+    """410 with reason Expired: the resource version or continue token is too old."""
 
 
 class RequestEntityTooLarge(APIError, reasons=("RequestEntityTooLarge",)):
@@ -309,15 +309,15 @@ class TooManyRequests(APIError, reasons=("TooManyRequests",)):
 
 
 class InternalError(APIError, reasons=("InternalError", "StoreReadError")):
-    """500: the server failed. A write may have taken effect."""
+    """500: the server failed. A write may nevertheless have taken effect."""
 
 
 class ServiceUnavailable(APIError, reasons=("ServiceUnavailable",)):
-    """503: the server, or one behind it, is not available."""
+    """503: the server, or another server behind it, is not available."""
 
 
 class ServerTimeout(APIError, reasons=("ServerTimeout", "Timeout")):
-    """500 ServerTimeout or 504 Timeout: the server gave up waiting. A write may have taken effect."""
+    """500 ServerTimeout or 504 Timeout: the server stopped waiting. A write may have taken effect."""
 
 
 def error_from_status(
@@ -331,9 +331,10 @@ def error_from_status(
     retry_after_seconds: float | None = None,
 ) -> APIError:
     """
-    Return the error class for a status, by its reason, or by its code if we do not know the reason.
+    Return an error of the class for a status's reason, or for its code if the reason is unknown.
 
-    A NotFound must have an object's name in its details, as in every such response from an API server.
+    A NotFound requires an object's name in the details, as in every such response from an API server.
+    Otherwise a 404 is a NoKindMatch.
     """
     if resource == "secrets":
         status = without_values(status)
@@ -355,7 +356,7 @@ def error_from_status(
 
 
 def is_expired(error: Exception) -> bool:
-    """Return whether a resource version or continue token is too old: a 410 with either reason."""
+    """Return whether a resource version or continue token is too old: a 410, Gone or Expired."""
     return isinstance(error, Gone) or (isinstance(error, APIError) and error.code == 410)  # noqa: PLR2004 - HTTP Gone
 
 
@@ -363,7 +364,8 @@ def is_too_large_resource_version(error: Exception) -> bool:
     """
     Return whether the server has not yet seen the requested resource version.
 
-    A cause has this reason. Older servers say it in a cause's message, or only in the message of a Timeout.
+    Servers report this as a cause's reason. Older servers report it only in a cause's message, or in the
+    message of a Timeout.
     """
     if not isinstance(error, APIError):
         return False
@@ -375,6 +377,6 @@ def is_too_large_resource_version(error: Exception) -> bool:
 
 
 def seconds_asked_for(error: BaseException) -> float:
-    """Return the wait that the server requests before a new attempt: two minutes at most, 0 for none."""
+    """Return how long the server asks us to wait before a retry: at most two minutes, 0 if not at all."""
     wait = error.retry_after_seconds if isinstance(error, APIError) else None
     return min(wait or 0.0, MAX_WAIT_SECONDS)

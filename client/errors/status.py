@@ -10,7 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 _MESSAGE_LIMIT = 2048
-# A server quotes the text that does not fit, either as Go prints the value or with the body around it.
+# A server quotes invalid input in its messages, either as Go prints the value or with the surrounding body.
 _QUOTED = re.compile(
     r'(?<=Invalid value: )"(?:\{|map\[)(?:[^"\\]|\\.)*"|(?<=, got )&.*|(?<=byte of )\.\.\..*', re.DOTALL
 )
@@ -36,7 +36,7 @@ class StatusDetails(msgspec.Struct, frozen=True, gc=False):
 
 
 class Status(msgspec.Struct, frozen=True, gc=False):
-    """A `v1.Status`. reason is "" if the server gave none; code is an HTTP status code or 0."""
+    """A `v1.Status`. reason is "" if the server sent none; code is an HTTP status code or 0."""
 
     code: int = 0
     reason: str = ""
@@ -46,13 +46,13 @@ class Status(msgspec.Struct, frozen=True, gc=False):
 
 
 def without_values(status: Status) -> Status:
-    """Return a status about a Secret without the server's quotations, which contain values of the Secret."""
+    """Return a Secret's status without the server's quotations, because they contain the Secret's values."""
     causes = tuple(replace(each, message=_QUOTED.sub("***", each.message)) for each in status.details.causes)
     message, details = _QUOTED.sub("***", status.message), replace(status.details, causes=causes)
     return replace(status, message=message, details=details)
 
 
-# The reasons for HTTP status codes, for bodies that give none (proxies, webhooks, plain text errors).
+# The reasons for HTTP status codes, for bodies without a reason (from proxies or webhooks, or in plain text).
 _REASON_BY_CODE: Mapping[int, str] = {
     400: "BadRequest",
     401: "Unauthorized",
@@ -73,15 +73,15 @@ _REASON_BY_CODE: Mapping[int, str] = {
 
 
 def reason_for_code(code: int) -> str:
-    """Return the reason for an HTTP status code; "" if it has none."""
+    """Return the reason for an HTTP status code, or "" if the code has none."""
     return _REASON_BY_CODE.get(code, "")
 
 
 def status_from_json(value: Any, *, code: int = 0) -> Status:
     """
-    Read a decoded `Status` of any shape, in which fields of the wrong type are treated as absent.
+    Read a decoded `Status` of any shape. Fields of the wrong type are treated as absent.
 
-    Args: code is the HTTP status code, for a body that has none, and 0 inside a watch stream.
+    Args: code is the HTTP status code, used if the body has none; it is 0 inside a watch stream.
     """
     body = _mapping(value)
     found = _int(body.get("code")) or code

@@ -1,8 +1,8 @@
 """
-The few facts in an X.509 certificate that a message about it needs.
+Reads the few facts in an X.509 certificate that an error message about it needs.
 
-The standard library shows only verified certificates, so the `cryptography` package reads those that were
-refused. This module makes no decisions about trust.
+The standard library shows only verified certificates, so the `cryptography` package reads those that failed
+verification. This module makes no decisions about trust.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def parse_certificate(der: bytes) -> Certificate:
     """
     Read a certificate in DER form.
 
-    Raises: ValueError if it is not a certificate, or the cryptography package is missing.
+    Raises: ValueError if der is not a certificate, or the cryptography package is missing.
     """
     try:
         from cryptography import x509  # noqa: PLC0415 - an extra that takes 0.1 s

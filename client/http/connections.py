@@ -1,8 +1,8 @@
 """
-Connections to one server, with TLS and through a proxy's tunnel. Idle ones wait for the next request.
+Connections to one server, with TLS and through a proxy's tunnel. Idle connections are reused.
 
-A connection is only a socket. urllib3's connections include a pool and a response reader, which cost more per
-watch event than decoding does. Loading them takes a tenth of the CPU time of a start.
+A connection is only a socket. urllib3's connections include a pool and a response reader, which use more CPU
+time per watch event than decoding does. Importing them takes a tenth of a program's CPU time at start.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _MAX_IDLE: Final = 32
 _PROBE_SECONDS: Final = 5.0
 _LOCK_RANK: Final = 97
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
-# select accepts no descriptor above 1023, so it is used only where there is nothing else, as on Windows.
+# select accepts no descriptor above 1023, so it is used only where poll does not exist, as on Windows.
 _Selector: Final = getattr(selectors, "PollSelector", selectors.SelectSelector)
 
 
@@ -61,9 +61,9 @@ class Connection:
 
 class Route(NamedTuple):
     """
-    The route of connections: to the server, or to a proxy on the way to it.
+    The route that connections take: directly to the server, or to a proxy first.
 
-    resolved is RequestMetrics.dns_resolution_duration, which is called with the seconds that a resolution
+    resolved is RequestMetrics.dns_resolution_duration, which is called with the seconds that a DNS resolution
     took.
     """
 
@@ -86,7 +86,7 @@ class Route(NamedTuple):
 
     @property
     def host_header(self) -> str:
-        """The Host header: the server, with its port unless the scheme implies it."""
+        """The Host header: the server's name, and its port unless that is the scheme's default."""
         port = _port(self.server)
         return self.host_name if port == _DEFAULT_PORTS[self.server.scheme] else f"{self.host_name}:{port}"
 
@@ -106,7 +106,7 @@ def open_connection(route: Route, context: Any, deadline: float) -> Connection:
     Return a new connection after its handshake, through the proxy's tunnel if there is a proxy.
 
     Args: context is the SSLContext for an https server, otherwise None.
-    Raises: OSError (also ssl.SSLError, socket.gaierror, TimeoutError), http.client.HTTPException.
+    Raises: OSError (including ssl.SSLError, socket.gaierror, TimeoutError), http.client.HTTPException.
     Blocks: at most until the deadline (monotonic).
     """
     sock: Any = _connected(route, deadline)
@@ -137,7 +137,8 @@ def _tunnelled(sock: Any, route: Route, proxy: SplitResult, context: ssl.SSLCont
     """
     Return the socket once the proxy forwards to the server. TLS to the proxy trusts the system's CAs.
 
-    Raises: OSError that contains `Tunnel connection failed` if the proxy refuses; HTTPException.
+    Raises: OSError that contains `Tunnel connection failed` if the proxy refuses; HTTPException if its
+    response is invalid.
     """
     if proxy.scheme == "https":
         insecure = context.verify_mode == ssl.CERT_NONE
@@ -166,7 +167,8 @@ def _ask_for_tunnel(sock: Any, route: Route, proxy: SplitResult) -> None:
 def _secured(sock: Any, context: ssl.SSLContext, name: str) -> Any:
     """Return the socket with TLS to the server."""
     if isinstance(sock, ssl.SSLSocket):
-        # The ssl module cannot run TLS inside TLS, and few users have such a proxy.
+        # The ssl module cannot run TLS inside TLS. Import this only here, because few users have such a
+        # proxy.
         from urllib3.util.ssltransport import SSLTransport  # noqa: PLC0415
 
         return SSLTransport(sock, context, name)
@@ -175,7 +177,7 @@ def _secured(sock: Any, context: ssl.SSLContext, name: str) -> Any:
 
 
 def _asked_name(host: str) -> str:
-    """Return a host as in certificates, without a name's final dot and without an address's zone."""
+    """Return a host as certificates spell it: a name without a final dot, an address without its zone."""
     return host.partition("%")[0] if ":" in host else host.rstrip(".")
 
 
@@ -194,9 +196,9 @@ class Connections:
     """
     Lends connections, each to one thread at a time.
 
-    State: _idle has the most recently used connection last, so that the few that are needed stay warm and the
-    others expire; once _closed is set, no connection is kept. Threads: any. Connections are opened and closed
-    without the lock.
+    State: _idle has the most recently used connection last. That one is lent first, so that surplus
+    connections expire. Once _closed is set, returned connections are closed. Threads: any. Connections are
+    opened and closed without the lock.
     """
 
     def __init__(self, route: Route, contexts: TLSContexts | None) -> None:
@@ -206,7 +208,7 @@ class Connections:
         self._lock = new_lock("Connections._lock", _LOCK_RANK)
         self._idle: list[Connection] = []
         self._closed = False
-        # If a transport is never closed, its idle connections are closed when this object is collected.
+        # If a transport is never closed, this closes its idle connections when it is garbage-collected.
         weakref.finalize(self, _close_all, self._idle)
 
     def take_idle(self, key_pair: KeyPair | None) -> Connection | None:
@@ -226,7 +228,7 @@ class Connections:
         """
         Return a new connection.
 
-        Raises: ConfigError for a key pair that does not load; otherwise like open_connection.
+        Raises: ConfigError for a key pair that does not load; otherwise the same errors as open_connection.
         Blocks: at most until the deadline (monotonic).
         """
         context, generation = self._context(key_pair)
@@ -235,7 +237,7 @@ class Connections:
         return connection
 
     def give_back(self, connection: Connection) -> None:
-        """Keep a connection whose response has been read to its end."""
+        """Return a connection to the pool after its response has been read to the end."""
         connection.idle_since = now = time.monotonic()
         with self._lock:
             self._idle.append(connection)
@@ -252,7 +254,7 @@ class Connections:
         return dropped
 
     def close(self) -> None:
-        """Close idle connections. Lent ones are closed when they are returned."""
+        """Close idle connections. Connections in use are closed when they are returned."""
         with self._lock:
             self._closed = True
             idle = self._idle.copy()
@@ -260,7 +262,7 @@ class Connections:
         _close_all(idle)
 
     def shown_certificate(self) -> Certificate | None:
-        """Return the certificate that the server presents, for a message; None if it is not available."""
+        """Return the certificate that the server presents, for a message, or None if it is not available."""
         server, deadline = self._route.server, time.monotonic() + _PROBE_SECONDS
         if self._route.proxy is not None:
             return None

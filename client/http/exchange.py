@@ -2,9 +2,8 @@
 One request and its response on an open connection: the head, the body in blocks, and the end of a stream.
 
 httptools (llhttp, the Node.js parser) separates heads, chunks and bodies as strictly as RFC 9112. The readers
-of urllib3 and http.client accept some malformed chunks, and a body that is cut off in its last bytes, as
-whole responses. They have no deadline for a whole request, and reading a watch event costs more than decoding
-it.
+of urllib3 and http.client accept some malformed chunks as valid, and some truncated bodies as complete. They
+have no deadline for a whole request, and reading a watch event costs more than decoding it.
 """
 
 from __future__ import annotations
@@ -51,9 +50,9 @@ def exchange(
     answer_deadline: float | None = None,
 ) -> Answer:
     """
-    Send a request and read the head of its response. The caller has already armed the socket.
+    Send a request and read the head of its response. The caller has already armed the socket with a deadline.
 
-    Args: answer_deadline replaces the sending deadline once the request is sent; None means no change.
+    Args: answer_deadline replaces that deadline once the request is sent; None keeps it.
     Raises: OSError, ConnectionBroken, BadAnswer; ValueError for a target or header that contains a line
     break.
     """
@@ -75,19 +74,19 @@ def _head(method: str, target: str, fields: Fields) -> bytes:
     lines = [f"{method} {target} HTTP/1.1"]
     for name, value in fields:
         if _NOT_IN_A_FIELD.search(f"{name}{value}"):
-            raise ValueError(f"the header {name!r} holds a line break")
+            raise ValueError(f"the header {name!r} contains a line break")
         lines.append(f"{name}: {value}")
     return "\r\n".join([*lines, "", ""]).encode("latin-1")
 
 
 class Answer:
     """
-    The response to one request. A body that is cut off raises an error, and never looks complete.
+    The response to one request. A truncated body raises an error, and is never taken for a complete one.
 
-    status and headers exist after read_head(). keep_alive becomes true once the body has been read, if
-    another request may use the connection. A gzip body is inflated while it is read.
-    State: _blocks holds the parts of the body that have arrived; _has_head and _ended become true with the
-    head and the end. The reading thread owns everything. The parser calls the on_...() methods.
+    status and headers are set by read_head(). Once the body has been read, keep_alive is true if the
+    connection can serve another request. A gzip body is inflated while it is read.
+    State: _blocks holds the parts of the body that have arrived. _has_head and _ended become true when the
+    head and the end arrive. Only the reading thread uses this object. The parser calls the on_...() methods.
     """
 
     def __init__(self, sock: Any, *, has_body: bool = True) -> None:
@@ -120,10 +119,10 @@ class Answer:
 
     def read_block(self) -> bytes:
         """
-        Return the next bytes of the body, b"" at its end.
+        Return the next bytes of the body, or b"" at its end.
 
         Raises: ConnectionBroken if the connection ends first; BadAnswer; OSError.
-        Blocks: for at least one byte.
+        Blocks: until at least one byte arrives.
         """
         if self._inflater is None:
             return self._receive_block()
@@ -136,7 +135,7 @@ class Answer:
         return piece
 
     def inflate(self) -> None:
-        """Read the body as gzip, and drop the headers with its encoding and length, which are wrong now."""
+        """Read the body as gzip. Remove its encoding and length headers, which no longer apply."""
         self._inflater = Inflater()
         for name in ("Content-Encoding", "Content-Length"):
             self.headers.pop(name, None)
@@ -154,11 +153,11 @@ class Answer:
         return blocks[0] if len(blocks) == 1 else b"".join(blocks)
 
     def drop(self) -> None:
-        """Stop reading. The parser and this response refer to each other, and would outlive the request."""
+        """Stop reading. Break the reference cycle with the parser, so that both can be freed at once."""
         self._parser = None
 
     def _receive(self) -> bool:
-        """Parse the bytes that have arrived. Return False if the connection has ended."""
+        """Receive and parse the next bytes. Return False if the connection has ended."""
         try:
             count = self.sock.recv_into(self._buffer, BLOCK_BYTES)
             if count:
@@ -182,7 +181,7 @@ class Answer:
             self.keep_alive = False
         self._without_body = 0 if self._blocks else self._without_body + count
         if self._without_body > _LIMIT_WITHOUT_BODY and not self._ended:
-            raise BadAnswer(f"not a valid HTTP response: {_LIMIT_WITHOUT_BODY >> 10} kB without any body")
+            raise BadAnswer(f"not a valid HTTP response: {_LIMIT_WITHOUT_BODY >> 10} kB without a body")
 
     def on_message_begin(self) -> None:
         """
@@ -201,9 +200,9 @@ class Answer:
 
     def on_headers_complete(self) -> None:
         """
-        The parser calls this after a head.
+        The parser calls this after each head.
 
-        A head such as `100 Continue` can precede that of the response.
+        Before the response's own head, others such as `100 Continue` can arrive.
         """
         if self._has_head:
             return
@@ -232,10 +231,10 @@ def read_whole(source: Answer | HTTPStream, limit: int) -> bytes:
     """
     Read a body to its end.
 
-    Raises: BadAnswer for more than limit bytes; otherwise like read_block.
+    Raises: BadAnswer for more than limit bytes; otherwise the same errors as read_block.
     """
-    # The buffer grows in place and hands over its bytes, because a copy would make malloc return memory each
-    # time.
+    # BytesIO grows in place and returns its bytes without a copy. A copy would make malloc return memory to
+    # the system each time.
     body = BytesIO()
     while block := source.read_block():
         if body.tell() + len(block) > limit:
@@ -248,18 +247,18 @@ class HTTPStream:
     """
     A handloop.client.http.response.Stream on its own connection, which is closed afterwards.
 
-    State: under _lock, _reading is true while the reader is in a read, and _over once nothing more is read;
-    _ended, which only the reader uses, is true once the body has been read to a clean end. The reader closes
-    the connection after its last read. close() closes it only between reads, because closing it while a
-    thread is in a receive could give its file descriptor to another connection.
-    Threads: one thread reads. Any thread may close the stream, which shuts down the socket and so wakes the
+    State: under _lock, _reading is true while the reader is in a read, and _over is true once the stream is
+    finished. _ended, which only the reader uses, is true once the body has been read to a clean end. The
+    reader closes the connection after its last read. close() closes it only between reads, because closing it
+    while a thread is receiving could give its file descriptor to another connection.
+    Threads: one thread reads. Any thread can close the stream, which shuts down the socket and so wakes the
     reader.
     """
 
     def __init__(
         self, connection: Connection, answer: Answer, explain: Callable[[Exception], ClientError]
     ) -> None:
-        """Args: explain turns a read error into one of ours."""
+        """Args: explain converts a read error into a ClientError."""
         self._lock = new_lock("HTTPStream._lock", _LOCK_RANK)
         self._connection = connection
         self._answer = answer
@@ -269,7 +268,7 @@ class HTTPStream:
         self.headers: Mapping[str, str] = answer.headers
 
     def read_block(self) -> bytes:
-        """Return the next bytes as received; b"" at a clean end. See Stream."""
+        """Return the next bytes as received, or b"" at a clean end. See Stream."""
         with self._lock:
             if self._over:
                 if self._ended:
@@ -312,7 +311,7 @@ class HTTPStream:
             self._let_go()
 
     def _leave(self, *, over: bool) -> bool:
-        """Record that the reader has left its read. Returns: whether close() was called in the meantime."""
+        """Record that the reader has finished a read. Returns: whether close() was called in the meantime."""
         with self._lock:
             self._reading = False
             closed = self._over

@@ -1,4 +1,4 @@
-"""Turns errors of sockets, TLS and HTTP into our errors, with a readable reason."""
+"""Converts errors from sockets, TLS and HTTP into ClientErrors with a readable reason."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ from handloop.client.errors import (
 from handloop.client.http.certificate import Certificate, parse_certificate
 
 FAILURES: Final = (OSError, http.client.HTTPException, ClientError)
-"""The errors that a request may raise. Any other is a bug. HTTPException comes from a proxy's tunnel."""
+"""
+The errors that a request can raise. Any other error is a bug. HTTPException comes from a proxy's tunnel.
+"""
 
 # OpenSSL's X509_V_ERR_* codes
 _PROBLEM_BY_CODE: Final = {
@@ -54,9 +56,10 @@ Probe = Callable[[], Certificate | None]
 
 class Attempt(NamedTuple):
     """
-    One attempt: its host (`scheme://host:port`) and request (`METHOD /path`), and how far it got.
+    One attempt to send a request: its host (`scheme://host:port`), its request (`METHOD /path`) and its
+    progress.
 
-    sent: whether the request may have reached the server; seconds: its time limit.
+    sent is whether the request may have reached the server; seconds is its time limit.
     """
 
     host: str
@@ -70,7 +73,7 @@ class Attempt(NamedTuple):
 
 
 def explain(error: Exception, attempt: Attempt) -> TransportError:
-    """Return our error to raise for error. outcome_unknown is set for a write that may have arrived."""
+    """Return the TransportError for an error. outcome_unknown is true for a write that may have arrived."""
     if isinstance(error, TransportError):
         found = error
     elif isinstance(error, ConfigError):
@@ -106,7 +109,7 @@ def _classify(error: Exception, attempt: Attempt) -> tuple[type[TransportError],
     return TransportError, _words(error)
 
 
-# The first match is used, so specific errors come before the general ones from which they derive.
+# The first match is used, so specific errors come before their base classes.
 _RULES: Final[tuple[tuple[type[Exception] | tuple[type[Exception], ...], type[TransportError], str], ...]] = (
     (socket.gaierror, NameResolutionError, "no address for {name} ({words})"),
     (TimeoutError, DeadlineExceeded, "no complete response in {seconds:g} s"),
@@ -130,14 +133,14 @@ def _tls_error(error: ssl.SSLError, attempt: Attempt) -> TLSError:
     """Return the TLSError for a failed handshake. probe is called only for a refused certificate."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return _refused_certificate(error, attempt.verified_name, attempt.probe())
-    # An error that OpenSSL did not raise has no reason.
+    # Only an error from OpenSSL has a reason.
     reason = getattr(error, "reason", None) or ""
     spelled = reason.replace("_", " ").lower()
     if any(alert in reason for alert in _CLIENT_ALERTS):
         words = f"the server did not accept our client certificate ({spelled})"
         return TLSError(words, problem=TLSProblem.CLIENT_CERTIFICATE)
     if any(sign in reason for sign in _NOT_TLS):
-        return TLSError("the server does not speak TLS there (is it http:// instead of https://?)")
+        return TLSError("the server does not speak TLS on this port (should the URL start with http://?)")
     return TLSError(f"TLS handshake failed ({spelled or 'connection closed'})")
 
 
@@ -174,7 +177,7 @@ def shown_certificate(sock: socket.socket, name: str) -> Certificate | None:
     """
     Return the certificate that the server presents on a new connection, and close the connection.
 
-    Neither a request nor credentials nor a client certificate is sent over the connection.
+    The connection transmits no request, credentials or client certificate.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False

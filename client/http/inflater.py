@@ -1,7 +1,7 @@
 """
-Inflates a gzip body piece by piece, and refuses a body that inflates out of proportion.
+Inflates a gzip body piece by piece. Refuses a body whose inflated size is out of proportion.
 
-A body has one or more members. In a streamed list from kube-apiserver 1.37, each event is a member.
+A body has one or more gzip members. In a streamed list from kube-apiserver 1.37, each event is a member.
 Decision: Compressed answers, within limits.
 """
 
@@ -13,7 +13,8 @@ from typing import Final
 from handloop.client.errors import BadAnswer, ConnectionBroken, DecompressionBomb
 
 _PIECE_BYTES: Final = 1 << 20
-# Lists of similar objects shrink by a factor of 10 to 30, and padding of one character by 650, so allow some.
+# Lists of similar objects shrink by a factor of 10 to 30, but padding with one character by 650. Therefore
+# the ratio is checked only above _FREE_BYTES.
 _MOST_TIMES: Final = 100
 _FREE_BYTES: Final = 64 << 20
 _GZIP: Final = 16 + zlib.MAX_WBITS
@@ -21,12 +22,12 @@ _GZIP: Final = 16 + zlib.MAX_WBITS
 
 class Inflater:
     """
-    Turns deflated bytes into inflated pieces.
+    Converts deflated bytes into inflated pieces.
 
-    A member may inflate to 64 MiB, or to 100 times its size if that is more. The reader limits the total of
-    all members, as it does for a plain body.
-    State: _input holds bytes that are not inflated yet; _taken and _given are the current member's size so
-    far, deflated and inflated. Threads: only the reader.
+    A gzip member can inflate to 64 MiB, or to 100 times its size if that is more. The reader limits the total
+    of all members, as it does for a plain body.
+    State: _input holds bytes that are not inflated yet. _taken and _given are the current member's deflated
+    and inflated size so far. Threads: only the reader.
     """
 
     def __init__(self) -> None:
@@ -35,12 +36,12 @@ class Inflater:
         self._taken = self._given = 0
 
     def feed(self, data: bytes) -> None:
-        """Add bytes that have arrived, after take() has returned b"" for the earlier ones."""
+        """Add the next bytes. Call this only after take() has returned b"" for the previous ones."""
         self._input = data
 
     def take(self) -> bytes:
         """
-        Return inflated input, at most 1 MiB at a time; b"" if more input is needed.
+        Return inflated input, at most 1 MiB at a time, or b"" if more input is needed.
 
         Raises: DecompressionBomb; BadAnswer for bytes that are not gzip.
         """
@@ -55,9 +56,9 @@ class Inflater:
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def finish(self) -> None:
-        """Check that the body ended cleanly. Raises: ConnectionBroken inside a member."""
+        """Check that the body ended cleanly. Raises: ConnectionBroken if it ended inside a gzip member."""
         if self._taken and not self._member.eof:
-            raise ConnectionBroken("the response was cut off inside its gzip")
+            raise ConnectionBroken("the response was cut off inside its gzip data")
 
     def _inflate(self, most: int) -> bytes:
         member, size = self._member, len(self._input)
@@ -71,6 +72,6 @@ class Inflater:
         if self._given > _FREE_BYTES and self._given > _MOST_TIMES * self._taken:
             raise DecompressionBomb(
                 f"refused a gzip bomb: {self._taken} bytes inflate to more than {_MOST_TIMES} times as many; "
-                "disable-compression asks for plain answers"
+                "use disable-compression to request plain responses"
             )
         return piece

@@ -1,4 +1,4 @@
-"""The responses that a transport returns: whole ones, and those that are read while they arrive."""
+"""The responses that a transport returns: whole responses, and streams that are read while they arrive."""
 
 from __future__ import annotations
 
@@ -55,15 +55,15 @@ class Stream(Protocol):
 
     def read_block(self) -> bytes:
         """
-        Return the next bytes as they arrived; b"" at the clean end.
+        Return the next bytes as they arrived, or b"" at the clean end.
 
-        Raises: ConnectionBroken if the connection ends first, DeadlineExceeded after silence, StreamClosed if
-        close() was called before or during the read; other TransportErrors.
-        Blocks: for at least one byte.
+        Raises: ConnectionBroken if the connection ends first, DeadlineExceeded if no data arrives for too
+        long, StreamClosed if close() was called before or during the read; other TransportErrors.
+        Blocks: until at least one byte arrives.
         """
 
     def read_all(self) -> bytes:
-        """Return the rest of a short response, such as an error. Raises: like read_block."""
+        """Return the rest of a short response, such as an error. Raises: the same errors as read_block."""
 
     def close(self) -> None:
-        """Close the connection, from any thread, any number of times. A blocked reader raises at once."""
+        """Close the connection. Any thread can call this, even repeatedly. A blocked reader then raises."""

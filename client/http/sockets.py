@@ -1,9 +1,9 @@
 """
 Sockets that connect, send and receive within a deadline.
 
-A timeout on a socket starts over with every receive, so a server that sends one byte a second never times
-out. These sockets check a deadline before each receive and send, also beneath TLS. The system's resolver has
-no deadline either, so a separate thread calls it.
+A normal socket timeout restarts with every receive, so a server that sends one byte a second never times out.
+These sockets check a deadline before each receive and send, also beneath TLS. The system's resolver has no
+deadline, so it is called on a separate thread.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from handloop.seams.threads import Spawn, spawn_thread
 
 class _Deadline:
     """
-    The time by which the peer must answer.
+    The time limits of a connection.
 
-    deadline is a point in monotonic time. If it is None, only silence is limited, to idle_seconds without a
-    byte.
+    deadline is when the peer must have answered, in monotonic time. If it is None, only the silence is
+    limited: idle_seconds without a byte.
     """
 
     deadline: float | None = None
     idle_seconds: float | None = None
 
     def arm(self, *, deadline: float | None, idle_seconds: float | None = None) -> None:
-        """Set both limits, from the next receive or send on."""
+        """Set both limits. They apply from the next receive or send."""
         self.deadline = deadline
         self.idle_seconds = idle_seconds
         if deadline is None:
@@ -37,9 +37,9 @@ class _Deadline:
 
     def left(self) -> float | None:
         """
-        Return the seconds that the next receive or send may take; None for no limit.
+        Return how many seconds the next receive or send can take, or None for no limit.
 
-        Raises: TimeoutError if the time is up.
+        Raises: TimeoutError if the deadline has passed.
         """
         if self.deadline is None:
             return self.idle_seconds
@@ -76,13 +76,13 @@ class DeadlineSSLSocket(ssl.SSLSocket, _Deadline):
         return super().recv_into(*args)
 
     def send(self, *args: Any) -> int:
-        """Send a part, until the deadline at most."""
+        """Send part of the data, until the deadline at most."""
         self.settimeout(self.left())
         return super().send(*args)
 
 
 def with_deadline(plain: socket.socket) -> DeadlineSocket:
-    """Turn a connected socket into one with a deadline; plain is detached."""
+    """Convert a connected socket into one with a deadline. The plain socket is detached."""
     timeout = plain.gettimeout()
     sock = DeadlineSocket(plain.family, plain.type, plain.proto, fileno=plain.detach())
     sock.settimeout(timeout)
@@ -91,7 +91,7 @@ def with_deadline(plain: socket.socket) -> DeadlineSocket:
 
 def arm(sock: Any, *, deadline: float | None, idle_seconds: float | None = None) -> None:
     """
-    Limit the next sends and receives together; beneath a TLS proxy, limit each of them separately.
+    Set one time limit for the next sends and receives together, or for each alone if TLS runs inside TLS.
 
     Raises: TimeoutError if the deadline has passed.
     """
@@ -106,7 +106,7 @@ def seconds_until(deadline: float) -> float:
     """
     Return the seconds left until a point in monotonic time.
 
-    Raises: TimeoutError if the time is up.
+    Raises: TimeoutError if that time has passed.
     """
     left = deadline - time.monotonic()
     if left <= 0:
@@ -123,10 +123,11 @@ class Address(NamedTuple):
 
 def resolve(host: str, port: int, *, deadline: float, spawn: Spawn = spawn_thread) -> list[Address]:
     """
-    Return the addresses of host. An IP address needs no resolver.
+    Return the addresses of host. An IP address is returned without a lookup.
 
     Args: deadline is in monotonic time.
-    Raises: socket.gaierror; TimeoutError at the deadline (the resolving thread lives until it has an answer).
+    Raises: socket.gaierror; TimeoutError at the deadline. After a timeout, the resolving thread lives until
+    the resolver answers.
     Blocks: at most until the deadline.
     """
     try:
@@ -163,7 +164,7 @@ def _ask_in_thread(host: str, port: int, deadline: float, spawn: Spawn) -> list[
 
 def connect(addresses: list[Address], *, deadline: float) -> socket.socket:
     """
-    Connect to the first address that answers, with Nagle's algorithm off and the kernel's keep-alive on.
+    Connect to the first address that answers. Turn off Nagle's algorithm, and turn on keep-alive.
 
     Raises: the OSError of the last address; TimeoutError at the deadline.
     Blocks: at most until the deadline.

@@ -1,5 +1,5 @@
 """
-The API reference: `.. face:: apis` lists the names in handloop.__all__ from that folder, by module.
+The API reference: `.. face:: apis` lists handloop.__all__'s names that come from the folder apis, by module.
 
 Docstrings are plain text with sections ("Args: ...", "Raises: ..."). They are shown as they are written: the
 only markup in them is `code`, and indented lines and tables keep their shape. The private state of a class
@@ -42,7 +42,7 @@ OWN: Final[dict[str, str]] = {
         ("AnnotationsChanged", "GenerationChanged", "LabelsChanged", "ResourceVersionChanged"), "aspect"
     ),
 }
-"""Members that users do not call: only the framework does, or a protocol describes them."""
+"""Members that users do not call. Only the framework calls them, or a protocol describes them."""
 HANDED_OUT: Final = frozenset(
     "handloop." + name
     for name in (
@@ -81,7 +81,7 @@ class Face(SphinxDirective):
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
-        """Return a heading for each module, and its names."""
+        """Return a heading for each module, followed by the module's names."""
         lines: list[str] = []
         for module, names in groupby(_names_of(self.arguments[0]), key=lambda name: HOMES[name]):
             title = f"handloop.{module}"
@@ -97,7 +97,7 @@ class Views(SphinxDirective):
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
-        """Return an entry for each type: what it is, and the names of its fields."""
+        """Return an entry for each type: its description, and the names of its fields."""
         lines: list[str] = []
         for name, kind in vars(import_module(self.arguments[0])).items():
             if (
@@ -113,7 +113,7 @@ class Views(SphinxDirective):
 
 
 def _names_of(folder: str) -> list[str]:
-    """Return the names from a folder, ordered by module."""
+    """Return the public names defined in a folder, ordered by module."""
     return sorted(
         (name for name in HOMES if f"{HOMES[name]}.".startswith(f"{folder}.")),
         key=lambda name: (HOMES[name], name),
@@ -169,7 +169,7 @@ def without_state(lines: list[str]) -> list[str]:
 
 
 def is_left_out(_app: Sphinx, _what: str, _name: str, obj: Any, _skip: object, _options: Any) -> bool | None:
-    """Leave out what Python documents: named tuple fields, and what a map inherits from dict."""
+    """Leave out members that Python documents: named tuple fields, and what a map inherits from dict."""
     doc = getattr(obj, "__doc__", None) or ""
     is_of_tuple = doc.startswith("Alias for field number")
     return True if is_of_tuple or getattr(obj, "__qualname__", "").endswith("._read_only") else None
@@ -178,7 +178,7 @@ def is_left_out(_app: Sphinx, _what: str, _name: str, obj: Any, _skip: object, _
 def signature(
     _app: Sphinx, what: str, name: str, obj: Any, _options: Any, args: str | None, returns: str | None
 ) -> tuple[str, str | None] | None:
-    """Hide the arguments of protocols, of HANDED_OUT, and of errors that inherit their constructor."""
+    """Hide the arguments of protocols, of HANDED_OUT, and of errors with an inherited constructor."""
     if args is None:
         return None
     is_errors = inspect.isclass(obj) and issubclass(obj, BaseException) and "__init__" not in vars(obj)
@@ -191,7 +191,7 @@ def signature(
 
 
 def plain(line: str) -> str:
-    """Escape all markup in a line but `code` and the name of its section."""
+    """Escape all markup in a line except for `code` and a section's name."""
     parts = [
         f"``{part}``" if is_code else _MARKUP.sub(r"\\\1", part)
         for is_code, part in ((at % 2 == 1, part) for at, part in enumerate(_CODE.split(line)))

@@ -1,4 +1,4 @@
-"""The flags: `.. flags::` lists those of an operator's program and of `handloop`, from their parsers."""
+"""The flags: `.. flags::` lists the flags of an operator's program and of `handloop`, from their parsers."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ OWN: Final = (
     ("top",),
     ("explore",),
 )
-"""The commands with flags that only handloop has."""
+"""The commands with flags that exist only in handloop's own program."""
 
 
 class Flags(SphinxDirective):
-    """The flags, each under the first command that has it."""
+    """The flags, each listed under the first command that has it."""
 
     def run(self) -> list[nodes.Node]:
-        """Return a heading for each command, and its flags."""
+        """Return a heading for each command, followed by its flags."""
         seen: set[object] = set()
         lines: list[str] = []
         for command in COMMANDS:
@@ -62,7 +62,7 @@ def _new(operator: Operator, words: tuple[str, ...], seen: set[object]) -> list[
 
 
 def _actions(operator: Operator, words: tuple[str, ...]) -> list[argparse.Action]:
-    """Return the flags of a command's parser, which is caught when it is about to print its help."""
+    """Return the flags of a command's parser, which is intercepted when it is about to print its help."""
     caught: list[argparse.ArgumentParser] = []
 
     def catch(parser: argparse.ArgumentParser) -> None:
@@ -89,7 +89,7 @@ def _section(operator: Operator, words: tuple[str, ...], actions: list[argparse.
 
 
 def _text(operator: Operator, words: tuple[str, ...], action: argparse.Action) -> str:
-    """Return a flag's help, its default, its variable, and the other commands that have it."""
+    """Return a flag's help, default and environment variable, and the other commands that have the flag."""
     text = plain(f"{action.help}.")
     name = action.dest
     if name not in FLAGS or FLAGS[name].metavar != action.metavar:
@@ -106,7 +106,7 @@ def _text(operator: Operator, words: tuple[str, ...], action: argparse.Action) -
 
 
 def _default(operator: Operator, name: str) -> str:
-    """Return a default as people type it, "" = there is nothing to show."""
+    """Return a default in the form in which people type it, or "" if there is none to show."""
     value: Any = getattr(Options(operator=operator), name)
     if FLAGS[name].parse is duration:
         return format_duration(value)

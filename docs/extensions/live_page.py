@@ -1,8 +1,8 @@
 """
-The live page without a program: the site's `live-page/` plays the recordings.
+The live page without a running program: the site's `live-page/` plays the recordings.
 
-Its files are those that a running program serves. A link to `live-page/#run=merge&at=merged` opens the
-folder's README in the repository, and the page on the site.
+Its files are the ones that a running program serves. A link to `live-page/#run=merge&at=merged` opens the
+folder's README in the repository, and the page itself on the site.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tools.steps import steps
 DOCS: Final = Path(__file__).parents[1]
 FOLDER: Final = "live-page"
 SCHEME: Final = "live"
-"""The scheme of links to the page in the text that Sphinx reads, because the page is not one of Sphinx's."""
+"""The URL scheme that stands for the live page in Sphinx's input, because Sphinx does not build that page."""
 LINK: Final = re.compile(rf"\]\([^)#\s]*\b{FOLDER}/(?:index\.html)?(?P<place>#[^)\s]*)?\)")
 FIGURE: Final = re.compile(rf"^On the live page: .*{FOLDER}/#(?P<place>run=[^)\s]+)\).*$", re.MULTILINE)
 """A line with a link to a recording. The site shows the recording below it."""

@@ -1,5 +1,5 @@
 """
-`llms.txt`, a list of all pages and what each is about, and `llms-full.txt`, their texts in one file.
+Writes `llms.txt`, a list of all pages with their topics, and `llms-full.txt`, their texts in one file.
 
 Both are in the same folder as the site's index, for programs that read the site. Follows: llmstxt.org.
 """
@@ -16,7 +16,7 @@ from sphinx import addnodes
 from sphinx.application import Sphinx
 
 _MADE: Final = re.compile(r"^(```\{eval-rst\}|\.\. \w+::)", re.MULTILINE)
-"""What a page contains if its text is generated from the code."""
+"""Descriptions of the pages whose text is generated from the code."""
 
 
 def write(app: Sphinx, error: Exception | None) -> None:
@@ -56,7 +56,7 @@ def _about(app: Sphinx, name: str) -> str:
 
 
 def _text(app: Sphinx, name: str) -> str:
-    """Return a page's source, or the text that is shown if the page is generated from the code."""
+    """Return a page's source, or its description if the page is generated from the code."""
     source = [Path(app.env.doc2path(name)).read_text(encoding="utf-8")]
     app.emit("source-read", name, source)
     return app.env.get_doctree(name).astext() if _MADE.search(source[0]) else source[0]

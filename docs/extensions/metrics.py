@@ -1,4 +1,4 @@
-"""`.. metrics::` lists every metric, from its instrument, and `.. alerts::` every alert, from its rule."""
+"""`.. metrics::` lists every metric, from its instrument; `.. alerts::` lists every alert, from its rule."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ RULES: Final = Path(__file__).parents[2] / "manifests" / "prometheus" / "prometh
 
 
 class Metric(NamedTuple):
-    """A series as Prometheus shows it, but without the label le of a histogram."""
+    """A series as Prometheus shows it, but without a histogram's label le."""
 
     name: str
     type: str
@@ -44,7 +44,7 @@ class Metric(NamedTuple):
 
 
 def metrics() -> list[Metric]:
-    """Return every metric of a program, except those of the process, sorted by name."""
+    """Return every metric of a program, sorted by name, except for the process's own metrics."""
     registry = CollectorRegistry(auto_describe=True)
     for instruments in (
         *(ReconcileMetrics, OwnWriteMetrics, WorkqueueMetricsProvider, InformerMetricsProvider),
@@ -62,7 +62,7 @@ def metrics() -> list[Metric]:
 
 
 def _of(collector: Any) -> Iterator[Metric]:
-    """Yield the metrics of an instrument, which has the label names, or of a collector of several metrics."""
+    """Yield the metrics of an instrument, which has the label names, or of a collector of several."""
     for family in collector.describe():
         name = f"{family.name}_total" if family.type == "counter" else family.name
         labels = getattr(collector, "_labelnames", ()) or getattr(family, "_labelnames", ())
@@ -101,7 +101,7 @@ class Alerts(SphinxDirective):
     """A table of the alerts."""
 
     def run(self) -> list[nodes.Node]:
-        """Return a row for each alert: when it fires, and what to do."""
+        """Return a row for each alert: when it fires, and how to respond."""
         rows = [
             (
                 f"``{rule['alert']}``",

@@ -1,4 +1,4 @@
-"""Words that find a page whatever its text says, because a search lists index entries first."""
+"""Words by which a search finds a page even if its text lacks them. They become index entries."""
 
 from __future__ import annotations
 

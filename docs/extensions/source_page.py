@@ -1,5 +1,5 @@
 """
-Links to source lines open the repository if `[project.urls]` in pyproject.toml has its address as `Source`.
+Links to source lines open the repository if pyproject.toml has its address as `Source` in `[project.urls]`.
 
 Otherwise they open a page of the site that shows the file with line numbers.
 """
@@ -23,7 +23,7 @@ DOCS: Final = Path(__file__).parents[1]
 ROOT: Final = DOCS.parent
 FOLDER: Final = "source"
 SCHEME: Final = "source"
-"""The scheme of links to such a page in the text that Sphinx reads, because it is not one of Sphinx's."""
+"""The URL scheme that stands for these pages in Sphinx's input, because Sphinx does not build them."""
 _LINKED: Final = re.compile(rf'href="(?:\.\./)*{FOLDER}/([^"#]+)\.html')
 _FORMATTER: Final = HtmlFormatter(nowrap=True)
 _PAGE: Final = """<!doctype html>
@@ -35,13 +35,13 @@ _PAGE: Final = """<!doctype html>
 
 
 def repository() -> str:
-    """Return the address of the repository, "" = it has none."""
+    """Return the address of the repository, or "" if it has none."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     return str(project.get("urls", {}).get("Source", ""))
 
 
 def address(path: Path, heading: str, folder: Path, source: str) -> str:
-    """Return the link from a folder to a file. Args: heading: `#L12` or ""; source: the repository or ""."""
+    """Return the link from a folder to a file. Args: heading is `#L12` or ""; source can be ""."""
     name = path.relative_to(ROOT).as_posix()
     if source:
         return f"{source}/blob/main/{name}{heading}"
@@ -49,7 +49,7 @@ def address(path: Path, heading: str, folder: Path, source: str) -> str:
 
 
 def shown(path: str) -> str:
-    """Return the page of a file, with a number and an anchor for each line."""
+    """Return an HTML page that shows a file, with a number and an anchor for each line."""
     text = (ROOT / path).read_text(encoding="utf-8")
     try:
         lines = highlight(text, get_lexer_for_filename(path, stripnl=False), _FORMATTER).splitlines()
@@ -63,7 +63,7 @@ def shown(path: str) -> str:
 
 
 def build(site: Path) -> None:
-    """Write the page of each file that the site links to."""
+    """Write a page for each file that the site links to."""
     linked = {
         path for page in site.rglob("*.html") for path in _LINKED.findall(page.read_text(encoding="utf-8"))
     }

@@ -1,1 +1,1 @@
-"""What every part receives from outside: the clock, threads, locks, logs and the trace of steps."""
+"""What every component receives from outside: the clock, threads, locks, logs and the trace of steps."""

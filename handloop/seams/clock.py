@@ -1,4 +1,4 @@
-"""The clock behind every wait and every timestamp."""
+"""The clock that every wait and every timestamp uses."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Final, Protocol
 
 
 class Clock(Protocol):
-    """The source of time for every wait and every timestamp, so that a test can move time."""
+    """The source of time for every wait and every timestamp. Tests replace it to control time."""
 
     def now(self) -> float:
-        """Return monotonic seconds, of which only differences have a meaning."""
+        """Return monotonic seconds, of which only differences are meaningful."""
 
     def time(self) -> float:
         """Seconds since the Unix epoch."""
@@ -22,30 +22,30 @@ class Clock(Protocol):
         """
         Wait once on condition. The caller loops on its predicate.
 
-        Returns: False if the timeout has passed. It may return True for no reason.
+        Returns: False if the timeout has passed. A wait can also return True without a notification.
         Locks: the caller holds condition.
         """
 
     def wait_until(self, condition: threading.Condition, at: float | None) -> bool:
         """
-        Wait once on condition, but only until now() reaches at. The caller loops on its predicate.
+        Wait once on condition, until now() reaches at. The caller loops on its predicate.
 
-        Unlike a timeout, a point in time does not move if time passes between computing it and waiting.
+        Unlike a timeout, a point in time does not shift if time passes between computing it and waiting.
 
         Args: at is a time of `now()`; None or `math.inf` waits forever.
-        Returns: False if that point has been reached. It may return True for no reason.
+        Returns: False if that time has been reached. A wait can also return True without a notification.
         Locks: the caller holds condition.
         """
 
     def sleep(self, seconds: float, stop: threading.Event) -> bool:
         """
-        Wait until the time has passed or stop is set.
+        Wait until the given time has passed or stop is set.
 
         Returns: True if stop is set.
         """
 
 
-# On Linux this clock runs while the machine sleeps, because leases, tokens and connections age then, too.
+# On Linux, use the clock that includes suspended time, because leases, tokens and connections age then, too.
 _monotonic: Final[Callable[[], float]] = (
     partial(time.clock_gettime, time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic
 )
@@ -55,7 +55,7 @@ class RealClock:
     """The machine's clock."""
 
     def now(self) -> float:
-        """Return monotonic seconds. On Linux they include the time during which the machine slept."""
+        """Return monotonic seconds. On Linux they include the time during which the machine was suspended."""
         return _monotonic()
 
     def time(self) -> float:
@@ -67,7 +67,7 @@ class RealClock:
         return condition.wait(None if timeout_seconds is None else _bounded(timeout_seconds))
 
     def wait_until(self, condition: threading.Condition, at: float | None) -> bool:
-        """Wait once on condition, but only until now() reaches at. None waits forever."""
+        """Wait once on condition, until now() reaches at. None waits forever."""
         if at is None:
             return condition.wait()
         condition.wait(_bounded(at - _monotonic()))
@@ -79,7 +79,7 @@ class RealClock:
 
 
 def _bounded(seconds: float) -> float:
-    """Return a timeout that suits the standard library, which raises for more than 292 years or infinity."""
+    """Return a timeout that the standard library accepts: it refuses infinity and more than 292 years."""
     return min(max(seconds, 0.0), threading.TIMEOUT_MAX)
 
 

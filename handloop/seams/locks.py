@@ -1,4 +1,4 @@
-"""Locks as a seam, so that tests can substitute locks that check the order in which they are taken."""
+"""Creates locks through a replaceable factory, so that tests can check the order in which locks are taken."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def set_lock_factory(factory: LockFactory) -> LockFactory:
     """
     Use factory for locks that are created from now on, and return the previous factory.
 
-    This is for tests.
+    Only tests call this.
     """
     global _factory
     before, _factory = _factory, factory
@@ -51,7 +51,7 @@ def set_lock_factory(factory: LockFactory) -> LockFactory:
 
 def new_lock(name: str, rank: int) -> Lock:
     """
-    Return a lock that a thread may take only while it holds no lock of the same or a higher rank.
+    Return a lock that a thread can take only while it holds no lock of the same or a higher rank.
 
     Args: name has the form `Class._field`; rank is from docs/internals/threads-and-locks.md.
     """
@@ -59,16 +59,15 @@ def new_lock(name: str, rank: int) -> Lock:
 
 
 def new_condition(name: str, rank: int) -> threading.Condition:
-    """Return a condition over a lock of new_lock."""
+    """Return a condition over a new lock, which is created by new_lock."""
     return condition_over(new_lock(name, rank))
 
 
 def condition_over(lock: Lock) -> threading.Condition:
     """
-    Return a condition over a lock that guards more than this condition.
+    Return a condition over a lock that also guards other state.
 
-    If the lock has a `new_condition()`, that creates the condition, so a test can choose which thread wakes
-    up.
+    A lock can have its own `new_condition()`, with which a test chooses the thread that wakes up.
     """
     own: Callable[[], threading.Condition] | None = getattr(lock, "new_condition", None)
     return own() if own is not None else threading.Condition(lock)  # type: ignore[arg-type]
@@ -76,11 +75,11 @@ def condition_over(lock: Lock) -> threading.Condition:
 
 def acquire_contended(lock: Lock) -> None:
     """
-    Take a lock that another thread held when it was just tried without blocking.
+    Take a lock that another thread held when the caller tried it without blocking.
 
-    Yield a few times before blocking. A blocked thread is given the lock while it still has to wait for the
-    interpreter's lock. Meanwhile the running thread wants the lock again, and blocks as well; from then on,
-    every operation of a busy lock costs a thread switch. A thread that yields instead lets the owner finish.
+    Yield a few times before blocking. A thread that blocks is given the lock while it must still wait for the
+    interpreter's lock. Meanwhile the running thread wants the lock again, and blocks as well. From then on,
+    every use of a busy lock costs a thread switch. A thread that yields instead lets the owner finish.
     """
     for _ in range(_YIELDS_BEFORE_BLOCKING):
         time.sleep(0)

@@ -2,9 +2,9 @@
 Sends the library's log lines to stdlib logging, under `handloop.<logger>`, so that any handler sees them.
 
 Every module logs with get_logger(name). By default, structlog writes every line to stdout, even debug lines,
-which a library must not do. Our loggers therefore have their own set-up, and nothing is configured for the
-process, so that the application's structlog loggers do not change. If the application configures structlog,
-before or after, our loggers follow that configuration.
+which a library must not do. Our loggers therefore have their own set-up. They change no process-wide
+configuration, so the application's structlog loggers stay as they are. If the application configures
+structlog, before or after, our loggers follow that configuration.
 Decision: Logs belong to stdlib logging.
 """
 
@@ -44,7 +44,7 @@ class StdlibLogger:
         self._logger = logging.getLogger(f"{ROOT}.{name}" if name else ROOT)
 
     def is_enabled(self, method: str) -> bool:
-        """Return whether a handler may want a line that was logged with this method."""
+        """Return whether a handler may accept a line that was logged with this method."""
         return self._logger.isEnabledFor(_LEVELS.get(method, logging.INFO))
 
     def debug(self, message: str, **more: Any) -> None:
@@ -67,14 +67,14 @@ class StdlibLogger:
 
 
 def drop_unwanted(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
-    """Drop the lines that no handler wants, before they cost any more."""
+    """Drop the lines that no handler accepts, before they are formatted."""
     if not logger.is_enabled(method):
         raise structlog.DropEvent
     return event
 
 
 class _Rendered:
-    """Formats `Failed to list reflector=foos err=...`, with a bug's traceback once for each place."""
+    """Formats lines like `Failed to list reflector=foos err=...`. Shows a bug's traceback once per place."""
 
     def __init__(self) -> None:
         self._places = TracebackPlaces()
@@ -94,7 +94,7 @@ class _Rendered:
 
 
 def in_words(value: object, words: Callable[[object], str] = str) -> str:
-    """Format a line's value with its str or repr. A line never raises, even if these do."""
+    """Return a value's str or repr for a log line. This never raises, even if str or repr does."""
     try:
         return words(value)
     except BaseException as error:  # noqa: BLE001 - its class is unknown to us
@@ -116,9 +116,9 @@ _ALL_LEVELS: Final = structlog.make_filtering_bound_logger(logging.NOTSET)
 
 class _Logger:
     """
-    One of our loggers, which follows structlog's configuration if there is one, or else ours.
+    One of our loggers, which follows structlog's configuration if there is one, or otherwise our own.
 
-    It is set up on its first line, because each reconcile has its own logger and often writes nothing.
+    The logger is set up on its first line, because each reconcile has its own logger, and often logs no line.
     Threads: usable from any thread.
     """
 
@@ -142,15 +142,15 @@ class _Logger:
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
-            # copy and pickle call this before any state exists.
+            # copy and pickle look up special methods before the object has any state.
             raise AttributeError(name)
         return getattr(self._configured if structlog.is_configured() else self._ours, name)
 
 
 def get_logger(name: str, **facts: Any) -> Any:
     """
-    Return the logger of a controller or a part of handloop: structlog's interface to `handloop.<name>`.
+    Return the logger of a controller or another part of handloop: structlog's interface to `handloop.<name>`.
 
-    Args: facts are added to each of its lines.
+    Args: facts are added to each of the logger's lines.
     """
     return _Logger(name, facts)

@@ -1,5 +1,5 @@
 """
-Spans through OpenTelemetry's API. The process's tracer provider decides where they go.
+Spans through OpenTelemetry's API. The process's tracer provider decides where they are exported.
 
 No other module imports opentelemetry.
 Follows: its semantic conventions for HTTP clients.
@@ -22,15 +22,15 @@ log = get_logger("tracing")
 
 _NANOSECONDS: Final = 1_000_000_000
 _NOWHERE: Final = Context()
-"""A reconcile begins a new trace, whatever span its thread had."""
+"""A reconcile starts a new trace, even if its thread already has a span."""
 
 
 class OTelTracer:
     """
     Implements handloop.seams.tracing.Tracer.
 
-    Samplers and processors are foreign code. If they raise, that is logged and the span is lost. Threads:
-    any.
+    Samplers and processors are other people's code. If one raises, the error is logged and the span is lost.
+    Threads: any.
     """
 
     def __init__(self, tracer: trace.Tracer, clock: Clock = REAL_CLOCK) -> None:
@@ -38,7 +38,7 @@ class OTelTracer:
         self._clock = clock
 
     def reconcile(self, work: Work) -> AbstractContextManager[Span]:
-        """See Tracer. The waits become child spans, which are earlier than the span itself."""
+        """See Tracer. The waits become child spans, which end before the span itself begins."""
         parent = _NOWHERE if work.parent is None else trace.set_span_in_context(_remote(work.parent))
         return self._span(work.name, trace.SpanKind.CONSUMER, work.facts, parent, work=work)
 
@@ -81,7 +81,7 @@ class OTelTracer:
             with _guarded():
                 if headers is not None and (carried := self.current()):
                     propagate.inject(headers)
-                    # Pass on only the sampled flag, because a 1.36 API server ignores a context with any
+                    # Propagate only the sampled flag, because a 1.36 API server ignores a context with any
                     # other flag.
                     headers["traceparent"] = str(carried)
             try:
@@ -132,7 +132,7 @@ def _remote(context: SpanContext) -> trace.NonRecordingSpan:
 
 
 def new_tracer() -> OTelTracer | None:
-    """Return a tracer from the current provider; None if there is none."""
+    """Return a tracer from the current provider, or None if no provider is set."""
     provider = trace.get_tracer_provider()
     unset = isinstance(provider, trace.ProxyTracerProvider | trace.NoOpTracerProvider)
     return None if unset else OTelTracer(provider.get_tracer("handloop"))

@@ -10,12 +10,12 @@ from typing import Any, NoReturn, TypeAlias
 import structlog
 
 Hear: TypeAlias = Callable[[str, Mapping[str, Any]], object]
-"""Receives a line's level, such as error, and its parts, of which `event` is the text."""
+"""Receives a line's level, such as error, and the line's parts. Its `event` is the text."""
 
 
 @contextmanager
 def quiet_logs(hear: Hear = lambda *_: None) -> Iterator[None]:
-    """Drop every log line of this process within the context. Args: hear receives each of our lines."""
+    """Drop all log lines of this process during the context. Args: hear receives each of our lines."""
 
     def drop(_: object, level: str, event: Mapping[str, Any]) -> NoReturn:
         hear(level, event)

@@ -1,7 +1,7 @@
 """
-Parts that tests replace, in one object: the clock, the source of random numbers, and the start of threads.
+Dependencies that tests replace, in one object: the clock, random numbers, and how threads are started.
 
-A part that only reads the time takes a `Clock`. Locks come from `new_lock`.
+A component that only reads the time takes a `Clock`. Locks come from `new_lock`.
 Decision: Seams are passed down as one object.
 """
 
@@ -21,7 +21,7 @@ class Seams:
     """
     A component's access to time, random numbers and threads.
 
-    random returns a number in [0, 1). Any thread can use all three.
+    random returns a number in [0, 1). All three can be used from any thread.
     """
 
     clock: Clock = REAL_CLOCK
@@ -29,7 +29,7 @@ class Seams:
     spawn: Spawn = spawn_thread
 
     def __post_init__(self) -> None:
-        """Raises: TypeError for a clock that lacks a method, before threads fail because of that."""
+        """Check the clock, before threads fail because of it. Raises: TypeError if it lacks a method."""
         methods = ("now", "time", "wait", "wait_until", "sleep")
         missing = [name for name in methods if not callable(getattr(self.clock, name, None))]
         if missing:

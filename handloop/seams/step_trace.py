@@ -1,7 +1,7 @@
 """
-Reports what happens at the twelve steps of ARCHITECTURE's picture, while a viewer watches.
+Reports what happens at the twelve steps of ARCHITECTURE.md's picture, while a viewer watches.
 
-The steps' code checks `TRACE.on` first, so that a step without a viewer costs only this attribute test.
+Every step checks `TRACE.on` first, so that a step without a viewer costs only this attribute test.
 Decision: The live page has no hook in the product.
 """
 
@@ -29,9 +29,9 @@ class StepTrace:
     """
     Passes steps to one sink.
 
-    State: on is True while a sink is set; _with_keys has the threads that are between (8) and (12).
-    Threads: usable from any thread. A step that is being taken while the sink changes may still go to the
-    old one.
+    State: on is True while a sink is set; _with_keys holds the threads that are between steps (8) and (12).
+    Threads: usable from any thread. A step that is running while the sink changes may still be reported to
+    the old one.
     """
 
     __slots__ = ("_sink", "_with_keys", "on")
@@ -42,7 +42,7 @@ class StepTrace:
         self._with_keys: set[int] = set()
 
     def start(self, sink: Sink) -> None:
-        """Report to sink from now on, instead of to an earlier sink."""
+        """Report to sink from now on. It replaces any earlier sink."""
         self._sink = sink
         self._with_keys.clear()
         self.on = True
@@ -56,8 +56,8 @@ class StepTrace:
         """
         Report one step.
 
-        Args: step is from 1 to 12; component is a queue's name or a kind's plural, for example; key, as a
-        string, is the object's store key, and is "" for a step without an object; facts depend on the step.
+        Args: step is from 1 to 12. component is, for example, a queue's name or a kind's plural. key, as a
+        string, is the object's store key, or "" for a step without an object. facts depend on the step.
         """
         if step == _GET_KEY:
             self._with_keys.add(threading.get_ident())
@@ -66,12 +66,12 @@ class StepTrace:
         self._sink(step, component, str(key), facts)
 
     def has_key(self) -> bool:
-        """Return whether this thread is a worker with a key that it got after the sink was set."""
+        """Return whether this thread is a worker that received its key after the sink was set."""
         return threading.get_ident() in self._with_keys
 
 
 def handled_error() -> str:
-    """Return the class and text of the error that this thread is handling; "" if there is none."""
+    """Return the class and text of the error that this thread is handling, or "" if there is none."""
     error = sys.exception()
     return "" if error is None else short_text(error)
 
@@ -91,4 +91,4 @@ def _drop(step: int, component: str, key: str, facts: dict[str, Any]) -> None:
 
 
 TRACE: Final = StepTrace()
-"""The only trace in the process, because the steps of all controllers go to the same page."""
+"""The process has only one trace, because the steps of all controllers appear on the same page."""

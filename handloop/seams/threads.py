@@ -17,20 +17,20 @@ K = TypeVar("K")
 
 
 class AuthorExit(Exception):  # noqa: N818 - it is named after what happened
-    """An author's function raised an error that ends programs, such as SystemExit, on a vital thread."""
+    """On a vital thread, an author's function raised an error that ends programs, such as SystemExit."""
 
 
 def as_error(error: BaseException) -> Exception:
-    """Return the error, or an AuthorExit in its place if `except Exception` would not catch it."""
+    """Return the error, or an AuthorExit instead if `except Exception` would not catch the error."""
     return error if isinstance(error, Exception) else AuthorExit(in_words(error, repr))
 
 
 @contextmanager
 def outliving(log: Any, event: str, **facts: Any) -> Iterator[None]:
     """
-    Run one turn of a loop. An error is logged and the loop goes on, even if logging fails.
+    Run one iteration of a loop. An error is logged and the loop continues, even if logging fails.
 
-    All our loops use this function, so that an author's exit, such as SystemExit, does not end a thread that
+    All our loops use this function, so that an author's SystemExit, for example, does not end a thread that
     others need.
     """
     try:
@@ -58,8 +58,8 @@ Spawn = Callable[[str, Callable[[], None]], Joinable]
 
 
 def spawn_thread(name: str, target: Callable[[], None]) -> Joinable:
-    """Start a daemon thread, for which the interpreter's exit does not wait."""
-    # Start with an empty context, because a free-threaded Python would pass on the starting thread's
+    """Start a daemon thread. The interpreter does not wait for it on exit."""
+    # Start with an empty context, because a free-threaded Python would inherit the starting thread's
     # variables.
     thread = threading.Thread(target=Context().run, args=(target,), name=name, daemon=True)
     thread.start()
@@ -68,11 +68,12 @@ def spawn_thread(name: str, target: Callable[[], None]) -> Joinable:
 
 def side_by_side(name: str, calls: Sequence[Callable[[], R]], spawn: Spawn, *, at_once: int) -> list[R]:
     """
-    Return the results of calls, in order. Up to at_once run in parallel, on this thread and `<name>-<i>`.
+    Return the results of calls, in order. Up to at_once calls run in parallel, on this thread and on
+    `<name>-<i>`.
 
     Calls begin in order. After an error, no further call begins.
 
-    Raises: the error from the first failed call, in order.
+    Raises: the error of the failed call that comes first in the sequence.
     Blocks: until all calls that have begun have ended.
     """
     waiting = deque(enumerate(calls))
@@ -101,7 +102,7 @@ def side_by_side(name: str, calls: Sequence[Callable[[], R]], spawn: Spawn, *, a
 
 def join_all(threads: Mapping[K, Joinable], seconds: float, clock: Clock) -> list[K]:
     """
-    Wait until all threads have ended, for at most seconds in total. Infinity means no limit.
+    Wait until all threads have ended, for at most the given seconds in total. Infinity means no limit.
 
     Returns: the keys of the threads that are still running.
     """

@@ -10,14 +10,17 @@ _MAX_REMEMBERED: Final = 1000
 
 class TracebackPlaces:
     """
+    The places whose tracebacks have already been shown.
+
     State, under _lock: _seen, with the type of each error and the file and line that raised it.
     Threads: usable from any thread.
 
-    The lock is a leaf, because nothing is called while it is held.
+    The lock is a leaf, because no function is called while it is held.
     """
 
     def __init__(self) -> None:
-        # This lock does not come from new_lock, because the module of new_lock sets up logging.
+        # Do not use new_lock here, because logging imports this module, and new_lock's module sets up
+        # logging.
         self._lock = threading.Lock()
         self._seen: set[tuple[type[BaseException], str, int]] = set()
 

@@ -22,10 +22,11 @@ _ASKED: Final = (
 
 def start_tracing(environment: Mapping[str, str] = os.environ) -> None:
     """
-    Trace from now on, if OpenTelemetry has a tracer provider in this process. Call this when a manager runs.
+    Trace from now on if OpenTelemetry has a tracer provider in this process. Call this when a manager runs.
 
-    Without a provider, and without variables that request one, nothing is imported. If there are such
-    variables, but no provider or no package, it warns that spans would go nowhere.
+    Without a provider, and without environment variables that request one, nothing is imported. If the
+    variables request tracing, but the provider or the package is missing, a warning says that no spans are
+    sent.
     """
     asked = next((name for name in _ASKED if environment.get(name, "none") != "none"), "")
     if environment.get("OTEL_SDK_DISABLED", "").lower() == "true":
@@ -41,4 +42,4 @@ def start_tracing(environment: Mapping[str, str] = os.environ) -> None:
     if tracer is not None:
         TRACING.start(tracer)
     elif asked:
-        log.warning("Traces nothing: opentelemetry-instrument sets a tracer provider", asked=asked)
+        log.warning("Traces nothing: use opentelemetry-instrument to set a tracer provider", asked=asked)

@@ -1,9 +1,9 @@
 """
 Traces, with the causes, waits and requests of a reconcile as spans.
 
-Code checks `TRACING.on` first, so that a process without a tracer pays only for that attribute test. Our
-tracer, handloop/seams/otel_tracer.py, passes all spans to OpenTelemetry. It is imported only if that is set
-up.
+Callers check `TRACING.on` first, so that a process without a tracer pays only for that attribute test. Our
+tracer, handloop/seams/otel_tracer.py, passes all spans to OpenTelemetry. The tracer is imported only if
+OpenTelemetry is set up.
 Decision: Traces need only a tracer provider.
 """
 
@@ -16,7 +16,7 @@ from typing import Final, NamedTuple, Protocol
 
 ANNOTATIONS: Final = ("tracing.k8s.io/traceparent", "traceparent")
 """
-The annotations in which an object's writer leaves its trace, under KEP-5915's name and the most common one.
+The annotations in which an object's writer stores its trace context: KEP-5915's name and the most common one.
 """
 
 _TRACEPARENT: Final = re.compile(
@@ -27,7 +27,7 @@ _LONGEST: Final = 512
 
 
 class SpanContext(NamedTuple):
-    """A span's name, in 32 and 16 hexadecimal digits. As a string it is a traceparent."""
+    """A span's identity: its trace ID and span ID in hexadecimal. As a string it is a traceparent."""
 
     trace_id: str
     span_id: str
@@ -39,10 +39,10 @@ class SpanContext(NamedTuple):
 
 def parse_traceparent(text: str) -> SpanContext | None:
     """
-    Return the context in any client's traceparent; None if it is not valid.
+    Return the context in any client's traceparent, or None if it is invalid.
 
-    Follows: W3C Trace Context, with only lower case and no zero ids. Of later versions, it reads the known
-    part.
+    Follows: W3C Trace Context, which allows only lower case, and no IDs of zeros. Of later versions, only the
+    known part is read.
     """
     found = _TRACEPARENT.fullmatch(text) if len(text) <= _LONGEST else None
     if found is None:
@@ -54,14 +54,14 @@ def parse_traceparent(text: str) -> SpanContext | None:
 
 
 def annotated(annotations: Mapping[str, str]) -> SpanContext | None:
-    """Return the context that a writer left on an object."""
+    """Return the trace context that a writer stored in an object's annotations."""
     return next(
         (found for key in ANNOTATIONS if (found := parse_traceparent(annotations.get(key, "")))), None
     )
 
 
 class Wait(NamedTuple):
-    """A wait of a name for its reconcile. Both times are in seconds before the reconcile began."""
+    """A period in which a name waited for its reconcile. The times are in seconds before the reconcile."""
 
     what: str
     began: float
@@ -72,8 +72,9 @@ class Work(NamedTuple):
     """
     A reconcile that is about to begin.
 
-    Fields: facts: its attributes; causes: descriptions of why it runs; parent: the span whose write it
-    directly follows; links: other spans that it follows; waits: its waits, oldest first.
+    Fields: facts are the span's attributes; causes describe why the reconcile runs; parent is the span whose
+    write the reconcile directly follows; links are other spans that it follows; waits are its waits, oldest
+    first.
     """
 
     name: str
@@ -89,14 +90,14 @@ class Span(Protocol):
 
     def tell(self, facts: Mapping[str, str | int], *, failed: str = "") -> None:
         """
-        Set the facts that are known at the span's end.
+        Set the facts that are known when the span ends.
 
         Args: failed is the reason for a failure, or "" if there was none.
         """
 
 
 class Tracer(Protocol):
-    """Creates spans. Threads: usable from any thread. It never raises or blocks."""
+    """Creates spans. Its methods never raise or block. Threads: usable from any thread."""
 
     def reconcile(self, work: Work) -> AbstractContextManager[Span]:
         """Return a span for a reconcile."""
@@ -105,9 +106,9 @@ class Tracer(Protocol):
         self, name: str, facts: Mapping[str, str | int], headers: dict[str, str]
     ) -> AbstractContextManager[Span]:
         """
-        Open a request's span if this thread has a span.
+        Open a span for a request if this thread has a span.
 
-        Args: headers: receives the headers that propagate the span.
+        Args: headers receives the headers that propagate the span.
         """
 
     def current(self) -> SpanContext | None:
@@ -115,7 +116,7 @@ class Tracer(Protocol):
 
 
 class NoTracer:
-    """Creates no spans. It is for a thread that read `on` just before tracing ended."""
+    """Creates no spans. Used by a thread that read `on` just before tracing ended."""
 
     def reconcile(self, *_: object) -> AbstractContextManager[Span]:
         """See Tracer."""
@@ -134,7 +135,7 @@ NO_TRACER: Final = NoTracer()
 
 
 class Tracing:
-    """The tracer of this process. State: on: whether it exists; tracer. Threads: any thread can read it."""
+    """The tracer of this process. State: on is true while one is set; tracer. Threads: any can read it."""
 
     __slots__ = ("on", "tracer")
 
@@ -153,7 +154,7 @@ class Tracing:
         self.tracer = NO_TRACER
 
     def sampled(self) -> SpanContext | None:
-        """Return this thread's span if the sampler keeps it, because only then can its ids be looked up."""
+        """Return this thread's span if the sampler keeps it. The IDs of other spans cannot be looked up."""
         found = self.tracer.current()
         return found if found is not None and found.sampled else None
 
@@ -169,4 +170,4 @@ class Tracing:
 
 
 TRACING: Final = Tracing()
-"""The process has only one such object, as it has only one tracer provider."""
+"""The process has only one of these objects, because it has only one tracer provider."""

@@ -2,16 +2,16 @@
 A kit for testing controllers, in addition to the pytest fixtures `sandbox` and `operator`.
 
     eventually          wait for something that sends no event
-    assert_quiet        nothing is being written any more
-    assert_kstatus      what kstatus says about an object, as kstatus(obj) returns it
-    assert_rbac_exact   the declared access equals the used access
-    assert_converts     no version of a kind loses what another has
-    FakeClock           time that the test moves
+    assert_quiet        check that the controller has stopped writing
+    assert_kstatus      check an object's state by the rules of kstatus; kstatus(obj) returns it
+    assert_rbac_exact   check that the declared access equals the used access
+    assert_converts     check that conversions between a kind's versions lose no data
+    FakeClock           a clock that the test moves
     caches, FakeRecorder, RecordedWrites    parts of a Context, for a reconciler without a server
 
-The modules running_sandbox and running_operator have the fixtures as context managers, managed_sandbox has a
-sandbox without sockets, and sharing has replicas that share slots. They need the sandbox extra; the names
-above do not.
+The modules running_sandbox and running_operator offer the fixtures as context managers, managed_sandbox has a
+sandbox without sockets, and sharing has replicas that share slots. These modules need the sandbox extra; the
+names above do not.
 """
 
 from handloop.controller.runtime.events.fake_recorder import FakeRecorder

@@ -4,10 +4,10 @@ Proves that a kind's conversions lose nothing.
     def test_no_version_loses_anything() -> None:
         assert_converts(Site)
 
-It generates objects from the schemas of all versions, and checks for each pair of versions that a round trip
-to the other version leaves an object unchanged, including its status and metadata; that a change made in the
-other version arrives; that a function's result fits its schema; and that equal objects give equal results. If
-a check fails, it shows the smallest failing object that it has found.
+The proof generates objects from the schemas of all versions. For each pair of versions it checks that a round
+trip to the other version leaves an object unchanged, including its status and metadata; that a change made in
+the other version survives the conversion back; that a function's result fits its schema; and that equal
+objects give equal results. If a check fails, the error shows the smallest failing object that was found.
 Follows: the laws of lenses (GetPut, PutGet), kubebuilder's round-trip fuzz tests.
 """
 
@@ -34,7 +34,7 @@ from handloop.testing.schema_values import Schema
 
 _BY_CHANCE: Final = 200
 _SMALLER: Final = 300
-"""The number of smaller objects that are tried."""
+"""How many times a failing object is made smaller."""
 _METADATA: Final[Document] = {
     "name": "a",
     "namespace": "default",
@@ -65,20 +65,21 @@ class _Broken(NamedTuple):
 
 def assert_converts(kind: type[Kind], *, samples: Sequence[Kind] = (), seed: int = 1) -> None:
     """
-    Check the laws for all versions of a kind.
+    Check that the conversions between all versions of a kind lose nothing.
 
-    Args: samples are objects of any version, needed for constraints that the schema does not reveal, such as
-    CEL rules or a pattern that is hard to match. seed chooses the random objects.
-    Raises: AssertionError with the smallest object and the field; ValueError for a kind without functions, or
-    with a field for which no value is known. Blocks: for a second if there are a hundred fields.
+    Args: samples are objects of any version. They are needed for constraints that the schema does not reveal,
+    such as CEL rules or a pattern that is hard to match. seed determines the random objects.
+    Raises: AssertionError with the smallest object and the field; ValueError for a kind without conversion
+    functions, or with a field for which no value is known. Blocks: for a second if there are a hundred
+    fields.
     """
     if not is_converted(kind):
-        raise ValueError(f"no functions convert the versions of {kind.__name__}: there is nothing to prove")
+        raise ValueError(f"no functions convert the versions of {kind.__name__}; there is nothing to prove")
     versions = [_Version(each, samples, seed) for each in versions_of(kind)]
     pairs = [_Pair(Converter(kind), source, target, seed) for source, target in permutations(versions, 2)]
     for pair in pairs:
         pair.hold()
-    # The round trips come first, because a failure without a change is simpler.
+    # The round trips come first, because a failure without a change is simpler to understand.
     for pair in pairs:
         pair.hold_changes()
 
@@ -96,7 +97,7 @@ class _Version:
         for path in unknown_fields(self.schema, random):
             if not any(_has(sample, path) for sample in given):
                 raise ValueError(
-                    f"{kind.__name__}.{path}: no value is known that fits; give one in samples=[...]"
+                    f"{kind.__name__}.{path}: no valid value is known; pass one in samples=[...]"
                 )
         made = (*given, *objects_of(self.schema, random, _BY_CHANCE))
         bare = (
@@ -106,7 +107,7 @@ class _Version:
         self.objects = [each for each in bare if self.takes(each)]
         if not self.objects:
             raise ValueError(
-                f"{kind.__name__}: no object is known that fits its schema and rules; give samples"
+                f"{kind.__name__}: no object that fits its schema and rules is known; pass samples"
             )
 
     def whole(self, fields: Document) -> Document:
@@ -115,7 +116,7 @@ class _Version:
         return {**head, "metadata": deepcopy(_METADATA), **fields}
 
     def takes(self, fields: Document) -> bool:
-        """Return whether the server would accept the object and we could read it."""
+        """Return whether the server would accept the object and our type could decode it."""
         whole = self.whole(fields)
         return _judge()(self._whole_schema, whole) and _read(self.kind, whole) is not None
 
@@ -129,12 +130,12 @@ class _Pair:
         self._seed = seed
 
     def hold(self) -> None:
-        """Check that objects come back unchanged. Raises: AssertionError."""
+        """Check that objects survive a round trip unchanged. Raises: AssertionError."""
         for fields in self._source.objects:
             self._check(fields, None)
 
     def hold_changes(self) -> None:
-        """Check that a change in the other version arrives. Raises: AssertionError."""
+        """Check that a change made in the other version survives. Raises: AssertionError."""
         random = Random(self._seed)
         for fields in self._source.objects:
             self._check(fields, random.choice(self._target.objects))
@@ -161,7 +162,7 @@ class _Pair:
         return None if edit is None else self._broken_by(edit, there)
 
     def _broken_by(self, edit: Document, there: Document) -> _Broken | None:
-        """Return how a change in the other version fails to arrive, or None if it arrives."""
+        """Return how a change made in the other version is lost, or None if it survives."""
         source, target = self._source, self._target
         fields = {name: value for name, value in there.items() if name in target.schema["properties"]}
         changed = overlaid(fields, edit)
@@ -205,12 +206,12 @@ class _Pair:
         if broken.law == "loses" and broken.paths[0].startswith(("spec.", "status.")):
             names = ", ".join(f'"{path}"' for path in broken.paths)
             keeps = f"{source.kind.__name__}.kept_fields = ({names},)"
-            lines.append(f"  fix: carry it over in both functions; or {keeps} keeps it")
+            lines.append(f"  fix: convert it in both functions, or preserve it with {keeps}")
         return "\n".join([*lines, f"  again: assert_converts({name}, seed={self._seed})"])
 
 
 def _own(obj: Document) -> Document:
-    """Return the part of the metadata that differs."""
+    """Return the metadata fields that differ from the test's own metadata."""
     metadata = obj["metadata"]
     return {name: value for name, value in metadata.items() if _METADATA.get(name) != value}
 
@@ -234,7 +235,7 @@ def _has(obj: Any, path: str) -> bool:
 
 @cache
 def _judge() -> Callable[[Schema, Document], bool]:
-    """Return a check of whether a server accepts an object. Without the sandbox, it skips CEL rules."""
+    """Return a function that checks whether a server accepts an object. Only the sandbox checks CEL rules."""
     try:
         from handloop_sandbox.custom import cel_rules, correlation, schema  # noqa: PLC0415 - it is an extra
     except ImportError:
@@ -271,7 +272,7 @@ def _bare(obj: Kind) -> Kind:
 
 
 def _metadata(obj: Document) -> Document:
-    """Return the metadata without the annotations that keep fields, which go when their fields change."""
+    """Return the metadata without the kept-field annotations, which disappear when their fields change."""
     metadata: Document = obj["metadata"]
     ours = f"{obj['apiVersion'].partition('/')[0]}/kept-"
     annotations = metadata.get("annotations", {}).items()

@@ -1,4 +1,4 @@
-"""Waits for something that sends no event: checks repeatedly, but not forever."""
+"""Waits, up to a deadline, for a state that no event announces, by checking repeatedly."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ T = TypeVar("T")
 
 PAUSE_SECONDS: Final = 0.02
 SECONDS: Final = 20.0
-"""A deadline for things that take milliseconds, long enough even for a busy machine."""
+"""A deadline for operations that take milliseconds, long enough even for a busy machine."""
 
 
 def eventually(condition: Callable[[], T], what: str, *, seconds: float = SECONDS) -> T:
     """
     Call condition every 20 ms until it returns a true value.
 
-    Args: what says what is awaited, in words that follow "still not".
-    Returns: that value. Raises: AssertionError at the deadline; any error from condition.
+    Args: what describes the awaited state, in words that follow "still not".
+    Returns: the true value. Raises: AssertionError at the deadline; any error from condition.
     Blocks: until condition returns a true value, or the deadline has passed.
     """
     ends_at = time.monotonic() + seconds

@@ -1,4 +1,4 @@
-"""A clock that is moved by the test, or by each sleep."""
+"""A clock that the test moves, or that moves itself on each sleep."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ class FakeClock:
     Implements handloop.seams.clock.Clock on virtual time.
 
     Waiters are woken by notify, by `advance`, or by their event, and do not time out in real time. However, a
-    wait that is longer than 30 real seconds raises, so that a wrong test fails instead of hanging.
+    wait that is longer than 30 real seconds raises an error, so that a wrong test fails instead of hanging.
 
     After `advance`, `wait_for_waiters` counts a thread again only once it waits for a new point in time. To
     be sure that a thread waits for the right time, use `wait_for_deadline`.
 
-    moves_itself: whether a sleep advances time and returns at once, for code that sleeps between tries on one
-    thread.
+    If moves_itself is true, a sleep advances the time and returns at once. Use this for code that sleeps
+    between attempts on one thread.
     State: slept has the requested length of each sleep.
     """
 
@@ -83,7 +83,7 @@ class FakeClock:
             deadline = self._now + seconds
             token = self._add_deadline(deadline)
             try:
-                # Poll, because one cannot wait for a threading.Event and for virtual time together.
+                # Poll, because a thread cannot wait for a threading.Event and for virtual time together.
                 for _ in range(int(_HARD_LIMIT_SECONDS / _POLL_SECONDS)):
                     if stop.is_set() or self._now >= deadline:
                         return stop.is_set()
@@ -104,20 +104,20 @@ class FakeClock:
                 condition.notify_all()
 
     def wait_for_waiters(self, count: int) -> None:
-        """Block until count threads wait for a future time. This raises after 30 real seconds."""
+        """Block until count threads wait for a future time. Raises TimeoutError after 30 real seconds."""
         with self._changed:
             if not self._changed.wait_for(lambda: len(self._deadlines) >= count, _HARD_LIMIT_SECONDS):
                 raise TimeoutError(f"{len(self._deadlines)} of {count} expected waiters")
 
     def wait_for_deadline(self, at: float) -> None:
-        """Block until a thread waits for that point in virtual time. This raises after 30 real seconds."""
+        """Block until a thread waits for this virtual time. Raises TimeoutError after 30 real seconds."""
         with self._changed:
             waited_for = self._changed.wait_for(
                 lambda: any(math.isclose(at, deadline) for deadline in self._deadlines.values()),
                 _HARD_LIMIT_SECONDS,
             )
             if not waited_for:
-                raise TimeoutError(f"nobody waits for {at}, but for {sorted(self._deadlines.values())}")
+                raise TimeoutError(f"no thread waits for {at}, only for {sorted(self._deadlines.values())}")
 
     def deadlines(self) -> list[float]:
         """Return the times that threads are waiting for, earliest first."""
@@ -126,10 +126,10 @@ class FakeClock:
 
     def _register(self, condition: threading.Condition, deadline: float) -> int | None:
         """
-        Register a waiter. Return None if its time has come.
+        Register a waiter. Return None if its deadline has passed.
 
-        The lock is held throughout, so an advance comes either before, and is seen here, or after, and
-        notifies condition.
+        The lock is held throughout. An advance before this call is seen here, and a later advance notifies
+        condition.
         """
         with self._changed:
             if deadline <= self._now:

@@ -1,4 +1,4 @@
-"""Caches that hold a test's objects, for a reconciler without a server."""
+"""Caches filled with a test's objects, for a reconciler without a server."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class FilledCaches:
         self._stores: dict[type[Kind], Indexer[Any]] = {}
 
     def add(self, *objects: Kind) -> None:
-        """Add objects. Each of them replaces the one with the same name."""
+        """Add objects. An object replaces the cached one of the same name."""
         for obj in objects:
             self._store(type(obj)).add(obj)
 
@@ -41,14 +41,14 @@ class FilledCaches:
 
     def add_indexers(self, kind: type[K], indexers: Indexers[K]) -> None:
         """
-        Index a kind's objects, as MultiNamespaceInformer.add_indexers does in a set-up.
+        Index a kind's objects, as a set-up does with MultiNamespaceInformer.add_indexers.
 
-        Raises: like Indexer.add_indexers.
+        Raises: the same errors as Indexer.add_indexers.
         """
         self._store(kind).add_indexers(indexers)
 
     def lister_for(self, kind: type[K], *, labels: Labels = "", fields: str = "") -> Lister[K]:
-        """Return a lister for a kind. It also has objects added later, unless labels or fields are given."""
+        """Return a lister for a kind. Objects added later appear only if labels and fields are empty."""
         selection, store = selection_of(kind, labels=labels, fields=fields), self._store(kind)
         if selection:
             chosen = [obj for obj in store.list() if selection.matches(msgspec.json.decode(json_of(obj)))]
@@ -60,7 +60,7 @@ class FilledCaches:
         return [self.lister_for(kind)]
 
     def referred(self, kind: type[K], name: ObjectName, *, owner: ObjectName) -> K | None:  # noqa: ARG002
-        """Return the object with that name, whoever owns it."""
+        """Return the object with this name, whatever its owner is."""
         return self._store(kind).get_by_key(str(name))
 
     def _store(self, kind: type[Kind]) -> Indexer[Any]:

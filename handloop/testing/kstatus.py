@@ -1,5 +1,5 @@
 """
-kstatus, the rules by which `helm --wait`, Flux and others judge an object from its fields.
+kstatus, the rules by which `helm --wait`, Flux and others derive an object's state from its fields.
 
 Follows: sigs.k8s.io/cli-utils pkg/kstatus/status/{generic,status,core}.go @5895ad6c1, differs: the group
 extensions has no rules. ConfigMap, Secret, CronJob and PodDisruptionBudget need no rules, because they have
@@ -37,29 +37,29 @@ class Kstatus(NamedTuple):
 
 
 class _Parts(NamedTuple):
-    """An object as JSON. Parts that are missing read as empty."""
+    """An object as JSON. A missing part is an empty dict."""
 
     metadata: Mapping[str, Any]
     spec: Mapping[str, Any]
     status: Mapping[str, Any]
 
     def conditions(self, kind: str, **fields: str) -> Iterator[Mapping[str, Any]]:
-        """Return the conditions of a type with these fields."""
+        """Yield the conditions of a type whose fields have these values."""
         wanted = {"type": kind, **fields}.items()
         return (each for each in self.status.get("conditions") or () if each.items() >= wanted)
 
 
-# These are the possible states. The first match is used.
+# A rule yields the states that apply. The first one is used.
 _Rule = Callable[[_Parts], Iterator[Kstatus]]
 
 
 def kstatus(obj: Kind | Mapping[str, Any]) -> Kstatus:
     """
-    Return what kstatus says about an object, typed or as JSON.
+    Return the state of an object, typed or as JSON, by the rules of kstatus.
 
     The first of these that applies decides: a deletion, an unobserved generation, a condition Reconciling or
-    Stalled, and then the rules of its built-in kind, or the condition Ready of any other kind. An object to
-    which none of these applies is Current.
+    Stalled, and then the rules of its built-in kind, or the condition Ready of any other kind. If none of
+    these applies, the object is Current.
     Raises: ValueError for a Pod in a phase that kstatus does not know.
     """
     document = json.loads(codec_of(type(obj)).encode(obj)) if isinstance(obj, Kind) else obj
@@ -70,9 +70,9 @@ def kstatus(obj: Kind | Mapping[str, Any]) -> Kstatus:
 
 
 def assert_kstatus(obj: Kind | Mapping[str, Any], state: State = "Current") -> None:
-    """Raises: AssertionError with the object, if kstatus says anything else."""
+    """Check an object's state by the rules of kstatus. Raises: AssertionError with the object."""
     found = kstatus(obj)
-    assert found.state == state, f"for kstatus it is {found}, and not {state}: {obj!r}"
+    assert found.state == state, f"kstatus is {found}; expected {state}: {obj!r}"
 
 
 def _of_any_kind(parts: _Parts) -> Iterator[Kstatus]:
@@ -80,7 +80,7 @@ def _of_any_kind(parts: _Parts) -> Iterator[Kstatus]:
         yield Kstatus("Terminating", "it is being deleted")
     wanted, observed = parts.metadata.get("generation"), parts.status.get("observedGeneration")
     if None not in (wanted, observed) and wanted != observed:
-        yield Kstatus("InProgress", f"generation {observed} was observed, but this is {wanted}")
+        yield Kstatus("InProgress", f"the observed generation is {observed}, but the current one is {wanted}")
     for each in parts.status.get("conditions") or ():
         if each["type"] in _ABNORMAL and each["status"] == "True":
             yield Kstatus(_ABNORMAL[each["type"]], _told(each))
@@ -125,11 +125,11 @@ def _stateful_set(parts: _Parts) -> Iterator[Kstatus]:
     partition = (strategy.get("rollingUpdate") or {}).get("partition")
     if partition is not None:
         yield from _too_few(parts, wanted - partition, "updatedReplicas")
-        yield Kstatus("Current", f"all from its partition {partition} on are updated")
+        yield Kstatus("Current", f"all pods from its partition {partition} on are updated")
     yield from _too_few(parts, wanted, "currentReplicas")
     current, update = (parts.status.get(f"{each}Revision") or "" for each in ("current", "update"))
     if current != update:
-        yield Kstatus("InProgress", f"its revision is {current!r}, and not yet {update!r}")
+        yield Kstatus("InProgress", f"its revision is still {current!r}, not {update!r}")
 
 
 def _daemon_set(parts: _Parts) -> Iterator[Kstatus]:
@@ -164,7 +164,7 @@ def _pod(parts: _Parts) -> Iterator[Kstatus]:
         for each in parts.status.get("containerStatuses") or ():
             waiting = (each.get("state") or {}).get("waiting") or {}
             if waiting.get("reason") == "CrashLoopBackOff":
-                yield Kstatus("Failed", f"its container {each['name']} is in a CrashLoopBackOff")
+                yield Kstatus("Failed", f"its container {each['name']} is in CrashLoopBackOff")
         yield Kstatus("InProgress", "it runs, and is not Ready")
     elif phase == "Pending":
         created = parts.metadata.get("creationTimestamp")
@@ -224,7 +224,7 @@ def _too_few(parts: _Parts, wanted: int, *counts: str) -> Iterator[Kstatus]:
 
 def _too_many(parts: _Parts, wanted: int) -> Iterator[Kstatus]:
     if (count := _number(parts.status, "replicas")) > wanted:
-        yield Kstatus("InProgress", f"replicas is {count}, and {wanted} shall stay")
+        yield Kstatus("InProgress", f"replicas is {count}, but {wanted} are wanted")
 
 
 def _told(condition: Mapping[str, Any]) -> str:

@@ -39,15 +39,15 @@ _CREATED: Final = 201
 
 class ManagedSandbox:
     """
-    One cluster.
+    A sandbox without sockets, and the managers that run on it.
 
-    Fields: sandbox: the server; client: an administrator's client that the managers use; registry: for their
-    metrics; stop: ends everything that runs here, and the waits in the client's requests.
+    Fields: sandbox is the server; client is an administrator's client, which the managers use; registry is
+    for the managers' metrics; stop ends everything that runs here, and the waits in the client's requests.
     """
 
     def __init__(self, *kinds: type[Kind], lifelike: bool = False) -> None:
         """
-        Install the CRDs of kinds.
+        Create the sandbox, and install the kinds' CRDs.
 
         Args: lifelike runs the cluster's own controllers, which work when `sandbox.tick()` is called.
         """
@@ -58,14 +58,14 @@ class ManagedSandbox:
         self.install(*kinds)
 
     def transport(self) -> Transport:
-        """Return an administrator's transport, for the client of another program."""
+        """Return an administrator's transport, for another program's client."""
         made: Transport = self.sandbox.transport(  # type: ignore[assignment] # it has the same methods
             token=_ADMIN, closed=StreamClosed, silent=DeadlineExceeded, broken=ConnectionBroken
         )
         return made
 
     def manager(self, **options: Any) -> Manager:
-        """Return the one manager of this cluster's registry. The options are those of Manager."""
+        """Create a manager. Create only one, because it registers its metrics. The options are Manager's."""
         return Manager(self.client, registry=self.registry, **options)
 
     def post(self, path: str, document: Mapping[str, Any]) -> None:
@@ -83,12 +83,12 @@ class ManagedSandbox:
         self.post("/api/v1/namespaces", {"metadata": {"name": name}})
 
     def metric(self, name: str, **labels: str) -> float:
-        """Return a metric's value in the registry; 0 if it has none."""
+        """Return a metric's value in the registry, or 0 if it has none."""
         return self.registry.get_sample_value(name, labels) or 0.0
 
     @contextmanager
     def running(self, manager: Manager) -> Iterator[ManagerThread]:
-        """Run a manager for as long as the block lasts. Raises: like Manager.run."""
+        """Run a manager for the duration of the block. Raises: the same errors as Manager.run."""
         running = ManagerThread(manager, "manager", self.stop)
         running.start()
         try:

@@ -1,4 +1,4 @@
-"""A manager that runs in a thread of the test."""
+"""A manager that runs on a thread of the test."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _JOIN_SECONDS: Final = 60.0
 
 class ManagerThread:
     """
-    Runs a manager until stop is set.
+    Runs a manager on its own thread until stop is set.
 
-    Fields: manager; stop; error: the error that the run has raised, or None.
-    Threads: used on the test's thread; the manager runs on its own, which has the given name.
+    Fields: manager; stop; error is the error that the run has raised, or None.
+    Threads: used on the test's thread. The manager's thread has the given name.
     """
 
     def __init__(self, manager: Manager, name: str, stop: threading.Event | None = None) -> None:
-        """Prepare without starting anything. Args: without a stop, a new event is created."""
+        """Prepare the thread without starting it. Args: if stop is None, a new event is created."""
         self.manager = manager
         self.stop = stop or threading.Event()
         self.error: BaseException | None = None
@@ -34,14 +34,17 @@ class ManagerThread:
         return not self._thread.is_alive()
 
     def result(self) -> None:
-        """Wait for the end. Raises: like Manager.run; AssertionError after a minute."""
+        """
+        Wait until the manager has ended. Raises: the same errors as Manager.run; AssertionError after a
+        minute.
+        """
         self._thread.join(_JOIN_SECONDS)
         assert self.has_ended(), f"the {self._thread.name} did not stop within {_JOIN_SECONDS:g} s"
         if self.error is not None:
             raise self.error
 
     def end(self) -> None:
-        """Stop the manager. Raises and blocks: like result."""
+        """Stop the manager. Raises and blocks: in the same way as result."""
         self.stop.set()
         self.result()
 

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from random import Random
 from typing import Any, Final
 
-# no public module parses an expression
+# Python has no public module that parses an expression
 _re: Any = re
 _parser, op = _re._parser, _re._constants  # noqa: SLF001
 _TRIES: Final = 60
 _FEW: Final = 9
 _MORE: Final = 3
-"""How often a part may be repeated beyond its minimum."""
+"""How many times a part can be repeated beyond its minimum."""
 _ANY: Final = "ab0-_ A.:/é"
 _OF_CATEGORY: Final = {
     op.CATEGORY_DIGIT: "019",
@@ -27,7 +27,7 @@ _OF_CATEGORY: Final = {
 
 def pattern_words(pattern: str) -> list[str]:
     """
-    Return words that match an expression, shortest first; [] if none is found or only Go can read it.
+    Return words that match an expression, shortest first; [] if none is found or Python cannot parse it.
 
     The same expression always gives the same words.
     """
@@ -60,7 +60,7 @@ def _text(what: Any, of: Any, random: Random, more: int) -> str:
             inner, times = of[3], 1
         case "MAX_REPEAT" | "MIN_REPEAT" | "POSSESSIVE_REPEAT":
             inner, times = of[2], random.randint(of[0], min(of[1], of[0] + more))
-        case _:  # a position or a condition, which is checked against the whole word
+        case _:  # a position or a condition: it is checked on the whole word later
             inner, times = (), 0
     return "".join("".join(_texts(inner, random, more)) for _ in range(times))
 

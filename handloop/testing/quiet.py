@@ -1,4 +1,4 @@
-"""The check for endless writes: if nothing around it changes, a controller must write nothing."""
+"""Checks that a controller stops writing once the objects around it no longer change."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ def assert_quiet(
     """
     Wait until nothing has been written for a few seconds of real time.
 
-    Args: within_seconds is the time to settle; with 0, no write is allowed from now on.
+    Args: seconds is the required silence. within_seconds is the time in which writes are still allowed; 0
+    allows none from now on.
     Raises: AssertionError with the last writes, on the first write after within_seconds.
     Blocks: for at least seconds, and for at most within_seconds + seconds.
     """
@@ -36,8 +37,8 @@ def assert_quiet(
     before = count = len(written.writes())
     pause = threading.Event()
     while True:
-        # The order matters, because a write during this thread's wait must be seen before the silence is
-        # measured.
+        # Read the time first. Otherwise a write during a pause of this thread could be missed, and the
+        # silence would seem longer.
         now, writes = time.monotonic(), written.writes()
         if len(writes) > count:
             last = ", ".join(str(each) for each in writes[before:][-_SHOWN:])

@@ -17,7 +17,7 @@ Document = dict[str, Any]
 
 
 class Recorded(NamedTuple):
-    """One write: its verb as in RBAC, its path, and the JSON that was sent, which is None without a body."""
+    """One write: its verb as in RBAC, its path, and the JSON that was sent (None without a body)."""
 
     verb: str
     path: str
@@ -32,20 +32,20 @@ class RecordedWrites:
     """
     Implements handloop.client.transport.Transport with a dict of objects that every write changes.
 
-    It checks nothing, and adds only a resource version, but no defaults, UID or generation. An apply and a
-    strategic patch are merged like a merge patch (RFC 7396); a JSON patch is an AssertionError. To see how a
-    server treats a write, use the sandbox.
+    Nothing is validated, and only a resource version is added, but no defaults, UID or generation. An apply
+    and a strategic patch are merged like a merge patch (RFC 7396); a JSON patch is an AssertionError. To see
+    how a server treats a write, use the sandbox.
     Fields: writes, oldest first. Threads: used on the test's thread.
     """
 
     def __init__(self, *objects: Kind) -> None:
-        """Args: objects are those that already exist, so that they can be read and patched."""
+        """Args: objects are the existing objects, which can then be read and patched."""
         self.writes: list[Recorded] = []
         self._documents = {_path_of(obj): _document(obj) for obj in objects}
         self._version = 0
 
     def client(self) -> Client:
-        """Return a client that uses it: `Context(client=RecordedWrites().client())`."""
+        """Return a client for this transport: `Context(client=RecordedWrites().client())`."""
         return Client(self)
 
     def request(
@@ -57,7 +57,7 @@ class RecordedWrites:
         body: bytes | None = None,
         **_: Any,
     ) -> Response:
-        """Answer with the current object, 404 if there is none, or 409 for a create of one that exists."""
+        """Return the current object, 404 if it does not exist, or 409 if a new object already exists."""
         path = unquote(path)
         if method == "GET":
             return self._answer(path)
@@ -75,17 +75,17 @@ class RecordedWrites:
         if method == "DELETE":
             return _response(HTTPStatus.OK, self._documents.pop(stored))
         if method == "PATCH":
-            assert isinstance(sent, dict), f"{path}: a JSON patch needs a server: use the sandbox"
+            assert isinstance(sent, dict), f"{path}: a JSON patch needs a server, so use the sandbox"
             return self._put(stored, _merged(present or {}, sent))
         is_status = stored != path
         return self._put(stored, {**(present or {}), "status": sent["status"]} if is_status else sent)
 
     def stream(self, method: str, path: str, **_: Any) -> NoReturn:
         """Raises: AssertionError."""
-        raise AssertionError(f"{method} {path}: a reconciler reads from caches, and does not watch")
+        raise AssertionError(f"{method} {path}: a reconciler reads from caches and must not watch")
 
     def _stored(self, path: str) -> str:
-        """Return the object's path. A subresource's path is one part longer."""
+        """Return the path of the object. For a subresource, this is the path without its last part."""
         above = path.rpartition("/")[0]
         return above if path not in self._documents and above in self._documents else path
 

@@ -8,7 +8,7 @@ WRITES: Final = frozenset({"create", "update", "patch", "delete", "deletecollect
 
 
 class RequestAttributes(NamedTuple):
-    """One request for a resource, such as `foos/status`. creates: whether a patch created its object."""
+    """One request for a resource, such as `foos/status`. creates is true if a patch created its object."""
 
     verb: str
     resource: str
@@ -21,11 +21,11 @@ class RequestAttributes(NamedTuple):
 
     @property
     def writes(self) -> bool:
-        """Whether the request may change something."""
+        """Whether the request can change something."""
         return self.verb in WRITES
 
     def __str__(self) -> str:
-        """`patch configmaps default/world`. The resource is followed by a dot and the group."""
+        """Return, for example, `patch configmaps default/world`. A group follows the resource after a dot."""
         resource = f"{self.resource}.{self.group}" if self.group else self.resource
         where = "/".join(part for part in (self.namespace, self.name) if part)
         return " ".join(part for part in (self.verb, resource, where) if part)

@@ -22,9 +22,9 @@ _NOT_OF_RESOURCES: Final = ("authorization.k8s.io", "authentication.k8s.io")
 
 class RequestTrace:
     """
-    Wraps an engine and records its requests. It can also refuse them, or do something before or after them.
+    Wraps an engine and records its requests. It can also refuse them, or run a function before or after each.
 
-    State: _asked, under _lock. The test sets refuse, before and after. Threads: requests come on the
+    State: _asked, under _lock. The test sets refuse, before and after. Threads: requests arrive on the
     sandbox's threads, so `before` delays the whole server.
     """
 
@@ -32,8 +32,8 @@ class RequestTrace:
         """
         Intercept the engine's requests.
 
-        Args: token is that of the administrator; paths can begin with it. Only requests whose user agent
-        begins with user_agent are recorded; if that is empty, all are.
+        Args: token is the administrator's, because paths can begin with it. Only requests whose user agent
+        begins with user_agent are recorded; if user_agent is empty, all requests are.
         """
         self._user_agent = user_agent
         self._begin = engine.begin
@@ -46,12 +46,12 @@ class RequestTrace:
         engine.begin = self._pass  # type: ignore[method-assign] # every request passes through this seam
 
     def asked(self) -> list[RequestAttributes]:
-        """Return the requests for resources, without reviews of the client's own rights, oldest first."""
+        """Return the requests for resources, oldest first, without the client's reviews of its own rights."""
         with self._lock:
             return list(self._asked)
 
     def writes(self) -> int:
-        """Return how many of these requests were writes."""
+        """Return how many of the recorded requests were writes."""
         return sum(asked.writes for asked in self.asked())
 
     def _pass(self, request: Request) -> Any:
@@ -72,7 +72,7 @@ class RequestTrace:
 
 
 def no_streaming_lists(asked: RequestAttributes) -> Status | None:
-    """Refuse a request like a server that does not know sendInitialEvents."""
+    """Refuse a streaming list, like a server that does not know sendInitialEvents."""
     if not asked.streaming_list:
         return None
     return failure(422, "Invalid", 'ListOptions.meta.k8s.io "" is invalid: sendInitialEvents: Forbidden')

@@ -1,4 +1,4 @@
-"""Lists the grants in RBAC roles, and compares them to a run's requests."""
+"""Lists the grants in RBAC roles, and compares them with a run's requests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _RBAC_GROUP: Final = "rbac.authorization.k8s.io"
 
 
 class Grant(NamedTuple):
-    """One verb on one resource. namespace is None for all namespaces; name is "" for any object."""
+    """One verb allowed on one resource. namespace is None for all namespaces; name is "" for any object."""
 
     verb: str
     group: str
@@ -24,13 +24,13 @@ class Grant(NamedTuple):
     name: str = ""
 
     def __str__(self) -> str:
-        """Return `patch configmaps`, with the namespace and name if it is limited to these."""
+        """Return, for example, `patch configmaps`, with the namespace and name if the grant has them."""
         return str(
             RequestAttributes(self.verb, self.resource, self.group, False, self.namespace or "", self.name)
         )
 
     def allows(self, asked: RequestAttributes) -> bool:
-        """Return whether a request needs this grant."""
+        """Return whether this grant allows a request."""
         same = (self.verb, self.group, self.resource) == (asked.verb, asked.group, asked.resource)
         here = self.namespace is None or self.namespace == asked.namespace
         return same and here and self.name in ("", asked.name)
@@ -54,7 +54,7 @@ def refused(asked: Collection[RequestAttributes], granted: Collection[Grant]) ->
 
 
 def unused(asked: Collection[RequestAttributes], granted: Collection[Grant]) -> set[Grant]:
-    """Return the grants that no request needed, except for rights without requests: bind, owner_access."""
+    """Return the grants that no request needed, except rights such as bind that no request shows."""
     requests = (one for one in granted if not _is_no_request(one))
     return {grant for grant in requests if not any(grant.allows(one) for one in asked)}
 
@@ -80,9 +80,9 @@ def assert_rbac_exact(operator: Accessing) -> None:
     Check that the roles for the declared access and the requests so far match exactly, in both directions.
 
     A streamed list needs both list and watch, and a patch that creates its object needs both patch and
-    create. The runtime declares some access for rare cases, which may stay unused: get for the controller's
+    create. The runtime declares some access for rare cases, which can stay unused: get for the controller's
     kind and for kinds that are written, the status of a kind with conditions, kinds of refers_to, and Events.
-    Raises: AssertionError with every request without a role, and every verb without a request.
+    Raises: AssertionError with every request that no role allows, and every verb that no request used.
     """
     asked = operator.asked()
     lists = [one._replace(verb="list", streaming_list=False) for one in asked if one.streaming_list]
@@ -92,8 +92,8 @@ def assert_rbac_exact(operator: Accessing) -> None:
     rare = {("get", kind.resource.group, kind.resource.plural) for kind in kinds}
     stalling = [kind.resource for kind in kinds if can_stall(kind)]
     rare |= {(verb, kind.group, f"{kind.plural}/status") for kind in stalling for verb in _OF_A_STATUS}
-    # A status is written with one of the two verbs, and allowing the other one as well gives no further
-    # rights.
+    # A controller writes the status with one of the two verbs. Allowing the other verb as well gives no
+    # further rights.
     statuses = [one for one in asked if one.verb in _OF_A_STATUS and one.resource.endswith("/status")]
     rare |= {(verb, one.group, one.resource) for one in statuses for verb in _OF_A_STATUS}
     rare |= {("get", *one[1:3]) for one in granted if one[0] in ("create", "update", "patch", "delete")}

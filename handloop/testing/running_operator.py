@@ -1,4 +1,4 @@
-"""The fixture `operator` from a test's view: an author's set_up on a sandbox, and the checks at its end."""
+"""The fixture `operator` as a test sees it: an author's set_up on a sandbox, and the checks at its end."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ USER_AGENT: Final = "operator-under-test"
 _LEAK_SECONDS: Final = SECONDS
 _LOOK_SECONDS: Final = 0.05
 _OWN_REASONS: Final = (NAME_TAKEN, WRITE_REFUSED, NOT_INDEXED, INVALID_OBJECT)
-"""The reasons of Events that a process repeats as long as the cause lasts."""
+"""The reasons of Events that a second run writes again if their cause persists."""
 _OF_ONE_TRY: Final = re.compile(r""" (reconcileID|causes)=('[^']*'|"[^"]*")| failures=\d+""")
 
 
 class RunningOperator:
     """
-    A manager for one set_up, over HTTP and in a thread.
+    A manager for one set_up, over HTTP and on its own thread.
 
-    Fields: manager; namespaces: those that it watches, () for all. Threads: used on the test's thread; the
-    manager's own is `operator`.
+    Fields: manager; namespaces are the watched ones, () for all. Threads: used on the test's thread; the
+    manager's thread is called `operator`.
     """
 
     def __init__(
@@ -57,10 +57,10 @@ class RunningOperator:
         **options: Any,
     ) -> None:
         """
-        Set up, and apply the CRDs of the reconciled kinds, unless the test has applied one with that version.
+        Call set_up, and apply the reconciled kinds' CRDs, unless the test has applied one with that version.
 
-        Args: clock is sandbox.clock if the operator's time is to move with the server's; None means real
-        time. options are those of Manager.
+        Args: pass sandbox.clock as clock to make the operator's time move with the server's; None means real
+        time. options are Manager's.
         Raises: AssertionError for another program's kind whose CRD is not in the sandbox.
         """
         config = load_config(kubeconfig=str(sandbox.kubeconfig))
@@ -79,12 +79,12 @@ class RunningOperator:
         for foreign in (kind.resource for kind in kinds if not has_own_definition(kind)):
             served = sandbox.client.discovery().resources(foreign.group, foreign.version)
             assert served, (
-                f"the sandbox has no {foreign}, and the type makes no CustomResourceDefinition: "
-                "sandbox.apply(...) that of its program before the operator starts"
+                f"the sandbox has no {foreign}, and its type creates no CustomResourceDefinition; "
+                "call sandbox.apply(...) with its program's CRD before the operator starts"
             )
 
     def _define(self, kind: type[Kind]) -> None:
-        """Apply a type's CRD unless one from the test serves it, which may have more versions and objects."""
+        """Apply a type's CRD, unless the test's own CRD serves it, perhaps with more versions and objects."""
         resource, defined = kind.resource, self._sandbox.defined
         name = f"{resource.plural}.{resource.group}"
         served = self._sandbox.client.discovery().resources(resource.group, resource.version)
@@ -102,7 +102,10 @@ class RunningOperator:
         return [one for one in self.asked() if one.writes]
 
     def start(self) -> None:
-        """Run the manager. Raises: the error from a run that ended. Blocks: until its caches are filled."""
+        """
+        Run the manager. Raises: the run's error if it has ended. Blocks: until the manager's caches are
+        filled.
+        """
         self._sandbox.explanations.append(self._drops)
         self._running.start()
         eventually(lambda: self._running.has_ended() or self._is_ready(), "ready, the operator")
@@ -110,23 +113,23 @@ class RunningOperator:
             raise self._running.error
 
     def stop(self) -> None:
-        """Stop the manager. Raises: like Manager.run. Blocks: until all of it has ended."""
+        """Stop the manager. Raises: the same errors as Manager.run. Blocks: until the manager has ended."""
         self._sandbox.explanations.remove(self._drops)
         self._running.end()
 
     def assert_quiet(self) -> None:
-        """Do the same as assert_quiet, but also catch a hot loop that the manager slows down."""
+        """Call handloop.testing.assert_quiet. Also detect a hot loop that the manager has slowed down."""
         assert_quiet(self)
         writes = [str(write) for write in self.writes()]
         slowed = any(count for _, count in self._counts("hot_loops", "controller"))
-        assert not slowed, f"not quiet: {len(writes)} writes, and slowed down, the last of them {writes[-1]}"
+        assert not slowed, f"not quiet: {len(writes)} writes in a hot loop, the last of them {writes[-1]}"
 
     def untold(self) -> list[str]:
         """
-        Return the objects that kstatus calls Current although the last reconcile failed or waits.
+        Return the objects that kstatus calls Current although their last reconcile failed or waits.
 
-        Kinds whose status has no observed_generation are left out. Blocks: for a moment, if there are such
-        objects.
+        Kinds whose status has no observed_generation are left out. Blocks: for a moment if any objects are
+        found.
         """
         found = self._untold_now()
         if found:
@@ -157,23 +160,24 @@ class RunningOperator:
         return [obj for obj in found if hasattr(getattr(obj, "status", None), "observed_generation")]
 
     def _reconcile_again(self) -> None:
-        """Reconcile again, because a running reconcile may have read the old time and now wait for it."""
+        """Reconcile again, because a running reconcile may have read the old time and would wait too long."""
         for controller in self._controllers():
             controller.reconcile_again("the clock was moved")
 
     def _drops(self) -> str:
-        """Return which events predicates dropped, as the reconciler may be waiting for them; "" if none."""
+        """Return a note on the events that predicates dropped, which a failed wait may have needed."""
         told = ", ".join(f"{cause} ({count:g})" for cause, count in self._counts("dropped_events", "cause"))
         return f"predicates dropped watch events: {told}" if told else ""
 
     def _counts(self, counter: str, label: str) -> list[tuple[str, float]]:
-        """Return the values of one of our counters, each with the value of a label."""
+        """Return the values of one of our counters, each paired with the value of the given label."""
         samples = [each for family in self.manager.registry.collect() for each in family.samples]
         name = f"handloop_{counter}_total"
         return [(each.labels[label], each.value) for each in samples if each.name == name]
 
     def _is_ready(self) -> bool:
-        # Without this check, a controller that still waits would time out once the test moves the clock.
+        # Wait for a controller's workers too. Otherwise a controller that is still starting would time out
+        # when the test moves the clock.
         alone = self.manager.elector is None and not self.manager.replica.is_divided
         waits = alone and not all(one.statistics().workers for one in self._controllers())
         return not (waits or any(check() for check in self.manager.readiness_checks().values()))
@@ -189,15 +193,15 @@ def running_operator(
     **options: Any,
 ) -> Iterator[RunningOperator]:
     """
-    Run a set_up for as long as the block lasts, and then check it.
+    Run a set_up for the duration of the block, and then check its behavior.
 
-    The checks are: it becomes quiet; no ERROR line was logged; no object that failed or waits is Current for
-    kstatus; a second run of set_up writes only handloop's own Events, such as NameTaken; neither run left a
-    thread behind. Faults are cleared before the checks.
+    The checks are: the operator becomes quiet; no ERROR line was logged; no object whose last reconcile
+    failed or waits is Current for kstatus; a second run of set_up writes only handloop's own Events, such as
+    NameTaken; neither run left a thread behind. Faults are cleared before the checks.
 
-    Args: set_up is that of handloop.controller.cli.main, and is called twice. expected_errors is a regular
-    expression for the allowed ERROR lines; if it is None, none are. options are clock, as in RunningOperator,
-    and those of Manager.
+    Args: set_up is the function for handloop.controller.cli.main, and is called twice. expected_errors is a
+    regular expression for the allowed ERROR lines; None allows no errors. options are RunningOperator's clock
+    and Manager's options.
     Raises: AssertionError for a check that fails; any error from Manager.run.
     """
     before = set(threading.enumerate())
@@ -237,7 +241,7 @@ def _events_of_authors(sandbox: RunningSandbox) -> set[tuple[str, str]]:
 
 
 def _each_once(lines: Sequence[str]) -> list[str]:
-    """Return the first line of each error, as retries' lines differ only in what _OF_ONE_TRY matches."""
+    """Return the first line of each error. Lines of retries differ only in what _OF_ONE_TRY matches."""
     first: dict[str, str] = {}
     for line in lines:
         first.setdefault(_OF_ONE_TRY.sub("", line), line)
@@ -257,7 +261,7 @@ def _run_of(
 
 
 def _left_of(threads: set[threading.Thread]) -> set[threading.Thread]:
-    """Return the new threads that do not end soon. Blocks: for at most _LEAK_SECONDS."""
+    """Return the new threads that are still alive after a while. Blocks: for at most _LEAK_SECONDS."""
     ends_at = time.monotonic() + _LEAK_SECONDS
     for thread in threads:
         thread.join(max(0.0, ends_at - time.monotonic()))
@@ -265,14 +269,14 @@ def _left_of(threads: set[threading.Thread]) -> set[threading.Thread]:
 
 
 class _ErrorLines(logging.Handler):
-    """The ERROR lines under `handloop` while its `with` block lasts. Threads: any thread may log."""
+    """Collects the ERROR lines under `handloop` during its `with` block. Threads: any thread can log."""
 
     def __init__(self) -> None:
         super().__init__(logging.ERROR)
         self.lines: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keep a line. logging holds the handler's lock during this call."""
+        """Store a line. logging holds the handler's lock during this call."""
         self.lines.append(f"{record.name}: {record.getMessage()}")
 
     def __enter__(self) -> _ErrorLines:

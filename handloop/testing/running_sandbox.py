@@ -1,4 +1,4 @@
-"""The fixture `sandbox` from a test's view: server, kubeconfig, client, faults and clock."""
+"""The fixture `sandbox` as a test sees it: a server, kubeconfig, client, faults and clock."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ _ESTABLISHED_TRIES = 200
 
 
 class RefusedError(Exception):
-    """The sandbox refused a manifest. The message is that of the server."""
+    """The sandbox refused a manifest. The message is the sandbox's."""
 
 
 class RunningSandbox:
     """
     A running sandbox for tests.
 
-    Fields: explanations: functions that are called when a wait fails, and return a note or ""; defined: the
-    names of the CRDs that operators have applied; conversions: the conversion functions, by the names of
-    their CRDs.
+    Fields: explanations are functions that are called when a wait fails, and return a note or ""; defined
+    holds the names of the CRDs that operators have applied; conversions maps the names of CRDs to their
+    conversion functions.
     Threads: used on the test's thread. Any thread can use the clock and the faults, and read the requests.
     """
 
@@ -75,7 +75,7 @@ class RunningSandbox:
 
     @property
     def client(self) -> Client:
-        """Return a typed client for the administrator, over HTTP, which is created on first use."""
+        """A typed client for the administrator, over HTTP. It is created on first use."""
         if self._client is None:
             transport = HTTPTransport(load_config(kubeconfig=str(self.kubeconfig)))
             self._stack.callback(transport.close)
@@ -86,8 +86,8 @@ class RunningSandbox:
         """
         Apply objects like `kubectl apply --server-side`: dicts, YAML strings or YAML files.
 
-        Returns: the stored objects. Raises: RefusedError. TypeError and ValueError for other values, before
-        anything is applied. Blocks: until a definition is served.
+        Returns: the stored objects. Raises: RefusedError. Also TypeError and ValueError for other values,
+        before any object is applied. Blocks: until an applied definition is served.
         """
         objects = [obj for manifest in manifests for obj in _objects(manifest)]
         for obj in objects:
@@ -104,7 +104,7 @@ class RunningSandbox:
         """
         Return an object of a kind, `get(ConfigMap, "settings")`, or the JSON at a path: `/api/v1/pods`.
 
-        Args: namespace is ignored for a cluster-scoped kind, here and below.
+        Args: namespace is ignored for a cluster-scoped kind, here and in the other methods.
         Raises: NotFound and other ClientErrors for a kind; RefusedError for a path.
         """
         if isinstance(what, str):
@@ -129,7 +129,7 @@ class RunningSandbox:
 
         Returns: the object. Raises: AssertionError at the deadline, with the object's last state and the
         watch events that operators' predicates have dropped; ClientError.
-        Blocks: until then.
+        Blocks: until then, or until the deadline.
         """
         seen: list[K] = []
 
@@ -141,7 +141,7 @@ class RunningSandbox:
             what = f"as wanted, the {_named(kind, name, namespace)}"
             found = eventually(look, what, seconds=seconds)
         except AssertionError as error:
-            error.add_note(f"as it is: {seen[0] if seen else 'not there'}")
+            error.add_note(f"current state: {seen[0] if seen else 'it does not exist'}")
             for note in filter(None, (explain() for explain in self.explanations)):
                 error.add_note(note)
             raise
@@ -151,27 +151,28 @@ class RunningSandbox:
     def wait_for_gone(
         self, kind: type[Kind], name: str, *, namespace: str = "default", seconds: float = SECONDS
     ) -> None:
-        """Wait until no such object exists. Raises: like wait_for. Blocks: until then."""
+        """Wait until the object no longer exists. Raises: the same errors as wait_for. Blocks: until then."""
         what = f"rid of the {_named(kind, name, namespace)}"
         eventually(lambda: self._find(kind, name, namespace) is None, what, seconds=seconds)
 
     def finish(self, job: Kind) -> None:
         """
-        End a Job as if its pods, which run until then, had succeeded.
+        End a Job as if its pods had succeeded. Until this call, they run.
 
-        Raises: RefusedError, even for a Job that has ended, with the server's message, if any.
+        Raises: RefusedError with the server's message, even for a Job that has already ended.
         """
         self._end(job, "finish")
 
     def fail(self, job: Kind) -> None:
-        """End a Job as if its pods had failed too often. Raises: like finish."""
+        """End a Job as if its pods had failed too often. Raises: the same errors as finish."""
         self._end(job, "fail")
 
     def asked(self, user_agent: str = "") -> list[RequestAttributes]:
         """
-        Return the requests for resources, oldest first; those of the fixture only if it is named.
+        Return the requests for resources, oldest first. The fixture's own are left out unless user_agent
+        names it.
 
-        Args: user_agent is the beginning of their user agents.
+        Args: user_agent is the beginning of the requests' user agents.
         """
         mine = bool(user_agent) and _USER_AGENT.startswith(user_agent)
         return [
@@ -198,7 +199,7 @@ class RunningSandbox:
         """
         Apply an object. If it is a definition, wait until it is served, because its objects may follow.
 
-        Retry if a name is taken, because its definition may be about to disappear.
+        If the definition is not served yet, retry, because a deleted definition may still occupy its names.
         Raises: RefusedError. Blocks: for at most 2 s.
         """
         pause, tries = threading.Event(), _ESTABLISHED_TRIES
@@ -228,7 +229,7 @@ def running_sandbox(folder: Path, **arguments: Any) -> Iterator[RunningSandbox]:
     """
     Run a sandbox with its kubeconfig in a folder while the context lasts. Its Jobs wait for finish or fail.
 
-    Args: arguments are those of Sandbox; a clock must be a SettableClock.
+    Args: arguments are Sandbox's arguments; a clock must be a SettableClock.
     """
     clock = arguments.setdefault("clock", SettableClock())
     arguments.setdefault("hold_jobs", True)
@@ -261,7 +262,7 @@ def _objects(manifest: Any) -> list[Any]:
         return [manifest]
     if not isinstance(manifest, Path | str):
         kind = type(manifest).__name__
-        raise TypeError(f"a manifest is a dict, a YAML text or a Path, not a {kind}; each is an argument")
+        raise TypeError(f"a manifest is a dict, a YAML text or a Path, not a {kind}; pass each separately")
     text = manifest.read_text(encoding="utf-8") if isinstance(manifest, Path) else manifest
     return [obj for obj in from_yaml(text) if obj]
 
@@ -269,9 +270,9 @@ def _objects(manifest: Any) -> list[Any]:
 def _check(obj: Any) -> None:
     """Refuse a value that cannot be applied. Raises: TypeError, ValueError."""
     if isinstance(obj, str):
-        raise TypeError(f"no YAML text of an object: {obj!r}; a file is given as a Path")
+        raise TypeError(f"not an object in YAML: {obj!r}; pass a file as a Path")
     if not isinstance(obj, dict):
-        raise TypeError(f"no object: {obj!r}")
+        raise TypeError(f"not an object: {obj!r}")
     metadata = obj.get("metadata")
     found = {**obj, "metadata.name": metadata.get("name") if isinstance(metadata, dict) else None}
     for name in ("apiVersion", "kind", "metadata.name"):

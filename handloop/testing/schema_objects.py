@@ -1,8 +1,8 @@
 """
 Objects that a schema allows: the smallest one, and others that differ from it in one place.
 
-Such an object shows what one field does, and is small from the start. Random objects have many fields, to
-show what two fields do together.
+An object that differs in one place shows the effect of one field, and is small from the start. Random objects
+have many fields, and show how fields interact.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ def fields_schema(schema: Schema) -> Schema:
 
 def objects_of(schema: Schema, random: Random, by_chance: int) -> Iterator[dict[str, Any]]:
     """
-    Yield the smallest object, one object for each value of each field, and some random ones.
+    Yield the smallest object, an object for each value of each field, and some random objects.
 
-    Raises: NoValueError if no known value fits a field that every object has.
+    Raises: NoValueError if no known value fits a required field.
     """
     least = _least(schema, random)
     yield least
@@ -52,7 +52,7 @@ def unknown_fields(schema: Schema, random: Random, path: str = "") -> Iterator[s
 
 
 def overlaid(below: Any, above: Any) -> Any:
-    """Return a value merged with another, whose fields take precedence."""
+    """Return a value merged with another one. Where both have a field, the second value's field is used."""
     if not (isinstance(below, Mapping) and isinstance(above, Mapping)):
         return above
     return {**below, **{name: overlaid(below.get(name), value) for name, value in above.items()}}
@@ -99,7 +99,7 @@ def _lists(schema: Schema, random: Random) -> Iterator[list[Any]]:
 
 
 def _extremes(schema: Schema) -> list[int]:
-    """Return the smallest and largest whole numbers, because none of them creates pods here."""
+    """Return the smallest and largest whole numbers. They are safe here, because no pods are created."""
     if schema.get("type") != "integer":
         return []
     least, most = schema.get("minimum", -_INT32_MAX - 1), schema.get("maximum", _INT32_MAX)

@@ -1,4 +1,4 @@
-"""Values that a CRD's OpenAPI schema allows, mostly those at its bounds."""
+"""Values that a CRD's OpenAPI schema allows, mostly values at its bounds."""
 
 from __future__ import annotations
 
@@ -19,12 +19,15 @@ _WORDS: Final = (
     *("2024-01-01T00:00:00Z", "00000000-0000-4000-8000-000000000000", "b" * 63),
 )
 _FEW: Final = 10
-"""How far numbers may exceed the smallest one. Not far, as some of them make the cluster create pods."""
+"""
+How far numbers can exceed the smallest one. The limit is low, because some numbers make the cluster create
+pods.
+"""
 _HALF: Final = 0.5
 
 
 class NoValueError(Exception):
-    """No value is known here that a schema allows."""
+    """No value that a schema allows is known to this module."""
 
 
 def other_values(schema: Schema, present: Any, random: Random) -> list[Any]:
@@ -39,7 +42,7 @@ def values_of(schema: Schema, random: Random) -> Sequence[Any]:
     """
     Return different values for a schema.
 
-    Raises: NoValueError.
+    Raises: NoValueError if this module knows none.
     """
     if "enum" in schema:
         return tuple(schema["enum"])
@@ -85,12 +88,12 @@ def _fits(word: str, pattern: str, least: int, most: int | None) -> bool:
         return False
     try:
         return re.search(pattern.replace(r"\z", r"\Z"), word) is not None
-    except re.error:  # only Go can read the pattern, so the server decides
+    except re.error:  # Python cannot parse the pattern, so the server decides
         return True
 
 
 def _lists(schema: Schema, random: Random) -> list[list[Any]]:
-    """Return lists of zero, one and two items. The items of a map or a set differ."""
+    """Return lists of zero, one and two items. The items of a map list or a set are different."""
     least, most = schema.get("minItems", 0), schema.get("maxItems", 2)
     keys = schema.get("x-kubernetes-list-map-keys", ())
     made: dict[str, Any] = {}
@@ -102,7 +105,7 @@ def _lists(schema: Schema, random: Random) -> list[list[Any]]:
 
 
 def _fields(schema: Schema, random: Random) -> dict[str, Any]:
-    """Return an object with its required fields, and half of the others. A map has one entry."""
+    """Return an object with its required fields, and about half of the others. A map has 0 or 1 entries."""
     made, required = {}, schema.get("required", ())
     for name, inner in schema.get("properties", {}).items():
         if name in required:
@@ -118,9 +121,9 @@ def _fields(schema: Schema, random: Random) -> dict[str, Any]:
 
 def some_value(schema: Schema, random: Random) -> Any:
     """
-    Return a random value. For a struct or a list, only this one is created.
+    Return a random value. For a struct or a list, this does not create all values first.
 
-    Raises: NoValueError.
+    Raises: NoValueError if this module knows none.
     """
     if schema.get("type") == "array":
         return random.choice(_lists(schema, random))

@@ -1,4 +1,4 @@
-"""The sandbox's clock as an operator's clock, so that one step moves time for both."""
+"""The sandbox's clock as an operator's clock, so that moving it moves time for both."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class SharedClock:
         return self.wait_until(condition, None if timeout_seconds is None else self.now() + timeout_seconds)
 
     def wait_until(self, condition: threading.Condition, at: float | None) -> bool:
-        """Wait once on condition (held by the caller). Return False if time has reached at."""
+        """Wait once on condition (held by the caller). Return False if the time at has been reached."""
         if at is None or at == inf:
             return condition.wait()
         if (left := at - self.now()) > 0:
-            # Wait only once, because a timed-out wait may have consumed a notification, so the caller checks
-            # again.
+            # Wait only once and let the caller check again, because a timed-out wait may have consumed a
+            # notification.
             condition.wait(min(left, _LOOK_SECONDS))
         return self.now() < at
 

@@ -1,5 +1,5 @@
 """
-Replicas of a set-up that share slots on a sandbox, and that come and go. All their writes are checked.
+Replicas of a set-up that share slots on a sandbox, and can be started and stopped. Their writes are recorded.
 
     with sharing(sandbox, set_up) as replicas:
         replicas.start("a", "b")
@@ -43,8 +43,8 @@ class Written(NamedTuple):
     """
     A write that the server accepted.
 
-    Fields: replica; method; path, without its query; body: the JSON that was sent, or None; slot: the
-    object's slot, or None if it has none or is not known; holder: the replica that had the slot's Lease at
+    Fields: replica; method; path, without its query; body is the JSON that was sent, or None; slot is the
+    object's slot, or None if it has none or is unknown; holder is the replica that held the slot's Lease at
     the time, or "".
     """
 
@@ -57,16 +57,16 @@ class Written(NamedTuple):
 
     @property
     def is_stray(self) -> bool:
-        """Return whether its replica did not hold the slot."""
+        """Whether the replica wrote without holding the object's slot."""
         return self.slot is not None and self.holder != self.replica
 
 
 class Sharing:
     """
-    Replicas that come and go.
+    Replicas that can be started and stopped.
 
-    Fields: sandbox; shards; managers by replica, in the order in which they came.
-    State, under _lock: _writes; _holders. Threads: the test's thread and those of the managers.
+    Fields: sandbox; shards; managers maps replicas to managers, in the order in which they started.
+    State, under _lock: _writes; _holders. Threads: the test's thread and the managers' threads.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class Sharing:
     ) -> None:
         """Prepare without starting a replica. See `sharing`."""
         self.sandbox = sandbox
-        # The waits are as short as possible, because a test waits for each change.
+        # These times are as short as possible, because a test waits for each change.
         self.shards = Shards(
             slots, by, lease=f"default/{_LEASE}", retry_period_seconds=0.25, settle_seconds=0.5
         )
@@ -87,38 +87,38 @@ class Sharing:
 
     @property
     def writes(self) -> Sequence[Written]:
-        """Return all writes so far, in the server's order, including Leases and Events."""
+        """All writes so far, in the server's order, including Leases and Events."""
         with self._lock:
             return tuple(self._writes)
 
     @property
     def strays(self) -> Sequence[Written]:
-        """Return the writes of replicas that did not hold the object's slot."""
+        """The writes of replicas that did not hold the object's slot."""
         return [write for write in self.writes if write.is_stray]
 
     @property
     def holders(self) -> Mapping[int, str]:
-        """Return the holder of each slot's Lease; "" if released. A slot that was never held is missing."""
+        """The holder of each slot's Lease, or "" if released. A slot that was never held is missing."""
         with self._lock:
             return MappingProxyType(dict(self._holders))
 
     def made(self, plural: str) -> list[str]:
-        """Return the created objects of a kind as `namespace/name`, each one as often as it was created."""
+        """Return the created objects of a kind as `namespace/name`. An object appears once per creation."""
         paths = [(write, _words(write.path)) for write in self.writes if write.method == "POST"]
         return [f"{at.namespace}/{one.body['metadata']['name']}" for one, at in paths if at.plural == plural]
 
     def manager(self, replica: str) -> Manager:
-        """Return the manager for a replica that is not running."""
+        """Return a manager for a replica, without starting it."""
         made = Manager(Client(self.transport(replica)), registry=CollectorRegistry(), shards=self.shards)
         self._set_up(made)
         return made
 
     def transport(self, replica: str) -> Transport:
-        """Return a replica's transport, for requests outside its manager. It refuses to send a stray."""
+        """Return a replica's transport, for requests outside its manager. Even stray writes are sent."""
         return _Noted(self.sandbox.transport(), replica, self._lock, self._took)
 
     def start(self, *replicas: str) -> None:
-        """Start more replicas, each with its own name. Raises: like set_up."""
+        """Start more replicas, each with its own name. Raises: the same errors as set_up."""
         for replica in replicas:
             if replica in self._running:
                 raise ValueError(f"replica {replica} runs already")
@@ -127,7 +127,7 @@ class Sharing:
             running.start()
 
     def stop(self, *replicas: str) -> None:
-        """Stop some or all replicas. Raises: like Manager.run. Blocks: until their slots are released."""
+        """Stop some or all replicas. Raises: as Manager.run does. Blocks: until their slots are released."""
         chosen = [(one, self._running[one]) for one in replicas or tuple(self._running)]
         for _, running in chosen:
             running.stop.set()
@@ -146,7 +146,7 @@ class Sharing:
 
     def wait_for(self, *counts: int) -> None:
         """
-        Wait until the replicas hold this many slots, in the order in which they came.
+        Wait until the replicas hold these numbers of slots, in the order in which the replicas started.
 
         Raises: AssertionError at the deadline. Blocks: until they do, or until the deadline.
         """
@@ -157,11 +157,11 @@ class Sharing:
         try:
             eventually(are_held, f"{counts} slots")
         except AssertionError as error:
-            error.add_note(f"as it is: {self.held()}")
+            error.add_note(f"current state: {self.held()}")
             raise
 
     def _took(self, replica: str, method: str, path: str, body: Any, answer: bytes) -> None:
-        """Record a write. The caller holds _lock, so that the order is that of the server."""
+        """Record a write. The caller holds _lock, so that the records are in the server's order."""
         words, slot = _words(path), None
         if words.plural == "leases":
             self._note_lease(replica, body or {})
@@ -178,9 +178,10 @@ class Sharing:
 
     def _slot_of(self, namespace: str, answer: bytes) -> int | None:
         """
-        Return an object's slot: by UID, the one in its label, or that of its owner's UID or its own UID.
+        Return an object's slot, or None if the response lacks the data for it.
 
-        A response may lack all of these.
+        If objects are divided by UID, the object's label contains the slot. Without the label, the slot
+        follows from the owner's UID or, without an owner, from the object's own UID.
         """
         if self.shards.by == "namespace":
             return slot_of_namespace(namespace, self.shards.count)
@@ -193,7 +194,7 @@ class Sharing:
 
 
 class _Noted(ForwardingTransport):
-    """One replica's transport. Only one write is sent at a time, counting all replicas."""
+    """One replica's transport. Across all replicas, only one write is sent at a time."""
 
     def __init__(
         self,
@@ -223,13 +224,13 @@ def sharing(
     sandbox: ManagedSandbox, set_up: Callable[[Manager], object], *, slots: int = SLOTS, by: By = "namespace"
 ) -> Iterator[Sharing]:
     """
-    Let replicas share slots while the block lasts. At the end, all are stopped.
+    Let replicas share slots for the duration of the block. At its end, all of them are stopped.
 
     Leases and Events are never strays.
 
-    Args: set_up is that of handloop.controller.cli.main, and is called for each replica. slots and by are
-    those of Shards.
-    Raises: like Manager.run.
+    Args: set_up is the function for handloop.controller.cli.main, and is called for each replica. slots and
+    by are arguments of Shards.
+    Raises: the same errors as Manager.run.
     """
     replicas = Sharing(sandbox, set_up, slots=slots, by=by)
     try:

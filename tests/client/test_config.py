@@ -213,12 +213,12 @@ def test_a_current_context_that_is_gone(machine: Machine) -> None:
         (
             "{cluster: gone}",
             ConfigProblem.REFERENCE,
-            'names cluster "gone", which is not in kubeconfig; have: c',
+            'names cluster "gone", which is not in the kubeconfig; have: c',
         ),
         (
             "{cluster: c, user: gone}",
             ConfigProblem.REFERENCE,
-            'names user "gone", which is not in kubeconfig; have: u',
+            'names user "gone", which is not in the kubeconfig; have: u',
         ),
         ("{user: u}", ConfigProblem.SERVER, 'context "x" names no cluster'),
         ("{cluster: e}", ConfigProblem.SERVER, 'cluster "e" has no server'),
@@ -350,7 +350,7 @@ def test_insecure_only_when_set(machine: Machine) -> None:
             '{server: "https://h", certificate-authority: a, insecure-skip-tls-verify: true}',
             "{}",
             ConfigProblem.CERTIFICATE,
-            "exclude each other",
+            "cannot be combined",
         ),
         (
             '{server: "https://h", certificate-authority-data: "!"}',

@@ -293,7 +293,7 @@ def test_an_object_without_its_namespace_is_not_asked_for(rig: Rig) -> None:
         lambda: rig.foos.patch("web", {}),
         lambda: rig.foos.delete("web"),
     ):
-        with pytest.raises(ValueError, match="a Foo is in a namespace: name it"):
+        with pytest.raises(ValueError, match="a Foo needs a namespace"):
             ask()
     assert rig.transport.sent == []
 

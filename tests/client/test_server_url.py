@@ -157,10 +157,10 @@ def test_what_is_shown_of_a_url(url: str, shown: str) -> None:
 @pytest.mark.parametrize(
     ("server", "shown", "cause"),
     [
-        ("https://admin:canary@h:1", "https://h:1", "it holds a user name or a password"),
-        ("https://h?token=canary", "https://h", "it holds a query or a fragment"),
-        ("https://admin:canary", "https://...", "it is not a URL of a host"),
-        ("https://[canary@h", "https://h", "it is not a URL of a host"),
+        ("https://admin:canary@h:1", "https://h:1", "it contains a user name or a password"),
+        ("https://h?token=canary", "https://h", "it contains a query or a fragment"),
+        ("https://admin:canary", "https://...", "it is not a URL with a host"),
+        ("https://[canary@h", "https://h", "it is not a URL with a host"),
         (f"https://{'h' * 64}.x", f"https://{'h' * 64}.x", LABEL),
         ("https://h..x", "https://h..x", LABEL),
         ("ftp://u:canary@h", "ftp://h", "it begins with neither http:// nor https://"),

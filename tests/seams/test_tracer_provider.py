@@ -44,7 +44,7 @@ GONE = "import sys; sys.modules['opentelemetry'] = None\n"
             "start_tracing()",
             {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://localhost:4317"},
             "True False",
-            "opentelemetry-instrument sets a tracer provider asked='OTEL_EXPORTER_OTLP_ENDPOINT'",
+            "use opentelemetry-instrument to set a tracer provider asked='OTEL_EXPORTER_OTLP_ENDPOINT'",
         ),
         (
             f"{GONE}start_tracing()",

@@ -300,7 +300,7 @@ def test_the_smallest_object_is_shown() -> None:
     )
     assert '"names": ["a", "b"]' in said[2]
     assert said[3:] == [
-        '  fix: carry it over in both functions; or Site.kept_fields = ("spec.names",) keeps it',
+        '  fix: convert it in both functions, or preserve it with Site.kept_fields = ("spec.names",)',
         "  again: assert_converts(Site, seed=3)",
     ]
 
@@ -337,7 +337,7 @@ class Shop(Kind, group="example.org", version="v1", previous=Plain):
 
 def test_what_an_annotation_keeps_is_not_lost() -> None:
     """CEL rules are held, too; but a field for which no value is known has to be given, once."""
-    with pytest.raises(ValueError, match=r"Shop.spec.code: no value is known that fits; give one in samples"):
+    with pytest.raises(ValueError, match=r"Shop.spec.code: no valid value is known; pass one in samples"):
         assert_converts(Shop)
     sample = Shop.named("a", spec=ShopSpec(paths=("a", "b"), code="c" * 80))
     with pytest.raises(AssertionError, match=r"v1beta1 -> v1 loses spec\.readOnly"):

@@ -107,5 +107,5 @@ def test_a_wrong_test_fails_and_does_not_hang(monkeypatch: pytest.MonkeyPatch) -
         clock.sleep(1, threading.Event())
     with pytest.raises(TimeoutError, match="0 of 1 expected waiters"):
         clock.wait_for_waiters(1)
-    with pytest.raises(TimeoutError, match="nobody waits for 1"):
+    with pytest.raises(TimeoutError, match="no thread waits for 1"):
         clock.wait_for_deadline(1)

@@ -122,7 +122,7 @@ def test_a_wait_in_vain_lists_dropped_events(running: RunningSandbox) -> None:
         with pytest.raises(AssertionError, match="still not as wanted, the ConfigMap") as caught:
             running.wait_for(ConfigMap, "world", seconds=0)
     as_it_is, drops = caught.value.__notes__
-    assert as_it_is == "as it is: not there"
+    assert as_it_is == "current state: it does not exist"
     # listed, if the controller's handler joins the running informer after it
     assert re.fullmatch(r"predicates dropped watch events: Greeting (added|listed) \(1\)", drops)
     with pytest.raises(AssertionError) as caught:

@@ -79,9 +79,9 @@ def test_a_refusal_is_reported(running: RunningSandbox) -> None:
 @pytest.mark.parametrize(
     ("manifest", "error", "message"),
     [
-        ("manifests/foo.yaml", TypeError, "'manifests/foo.yaml'; a file is given as a Path"),
-        ("- a\n- b", TypeError, r"no object: \['a', 'b'\]"),
-        ([{"kind": "ConfigMap"}], TypeError, "not a list; each is an argument"),
+        ("manifests/foo.yaml", TypeError, "'manifests/foo.yaml'; pass a file as a Path"),
+        ("- a\n- b", TypeError, r"not an object: \['a', 'b'\]"),
+        ([{"kind": "ConfigMap"}], TypeError, "not a list; pass each separately"),
         (None, TypeError, "not a NoneType"),
         ({"kind": "ConfigMap"}, ValueError, "an object to apply needs apiVersion: {'kind': 'ConfigMap'}"),
         ({"apiVersion": "v1", "metadata": {"name": "a"}}, ValueError, "needs kind"),
@@ -121,7 +121,7 @@ def test_a_wait_reports_the_last_value(running: RunningSandbox) -> None:
     """The object that is not as wanted, or its absence."""
     with pytest.raises(AssertionError, match="still not as wanted, the ConfigMap default/a") as failed:
         running.wait_for(ConfigMap, "a", seconds=0)
-    assert failed.value.__notes__ == ["as it is: not there"]
+    assert failed.value.__notes__ == ["current state: it does not exist"]
     running.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}})
     assert running.wait_for(ConfigMap, "a").metadata.name == "a"
     with pytest.raises(AssertionError) as failed:

@@ -102,6 +102,6 @@ def test_a_count_that_does_not_come_is_told_with_what_is(
         monkeypatch.setattr(module, "eventually", at_once)
         with pytest.raises(AssertionError, match=r"\(1,\) slots") as raised:
             replicas.wait_for(1)
-        assert raised.value.__notes__ == ["as it is: {'a': frozenset({0, 1})}"]
+        assert raised.value.__notes__ == ["current state: {'a': frozenset({0, 1})}"]
         with pytest.raises(ValueError, match="replica a runs already"):
             replicas.start("a")

@@ -29,5 +29,5 @@ def test_a_layer_of_another_version_is_refused(tmp_path: Path) -> None:
     """Pip would find it only while it installs."""
     ground = tmp_path / "ground.lock"
     ground.write_text("a==1 --hash=sha256:1\n")
-    with pytest.raises(ValueError, match="other versions than the locks below it: a"):
+    with pytest.raises(ValueError, match="other versions than the files that it includes: a"):
         layer("a==2 \\\n    --hash=sha256:2\n", tmp_path / "upper.lock", [ground])

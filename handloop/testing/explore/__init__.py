@@ -1,9 +1,9 @@
 """
-Explores every crash point of a controller, with the names of handloop_explore from the extra `explore`.
+Explores every crash point of a controller. Exports the names of handloop_explore, from the extra `explore`.
 
     explore(Workload(set_up, [applied(SITE), deleted(SITE)])).check()
 
-Raises: ImportError if it is not installed. The message says which command installs it.
+Raises: ImportError if the extra is not installed. The message contains the command that installs it.
 """
 
 from handloop.controller.cli.extensions import NotInstalledError, needing

@@ -161,7 +161,7 @@ def status(text: str, version: str = VERSION) -> str:
         (status('{"clientKeyData":"k"}'), "half a key pair"),
         (status('{"token":"t","expirationTimestamp":"soon"}'), "bad expirationTimestamp"),
         (status('{"token":"t","expirationTimestamp":""}'), 'bad expirationTimestamp: ""'),
-        (status('{"token":"canary\\\\nx"}'), "does not fit in a header"),
+        (status('{"token":"canary\\\\nx"}'), "is not valid in a header"),
         (status('{"token":7}'), "Expected `str | null`, got `int` - at `$.status.token`"),
         (status('{"token":"t"}', "other/v1"), f"answered with apiVersion other/v1, not {VERSION}"),
     ],

@@ -232,7 +232,7 @@ def test_a_kubeconfig_that_does_not_end_is_refused(
     with pytest.raises(ConfigError, match=rf"kubeconfig {path}: it did not end in 0.1 s") as caught:
         read_kubeconfig(path, required=required)
     assert caught.value.kind is ConfigProblem.UNREADABLE
-    assert caught.value.fix == f"whatever writes to {path} has to end, or write it to a file first"
+    assert caught.value.fix == f"the program that writes to {path} must end; or write to a file first"
 
 
 def test_the_fix_fits_the_mistake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

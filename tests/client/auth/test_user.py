@@ -174,7 +174,7 @@ def test_what_is_no_header_s_name_or_no_latin_1_is_sent_as_go_sends_it() -> None
 )
 def test_what_no_header_takes_is_refused(user: User) -> None:
     """Before a request, with the user's name."""
-    with pytest.raises(ConfigError, match='of user "ann" does not fit in a header'):
+    with pytest.raises(ConfigError, match='of user "ann" is not valid in a header'):
         impersonation_headers(user, "ann")
 
 
@@ -204,7 +204,7 @@ def test_a_provider_without_the_package_of_providers(monkeypatch: pytest.MonkeyP
         fetch_from_provider({"name": "gcp"}, "", 0.0)
     assert caught.value.message == 'auth provider "gcp" failed'
     assert "the kubernetes package, which has the auth providers, cannot be loaded" in caught.value.cause
-    assert caught.value.fix.startswith("pip install kubernetes; or an exec plugin")
+    assert caught.value.fix.startswith("pip install kubernetes, or use an exec plugin")
 
 
 @pytest.mark.parametrize(

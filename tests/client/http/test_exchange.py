@@ -145,7 +145,7 @@ def test_a_line_that_never_ends_is_an_error(begin: bytes) -> None:
 )
 def test_a_head_that_never_ends_is_an_error(begin: bytes, more: bytes) -> None:
     """An endless head does not fill the memory, nor do heads without an answer."""
-    with pytest.raises(BadAnswer, match="256 kB without any body"):
+    with pytest.raises(BadAnswer, match="256 kB without a body"):
         answer_of(begin, *[more] * 9)
 
 
