@@ -122,20 +122,18 @@ RUNS: Final = (
     ),
 )
 PLOTS: Final = (
-    Plot(
-        "sync", BURSTS, "First list: CPU time of an object", ("sync us",), "microseconds; shorter is better"
-    ),
+    Plot("sync", BURSTS, "First list: CPU time per object", ("sync us",), "microseconds; shorter is better"),
     Plot(
         "events",
         BURSTS,
-        "Watch events in bursts: CPU time of one",
+        "Watch events in bursts: CPU time per event",
         ("event us",),
         "microseconds; shorter is better",
     ),
     Plot(
         "alone",
         "First sync, one event",
-        "Watch events that come alone: CPU time of one",
+        "Single watch events: CPU time per event",
         ("event us",),
         "microseconds; shorter is better",
     ),
@@ -145,18 +143,18 @@ PLOTS: Final = (
     Plot(
         "reconciling-cpu",
         OWNERS,
-        "CPU time of an owner",
+        "CPU time per owner",
         ("CPU ms/owner",),
         "milliseconds; shorter is better",
     ),
     Plot(
         "latency",
         "Latency at",
-        "From the server's send to the handler, beside busy workers",
+        "Time from the server's send to the handler, with busy workers",
         ("p50 ms", "p99 ms"),
         "milliseconds; shorter is better",
     ),
-    Plot("memory", BURSTS, "Memory of a cached Deployment of 4 kB", ("bytes",), "bytes; shorter is better"),
+    Plot("memory", BURSTS, "Memory per cached Deployment of 4 kB", ("bytes",), "bytes; shorter is better"),
 )
 
 
@@ -257,7 +255,7 @@ def page(machine: Mapping[str, str], done: Sequence[Done], plots: Sequence[Plot]
         "",
         "<!-- made by `make bench`; do not edit -->",
         "",
-        "One run of `make bench` measured all subjects and their peers in turn. Compare ratios, not times.",
+        "One run of `make bench` measured handloop and its peers in turn. Compare ratios, not times.",
         "[Benchmarks](../benchmarks/README.md) explains each script.",
         "",
         *markdown([["the machine", ""], *([name, value] for name, value in machine.items())]),

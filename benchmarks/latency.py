@@ -59,8 +59,8 @@ def main() -> None:
             rounds[subject].append({"p50 ms": hundredths[49], "p99 ms": hundredths[98]})
     title = f"Latency at {options.rate:g} events a second, {options.workers} busy workers"
     setting = (
-        f"{options.events} events, {options.rounds} rounds, medians; "
-        "time from the server's send to the handler"
+        f"{options.events} events, medians of {options.rounds} rounds. "
+        "The table shows the time from the server's send to the handler's call."
     )
     rows = {subject: tables.medians(found) for subject, found in rounds.items()}
     tables.emit([tables.Table(title, setting, rows)], options.json)

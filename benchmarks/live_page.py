@@ -61,9 +61,9 @@ def main() -> None:
         "ratio": twelve / statistics.median(one["event us"] for one in base),
     }
     setting = (
-        f"{options.events} events over {options.objects} Deployments of 4 kB, {options.rounds} rounds. us = "
-        "CPU microseconds of the whole process per event, median; ratio to the first row, taken round by "
-        "round."
+        f"{options.events} events for {options.objects} Deployments of 4 kB, {options.rounds} rounds. "
+        "event us is the whole process's CPU microseconds per event (median); ratio compares it with the "
+        "same round of the first row."
     )
     emit([Table("The live page", setting, rows)], options.json)
 

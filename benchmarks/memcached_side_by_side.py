@@ -256,7 +256,7 @@ def lost(stage: Stage) -> Iterator[tuple[str, str]]:
     until(lambda: stage.is_ready(5))
     for event in ("delayed", "lost"):
         taken = cut_off(stage, forget=event == "lost")
-        yield f"deleted while watches are cut, event {event}: after they are back", seconds(taken)
+        yield f"deleted while watches are cut, event {event}: after they resume", seconds(taken)
         if taken is None:
             stage.stop()
             stage.start()

@@ -186,7 +186,7 @@ def main() -> None:
     server.clear()  # what is left would be work for the next program
     title = "Owners into Deployments on a kube-apiserver"
     setting = (
-        f"{options.owners} owners, {options.rounds} rounds, medians; CPU includes the start of the process"
+        f"{options.owners} owners, medians of {options.rounds} rounds. CPU time includes the process's start."
     )
     rows = {subject: tables.medians(found) for subject, found in rounds.items()}
     tables.emit([tables.Table(title, setting, rows)], options.json)

@@ -205,8 +205,8 @@ def main() -> None:
         os._exit(0)
     rows = {name: row(run(SUBJECTS[name], options.objects, options.relists)) for name in options.only}
     setting = (
-        f"{options.objects} Deployments of 4 kB. The memory that the first list takes; the other columns, "
-        "after later lists and at the peak, are multiples of it."
+        f"{options.objects} Deployments of 4 kB. The first column is the memory that the first list uses. "
+        "The other columns, after later lists and at the peak, are multiples of it."
     )
     emit([Table("Memory of relists", setting, rows)], options.json)
 

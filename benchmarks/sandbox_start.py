@@ -69,8 +69,8 @@ def main() -> None:
         wall, cpu = (1000 * statistics.median(column) for column in zip(*values, strict=True))
         rows[name] = {"wall ms": wall, "CPU ms": cpu}
     setting = (
-        "Time until the first request is answered (for the fixture: until it finishes), "
-        f"{options.rounds} rounds, medians."
+        "The time until the first request is answered (for the fixture: until it finishes), "
+        f"medians of {options.rounds} rounds."
     )
     emit([Table("Start of the sandbox", setting, rows)], options.json)
 

@@ -226,10 +226,10 @@ def main() -> None:
         stack.enter_context(stage.foo())
         rows = measure(stage, subjects, options)
     setting = (
-        f"On a {'kube-apiserver' if options.kubeconfig else 'sandbox'}, {options.rounds} rounds, medians. "
-        "Time from exec to the first request, and to the Deployment of an existing Foo, with the CPU time "
-        "until then. "
-        f"MiB and CPU time of {options.idle:g} s at rest."
+        f"On a {'kube-apiserver' if options.kubeconfig else 'sandbox'}, medians of {options.rounds} rounds. "
+        "The table shows the time from exec to the first request, and to an existing Foo's Deployment, with "
+        "the CPU time until then. "
+        f"MiB and idle are measured over {options.idle:g} s at rest."
     )
     emit([Table("Start, and rest", setting, rows)], options.json)
 

@@ -150,10 +150,10 @@ def main() -> None:
     )
     sent = f"one event every {options.pause_us:g} us" if options.pause_us else "events in bursts of 64"
     setting = (
-        f"{options.objects} Deployments of 4 kB, {options.events} events, {options.rounds} rounds, medians; "
-        f"{sent}, each sent as a chunk. us = CPU microseconds of the whole process per object or event; "
-        "bytes = memory per cached object. sync/floor: lower is better; events/floor = the floor's time "
-        "divided by the row's."
+        f"{options.objects} Deployments of 4 kB and {options.events} events, medians of {options.rounds} "
+        f"rounds. The server sends {sent}, each event as a chunk. sync us and event us are the whole "
+        "process's CPU microseconds per object and event; bytes is the memory per cached object. sync/floor "
+        "is the row's time divided by the floor's; events/floor is the reverse."
     )
     emit([Table(f"First sync, {sent}", setting, table(results))], options.json)
 

@@ -202,14 +202,16 @@ def main() -> None:
                 us = decode_us(kind, each, arguments.rounds)
                 pages[f"{kind.__name__}, managedFields {name}"] = {"MB": len(each) / 1e6, "decode us": us}
     setting = (
-        f"First lists of {arguments.objects} objects, {arguments.rounds} rounds, medians. client, server ms "
-        "= CPU time; gzip/plain = ratio of the wall times; below 1, gzip pays off."
+        f"First lists of {arguments.objects} objects, medians of {arguments.rounds} rounds. client ms and "
+        "server ms are CPU time. gzip/plain is the ratio of the wall times; below 1, gzip is faster."
     )
     emit(
         [
             Table("gzip over links of some speed", setting, {**rows[0], **rows[1]}),
             Table(
-                "managedFields", f"A page of {PAGE}; decode us = wall time per object, the best round.", pages
+                "managedFields",
+                f"A page of {PAGE} objects. decode us is the wall time per object in the best round.",
+                pages,
             ),
         ],
         arguments.json,

@@ -81,7 +81,7 @@ def caches_are_as_the_server(evidence: Evidence) -> Finding:
     ]
     objects = sum(count for key, count in record.cached.items() if "/" not in key)
     return Finding(
-        "I1 caches hold what the server has",
+        "I1 the caches equal the server's state",
         f"{objects} objects in each of 3 replicas, and none after all were deleted",
         wrong,
     )
@@ -105,9 +105,9 @@ def one_worker_has_a_name(evidence: Evidence) -> Finding:
             else:
                 wrong.append(f"{one.agent} wrote {before.resource} and {one.resource} of {one.name} at once")
         last[one.agent, one.name] = one
-    beside = f"{excused + len(wrong)} while another of that name ran, {excused} of them after a reset"
+    beside = f"{excused + len(wrong)} while another write for that name ran, {excused} of them after a reset"
     figure = f"{len(evidence.work)} writes, {beside}"
-    return Finding("I2 a name has one worker", figure, wrong)
+    return Finding("I2 only one worker at a time handles a name", figure, wrong)
 
 
 def it_converges(evidence: Evidence) -> Finding:
@@ -118,7 +118,9 @@ def it_converges(evidence: Evidence) -> Finding:
     if seconds > CONVERGENCE_SECONDS:
         wrong.append(f"it took {seconds:.0f} s")
     return Finding(
-        "I3 no final state is lost: all objects converge after the last fault", f"in {seconds:.0f} s", wrong
+        "I3 no final state is lost, and all objects converge after the last fault",
+        f"in {seconds:.0f} s",
+        wrong,
     )
 
 
@@ -176,7 +178,7 @@ def outages_are_endured_gently(evidence: Evidence) -> Finding:
     wrong = [f"{rate:.1f} requests a second" for rate in rates if rate > OUTAGE_REQUESTS]
     figure = f"{len(rates)} outages, at most {max(rates, default=0.0):.1f} requests per second and process"
     words = (
-        f"I6 in an outage at most {OUTAGE_REQUESTS:.0f} requests per second: 2.5 for the lease, 0.3 per kind"
+        f"I6 in an outage, at most {OUTAGE_REQUESTS:.0f} requests a second (2.5 for the lease, 0.3 per kind)"
     )
     return Finding(words, figure, wrong)
 
@@ -193,9 +195,7 @@ def it_does_not_grow(evidence: Evidence) -> Finding:
     ]
     most = max((end.memory - begin.memory for _, (begin, end) in pairs), default=0.0)
     figure = f"{most:+.1f} MiB at most, see below"
-    words = (
-        f"I7 at the end, at most {_MORE_MIB} MiB, {_MORE_THREADS} threads and {_MORE_HANDLES} handles more"
-    )
+    words = f"I7 at most {_MORE_MIB} MiB, {_MORE_THREADS} threads and {_MORE_HANDLES} handles more at the end"
     return Finding(words, figure, wrong)
 
 
@@ -268,7 +268,7 @@ def others_take_over(evidence: Evidence) -> Finding:
         if gaps
         else "none"
     )
-    words = f"I10 another leads within {FAILOVER_SECONDS:.0f} s, plus the duration of faults on the others"
+    words = f"I10 others take over within {FAILOVER_SECONDS:.0f} s, plus the duration of faults on them"
     return Finding(words, figure, wrong)
 
 
@@ -337,7 +337,7 @@ def processes_end_for_a_reason(evidence: Evidence) -> Finding:
     ]
     wrong += [f"{life.agent}: {line}" for life in evidence.record.lives for line in life.tracebacks]
     figure = f"{codes[-9]} killed, {codes[0]} stopped, {codes[1]} lost the lease, no traceback"
-    return Finding("a process ends only when it must", figure, wrong)
+    return Finding("a process ends only if it is killed, stopped or loses the lease", figure, wrong)
 
 
 JUDGES: Final[Sequence[Callable[[Evidence], Finding]]] = (

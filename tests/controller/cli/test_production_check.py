@@ -154,27 +154,27 @@ SPOILT: Final[dict[str, Callable[[list[dict[str, Any]]], object]]] = {
     "two replicas or more": one_replica,
     "leader election or shards": lambda all_: container(all_)["args"].remove("--leader-elect"),
     "the rollout is complete": lambda all_: deployment(all_)["status"].update(availableReplicas=1),
-    "a lease is held, and renewed": lambda all_: all_[-1]["spec"].update(
+    "a lease is held and renewed": lambda all_: all_[-1]["spec"].update(
         renewTime="2027-01-15T07:59:00.000000Z"
     ),
-    "a disruption budget lets one pod go": without("PodDisruptionBudget"),
+    "a disruption budget allows an eviction": without("PodDisruptionBudget"),
     "a startup probe": lacking("startupProbe"),
     "a liveness probe": lacking("livenessProbe"),
     "a readiness probe": lacking("readinessProbe"),
-    "a request for cpu": lacking("resources", "requests", "cpu"),
-    "a request for memory": lacking("resources", "requests", "memory"),
-    "a limit on memory": lacking("resources", "limits", "memory"),
-    "no limit on cpu": lambda all_: container(all_)["resources"]["limits"].update(cpu="1"),
-    "no root": lambda all_: pod(all_)["securityContext"].pop("runAsNonRoot"),
-    "a root file system that is read only": lacking("securityContext", "readOnlyRootFilesystem"),
-    "no more privileges, no capabilities": lacking("securityContext", "capabilities"),
+    "a CPU request": lacking("resources", "requests", "cpu"),
+    "a memory request": lacking("resources", "requests", "memory"),
+    "a memory limit": lacking("resources", "limits", "memory"),
+    "no CPU limit": lambda all_: container(all_)["resources"]["limits"].update(cpu="1"),
+    "a user other than root": lambda all_: pod(all_)["securityContext"].pop("runAsNonRoot"),
+    "a read-only root file system": lacking("securityContext", "readOnlyRootFilesystem"),
+    "no privilege escalation, no capabilities": lacking("securityContext", "capabilities"),
     "a seccomp profile": lambda all_: pod(all_)["securityContext"].pop("seccompProfile"),
-    "an account of its own": lambda all_: pod(all_).pop("serviceAccountName"),
-    "an image that stays the same": lambda all_: container(all_).update(
+    "a service account of its own": lambda all_: pod(all_).pop("serviceAccountName"),
+    "a fixed image tag or digest": lambda all_: container(all_).update(
         image="registry.example:5000/handloop"
     ),
-    "time to end": lambda all_: pod(all_).update(terminationGracePeriodSeconds=30),
-    "metrics with a guard": lambda all_: container(all_)["args"].remove("--metrics-auth"),
+    "enough time to shut down": lambda all_: pod(all_).update(terminationGracePeriodSeconds=30),
+    "protected metrics": lambda all_: container(all_)["args"].remove("--metrics-auth"),
     "pods on different nodes": lambda all_: pod(all_).pop("topologySpreadConstraints"),
     "a network policy": without("NetworkPolicy"),
     "alerts": without("PrometheusRule"),
@@ -188,7 +188,7 @@ def test_what_is_missing_is_found(what: str) -> None:
     SPOILT[what](documents)
     lines, problem = checked(documents)
     assert failed(lines) == [what]
-    assert f"  cause: not so: {what}\n  fix: {lines[what].fix}\n" in problem
+    assert f"  cause: failed check: {what}\n  fix: {lines[what].fix}\n" in problem
 
 
 def test_what_may_not_be_read_has_no_verdict() -> None:
@@ -215,7 +215,7 @@ def test_the_lease_is_its_own() -> None:
     """Not that of a neighbour whose name begins alike."""
     documents = manifests()
     documents[-1]["metadata"]["name"] = "handloop-eu"
-    assert failed(checked(documents)[0]) == ["a lease is held, and renewed"]
+    assert failed(checked(documents)[0]) == ["a lease is held and renewed"]
 
 
 def test_a_chart_may_call_it_otherwise() -> None:
