@@ -31,12 +31,12 @@ _CONTENTS: Final = """\
 # Chapters and exercises
 
 These chapters show how a Kubernetes controller works inside. Each chapter runs the real parts without a
-cluster, and its page has the values from such a run. A chapter asks before it explains, and breaks things on
-purpose. `handloop walkthrough 6` plays chapter 6 in a terminal, and waits for your answers. In a clone, use
-`make walkthrough ARGS=6`.
+cluster, and its page shows values from such a run. A chapter asks a question before it explains the answer,
+and breaks things on purpose. `handloop walkthrough 6` plays chapter 6 in a terminal, and waits for your
+answers. In a clone, use `make walkthrough ARGS=6`.
 
 The chapters take about {minutes} minutes in all, without the exercises.
-[For teachers](teaching.md) has plans for a course.
+[For teachers](teaching.md) has plans for courses.
 
 | | chapter | minutes | exercise |
 |---|---|---|---|

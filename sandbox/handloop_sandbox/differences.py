@@ -22,41 +22,40 @@ DIFFERENCES: Final = (
         "Admission webhooks are not called, admission policies are not evaluated (and mutation expressions "
         "are not compiled), and aggregated servers are not contacted. Kinds for flow control, devices "
         "(resource.k8s.io), storage drivers, runtimes and Service addresses are stored without validation. "
-        "Nothing writes the status of these kinds, and the objects that a cluster creates by itself "
-        "(FlowSchemas, IPAddresses) do not exist."
+        "Their status is never written, and the objects that a cluster creates by itself (FlowSchemas, "
+        "IPAddresses) do not exist."
     ),
     Difference(
-        "/readyz?verbose lists the sandbox's own checks, because there is no etcd.",
+        "/readyz?verbose lists the sandbox's own checks, because it has no etcd.",
         ("readyz-verbose",),
     ),
     Difference(
-        "The sandbox invents a pod's status. Image and container ids are its own, and conditions that are "
-        "true do not keep an earlier reason.",
+        "A pod's status is simulated. Image and container ids are made up, and a condition that becomes "
+        "true loses its earlier reason.",
         ("wl-pod-ready", "wl-pod-delete", "wl-pdb-pod-ready"),
     ),
     Difference(
-        "When a forbidden change of a pod, a claim or a volume is refused, the message contains a JSON "
-        "diff instead of one of Go structures. A message that quotes a Job's template quotes it as JSON, "
-        "too.",
+        "When a forbidden change of a pod, a claim or a volume is refused, the message contains a diff of "
+        "JSON instead of Go structures. Messages also quote a Job's template as JSON.",
         ("wl-pod-immutable-422",),
     ),
     Difference(
         "Jobs do not support pod failure and success policies, or a back-off limit per index. StatefulSets "
-        "keep their claims whatever the retention policy says, and update one pod at a time. DaemonSets "
-        "obey node selectors and taints, but not affinities or maxSurge. CronJobs do not report missed "
+        "keep their claims whatever the retention policy says, and update one pod at a time. DaemonSets obey "
+        "node selectors and taints, but not affinities or maxSurge. CronJobs do not report missed start "
         "times."
     ),
     Difference(
         "CertificateSigningRequests, ControllerRevisions and a Namespace's phase are stored as sent; only "
-        "field types and metadata are validated. Rarer volume sources are checked only for their required "
-        "fields, Windows options not at all, and a Secret's certificate only for being PEM."
+        "field types and metadata are validated. For rarer volume sources, only the required fields are "
+        "checked. Windows options are not checked, and a Secret's certificate only has to be PEM."
     ),
     Difference(
         "PodSecurity treats every version of a level as the latest, and ignores AppArmor annotations. A "
         "RuntimeClass's overhead and scheduling are not applied to its pods."
     ),
-    Difference("Autoscalers have no metrics, and do not notice if several of them scale the same pods."),
-    Difference("CertificateSigningRequests can be approved and denied, but nothing signs them."),
+    Difference("Autoscalers have no metrics, and do not detect that several of them scale the same pods."),
+    Difference("CertificateSigningRequests can be approved and denied, but are never signed."),
     Difference(
         "Without TLS there is no certificate authority: the ConfigMaps kube-root-ca.crt are empty, and so "
         "is ca.crt in the Secrets of service accounts."
@@ -66,25 +65,28 @@ DIFFERENCES: Final = (
         "apiVersion, kind and metadata, and omits defaults that are zero."
     ),
     Difference("Tokens of service accounts are signed with HS256, so there is no /openid/v1/jwks."),
-    Difference("More than a few hundred levels of nesting are refused (400). A cluster accepts 10,000."),
+    Difference(
+        "Bodies with more than a few hundred levels of nesting are refused (400). A cluster accepts 10,000 "
+        "levels."
+    ),
     Difference("Exec, attach and port-forward are refused (501), because there are no containers."),
     Difference(
-        "CEL in CRDs is checked for types and costs. Some messages about invalid durations are worded "
+        "CEL in CRDs is checked for types and costs, but some messages about invalid durations are worded "
         "differently."
     ),
     Difference(
-        "Regular expressions are RE2's, which accept slightly more (`\\C`, non-ASCII letters in group "
-        "names, over 1000 nested groups) and slightly less (script names in lower case, over 10,000 "
-        "characters, repetitions of very large classes)."
+        "Regular expressions use RE2. Compared with Go's regexp, it accepts slightly more (`\\C`, non-ASCII "
+        "letters in group names, over 1000 nested groups) and slightly less (script names in lower case, "
+        "over 10,000 characters, repetitions of very large classes)."
     ),
     Difference(
-        "Endpoints that users create get no EndpointSlices. A conversion webhook is found through its "
-        "Service only if that has the annotation sandbox.handloop.dev/address or is an ExternalName."
+        "Endpoints that users create do not get EndpointSlices. A conversion webhook is found through its "
+        "Service only if the Service has the annotation sandbox.handloop.dev/address or is an ExternalName."
     ),
     Difference(
-        "A conversion webhook gets up to 500 objects at once, without their resourceVersion. While it is "
-        "down, a list at version 0 is refused like any other, a refused list does not wait for 3 seconds "
-        "first, and the garbage collector still sees what happens in versions that it cannot list."
+        "A conversion webhook receives up to 500 objects per call, without their resourceVersion. While it "
+        "is down, lists are refused even at version 0, without the usual delay of 3 seconds, and the garbage "
+        "collector still observes changes in API versions that it cannot list."
     ),
     Difference("A CRD is established even if its caBundle is not a certificate (InvalidCABundle)."),
     Difference(
@@ -94,7 +96,7 @@ DIFFERENCES: Final = (
     ),
     Difference(
         "Some rare input that a real server rejects is accepted: integers written as 1e18, null in fields "
-        "without a type, unknown methods, and %2f in paths. A few pointers that Go writes as null (a "
+        "without a type, unknown methods, and %2f in paths. A few fields that Go writes as null (such as a "
         "reference's apiGroup) are omitted."
     ),
     Difference("Nodes have fewer labels and no annotations."),

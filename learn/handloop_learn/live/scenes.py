@@ -60,8 +60,8 @@ SCENES: Final = (
         "A watch sends every change after a given version. The reflector remembers the newest version it has "
         "seen, so it never asks for the same change twice.",
         Without(
-            "the last resource version: each new watch begins at the list's version. The server sends past "
-            "changes again, and the cache goes back to old states",
+            "the last resource version: each new watch begins at the list's version. The server sends "
+            "earlier changes again, and the cache returns to old states",
             "test_without_the_last_version_a_new_watch_brings_the_past",
         ),
         kind="foos",
@@ -75,7 +75,7 @@ SCENES: Final = (
         "an object wait under its key.",
         Without(
             "a list of deltas per key (only the newest is kept): a Foo that is deleted and created again "
-            "looks like an update. No handler hears that the first Foo was deleted",
+            "looks like an update. No handler is notified of the first Foo's deletion",
             "test_without_all_deltas_a_new_object_of_the_name_is_an_update",
         ),
         kind="foos",
@@ -85,9 +85,9 @@ SCENES: Final = (
         "The informer's own thread pops {name}, with everything that happened to it: {types}.",
         "One pop takes all deltas of a key, in order, so neither the cache nor a handler misses one.",
         Without(
-            "the lock around a DeltaFIFO's process: a relist at the wrong moment finds the object neither "
-            "in line nor in the cache, so it creates no tombstone. Then the object is stored, and stays in "
-            "the cache forever",
+            "the lock around a DeltaFIFO's process: a relist between pop and store does not find the object "
+            "in the line or in the cache. If the object was deleted, no tombstone is created, and it stays "
+            "in the cache forever",
             "test_without_the_lock_around_process_a_missed_deletion_is_never_found",
         ),
         kind="foos",
@@ -97,8 +97,8 @@ SCENES: Final = (
         "{name} is added to the indexes of the cache: {indexes}.",
         "An index finds all objects with a given value at once, without looking at every object.",
         Without(
-            "removing the old values: a Foo is still found under a name that it no longer has. Once the Foo "
-            "is deleted, the look-up fails",
+            "removing the old values: a Foo is still found under a value that it no longer has. Once the "
+            "Foo is deleted, that look-up raises an error",
             "test_without_taking_old_values_out_an_index_finds_what_has_changed",
         ),
         kind="foos",
@@ -109,9 +109,9 @@ SCENES: Final = (
         "{name} is in the cache. No handler has heard of it yet.",
         "The cache comes first. A worker that hears of the Foo later can be sure to find it there.",
         Without(
-            "the store before the dispatch: a handler hears of a Foo that is not in the cache yet. A fast "
-            "worker looks, finds nothing, and believes that the Foo was deleted. That is not an error, so "
-            "there is no retry",
+            "the store before the dispatch: a handler is notified of a Foo that is not in the cache yet. A "
+            "fast worker does not find it there, and concludes that it was deleted. That is not an error, "
+            "so the worker does not retry",
             "test_without_store_before_dispatch_a_worker_finds_no_foo",
         ),
         kind="foos",
@@ -122,7 +122,7 @@ SCENES: Final = (
         "Every handler has its own buffer and its own thread, so a slow handler delays nobody else.",
         Without(
             "a buffer per handler: a slow handler runs on the informer thread, under the FIFO's lock. The "
-            "other handlers hear nothing, and even the reflector has to wait",
+            "other handlers are not called, and even the reflector has to wait",
             "test_without_a_buffer_per_handler_a_slow_one_stops_all",
         ),
         kind="foos",
@@ -134,7 +134,7 @@ SCENES: Final = (
         "equal one and be retried, while the object in the cache gets newer.",
         Without(
             "names as keys (the queue holds the objects instead): two states of a Foo are two items. Two "
-            "workers take them, and the one with the older state may write last",
+            "workers can process them at once, and the one with the older state can write last",
             "test_with_objects_for_keys_two_workers_have_one_foo",
         ),
         by="listener-foos",
@@ -144,8 +144,8 @@ SCENES: Final = (
         "{thread} gets the key. The key is now in processing.",
         "No other worker can get a key that is in processing, so two workers never work on the same Foo.",
         Without(
-            "the set processing: a Foo changes while it is being synced, and a second worker takes it, too."
-            " Two syncs of one Foo race each other",
+            "the set processing: if a Foo changes while it is being synced, a second worker gets its key. "
+            "Two syncs of the same Foo then race each other",
             "test_without_the_processing_set_two_workers_have_one_key",
         ),
     ),
@@ -167,7 +167,7 @@ SCENES: Final = (
         "after an event that nobody saw.",
         Without(
             "the wait for the caches: the controller mistakes an empty cache for an empty cluster, and "
-            "creates what already exists",
+            "creates objects that already exist",
             "test_without_waiting_for_the_caches_a_worker_takes_them_for_the_world",
         ),
         kind="deployments",
@@ -180,8 +180,8 @@ SCENES: Final = (
         "The Deployment names the Foo as its owner. So an event of the Deployment leads back to the Foo, and "
         "when the Foo is deleted, the garbage collector deletes the Deployment, too.",
         Without(
-            "the owner reference: the Deployment outlives its Foo, and the next sync treats it as somebody "
-            "else's",
+            "the owner reference: the Deployment outlives its Foo, and the next sync treats it as another "
+            "owner's",
             "test_without_an_owner_a_deployment_outlives_its_foo",
         ),
         kind="deployments",
@@ -193,7 +193,7 @@ SCENES: Final = (
         "The status says how far the promise is kept. It is written last, because it reports what the other "
         "writes have done.",
         Without(
-            "the comparison that the production controller makes: each sync writes the status and records "
+            "the production controller's comparison before a write: each sync writes the status and records "
             "an Event. A hundred resyncs cost a hundred requests",
             "test_without_comparing_first_each_sync_is_a_write",
         ),
@@ -206,7 +206,7 @@ SCENES: Final = (
         "The controller hears of its own writes just as it hears of all others. While a worker has the key, "
         "the key waits in dirty.",
         Without(
-            "the set dirty: a Foo changes while it is being synced, and no worker looks again",
+            "the set dirty: if a Foo changes while it is being synced, no worker syncs it again",
             "test_without_the_dirty_set_a_change_during_a_sync_is_lost",
         ),
         by="listener-deployments",
@@ -218,7 +218,7 @@ SCENES: Final = (
         "A failed sync is retried after 5 ms, then 10, then 20. Only retries wait like this: when a "
         "handler adds a key, it goes into the queue at once.",
         Without(
-            "forget: the Foo syncs again, but after its next failure it waits as if it had never succeeded",
+            "forget: when the Foo fails again after a success, it waits as if it had never succeeded",
             "test_without_forget_the_back_off_stays_high",
         ),
         facts={"forgotten": None},
@@ -229,8 +229,8 @@ SCENES: Final = (
         "So a worker looks again, until nothing has changed in the meantime. The controller remembers "
         "nothing except its caches: kill it at any of these steps, and it simply begins again.",
         Without(
-            "done: the queue believes that a worker still has the key. It keeps each further add for later,"
-            " and later never comes",
+            "done: the queue assumes that a worker still has the key. Later adds only make it dirty, and it "
+            "is never synced again",
             "test_without_done_a_key_is_stuck_for_ever",
         ),
     ),
