@@ -1,4 +1,4 @@
-"""Foo and MyApp: their kinds, what they need from a cluster, and what caches keep of Deployments."""
+"""What Foo and MyApp declare: their kinds, the access they need, and the Deployment fields to cache."""
 
 from __future__ import annotations
 

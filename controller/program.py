@@ -1,8 +1,8 @@
 """
-The operator `handloop`, which `python -m controller` runs: a handwritten Foo, and MyApp on the runtime.
+The operator `handloop`, which `python -m controller` runs: Foo, handwritten, and MyApp, built on the runtime.
 
-Your own operator looks the same, with its own set_up: `from handloop import main`. Here, each function
-imports what it needs, so that `version` loads no type, and `run` loads no controller before its checks.
+Your own operator would pass its set_up to main: `from handloop import main`. Here, each function imports
+what it needs, so that `version` loads no types, and `run` loads no controllers before its checks.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def main() -> int:
     try:
         return run_command(PROGRAM)
     except ModuleNotFoundError as error:
-        # this happens only in a checkout, because an installed handloop has its libraries
+        # only a checkout can lack libraries, because installing handloop installs them
         if error.name is None or error.name.partition(".")[0] == "handloop":
             raise
         what = f"{error.name} is not installed for {sys.executable}"
@@ -35,7 +35,7 @@ def main() -> int:
 
 
 def our_command(typed: str) -> str:
-    """Return the command for hints: the typed one, if it started this program. Tests start it otherwise."""
+    """Return the command for hints: `python -m controller`, unless the user typed a form of `handloop`."""
     return typed if typed in ("handloop", "python -m handloop") else "python -m controller"
 
 

@@ -1,4 +1,8 @@
-"""The mode in which a process works on everything, as if it were the only one. The other modes extend it."""
+"""
+The default mode: a process handles all objects, as if it were the only replica.
+
+The other modes extend it.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +16,10 @@ from handloop.controller.cli.problems import Problem
 
 class Process(NamedTuple):
     """
-    The things that a mode needs from a process that is starting.
+    The parts of a starting process that its mode needs.
 
     Fields: config is a ClientConfig; services are the program's ProcessServices; say prints a problem;
-    end_page shows on the live page why the work ends.
+    end_page shows on the live page why the program stops working.
     """
 
     config: Any
@@ -27,11 +31,12 @@ class Process(NamedTuple):
 
 class Alone:
     """
-    How a program's replicas share the work: here they do not. `--help` loads this without a client.
+    The base class of the modes in which replicas share the work. In this mode they do not.
 
-    Fields: flag is the flag that selects the mode, or "" if none is needed; needs_all_namespaces: the mode
-    cannot be limited to some namespaces; divides_objects: a replica may hold no objects even though some
-    exist; refusals are the errors from Manager.run that mean E17.
+    `--help` uses the class without loading the client. Fields: flag is the flag that selects the mode, or ""
+    if none is needed; needs_all_namespaces is True if the mode cannot be limited to some namespaces;
+    divides_objects is True if a replica can be without objects even though some exist; refusals are the
+    errors from Manager.run that are reported as E17.
     """
 
     flag: ClassVar[str] = ""
@@ -54,24 +59,24 @@ class Alone:
         return re.compile(re.escape(self._options.leader_elect_resource_name))
 
     def facts(self) -> str:
-        """Return a few words for the banner, or "" for none."""
+        """Return what the banner says about the mode, or "" to add nothing."""
         return ""
 
     def findings(self, client: Any, allowed: Iterable[Any]) -> Iterator[str]:  # noqa: ARG002 - nothing to ask
         """
         Yield the lines that `doctor` prints about the mode.
 
-        Args: client is a Client; allowed are the Permissions that were granted.
+        Args: client is a Client; allowed are the Permissions that the server grants.
         Blocks: for requests. Raises: TransportError.
         """
         return iter(())
 
     def manager_options(self, process: Process) -> Mapping[str, Any]:  # noqa: ARG002 - nothing to connect
-        """Return further arguments for the Manager. Connections are prepared, but not opened."""
+        """Return additional arguments for the Manager. Connections are prepared here but not opened yet."""
         return {}
 
     def join(self, manager: Any, process: Process) -> tuple[Any, ...]:  # noqa: ARG002 - nothing to join
-        """Make manager work in this mode. Returns: every Closing that must be closed at the end."""
+        """Prepare the manager for this mode. Returns: the Closing objects that must be closed at the end."""
         return ()
 
     def lease(self) -> str:

@@ -1,6 +1,6 @@
 """
 `bundle`: writes a bundle for the Operator Lifecycle Manager, built from the types, the declared access, the
-Deployment, the objects that are installed with it, and the samples. The same input gives the same bytes.
+Deployment, the objects that are installed with it, and the samples. Equal input always gives equal files.
 
 Follows: operator-registry docs/design/operator-bundle.md (registry+v1).
 """
@@ -49,7 +49,7 @@ _VERSION: Final = re.compile(
 )
 _BESIDE: Final = ("PodDisruptionBudget", "PrometheusRule", "Service", "ServiceMonitor")
 _OPTIONAL: Final = "monitoring.coreos.com"
-"""The API group of the Prometheus operator. A cluster without it must accept the rest of the bundle."""
+"""The API group of the Prometheus operator. OLM must install the rest of the bundle without this group."""
 _CHANNEL: Final = re.compile("[A-Za-z0-9][-._A-Za-z0-9]*", re.ASCII)
 _MAX_NAME: Final = 63
 
@@ -84,19 +84,19 @@ def _parser(operator: Operator) -> argparse.ArgumentParser:
         parser.add_argument(f"--{name}", metavar=metavar, help=told, default=default)
 
     parser.add_argument("--image", metavar="IMG", help="the operator's image", required=True)
-    add("version", "V", "by default the program's, or the one in pyproject.toml")
+    add("version", "V", "the operator's version; by default the program's, or the one in pyproject.toml")
     add("replaces", "V", "the version that this one replaces in the channel")
-    add("channel", "NAME", "by default candidate for versions 0.x and pre-releases, stable for others")
+    add("channel", "NAME", "by default candidate for 0.x versions and pre-releases, otherwise stable")
     add("output", "DIR", "the folder to write to", "manifests/bundle")
     add("deployment", "FILE", "the file with the operator's Deployment", "manifests/manager/deployment.yaml")
     add(
         "objects",
         "DIR",
-        "the folder whose subfolders have the disruption budget, Service and monitoring",
+        "the folder whose subfolders contain the disruption budget, Service and monitoring",
         "manifests",
     )
-    add("samples", "DIR", "the folder with an object of each kind", "manifests/samples")
-    add("base", "FILE", "fields of the ClusterServiceVersion that add to the generated ones or replace them")
+    add("samples", "DIR", "the folder with a sample of each kind", "manifests/samples")
+    add("base", "FILE", "a file with ClusterServiceVersion fields that extend or replace the generated ones")
     return parser
 
 
@@ -108,7 +108,7 @@ def _release(operator: Operator, given: argparse.Namespace) -> Release:
         _options(operator, deployment["spec"]["template"]["spec"]["containers"][0]),
         deployment["metadata"]["name"],
     )
-    # OLM refuses the suffix that the build of a checkout adds to the version.
+    # OLM refuses the "+..." suffix that a version has when it is built from a checkout.
     version = given.version or operator.version().partition("+")[0] or project.version
     kinds = {(kind.resource.api_version, kind.resource.kind): kind for kind in declared_kinds(options)}
     return Release(
@@ -129,7 +129,11 @@ def _release(operator: Operator, given: argparse.Namespace) -> Release:
 
 
 def _options(operator: Operator, container: Mapping[str, Any]) -> Options:
-    """Return the options of the Deployment's container. Raises: UsageError for an option that OLM chooses."""
+    """
+    Return the options that the Deployment's container sets.
+
+    Raises: UsageError if one of them is an option whose value OLM chooses.
+    """
     options = container_options(operator, container)
     if options.namespace:
         raise UsageError(
@@ -147,16 +151,17 @@ def _options(operator: Operator, container: Mapping[str, Any]) -> Options:
 
 def _with_webhook_of_olm(options: Options, deployment: str) -> Options:
     """
-    Return the options, with OLM's Service and certificate if the program converts objects.
+    Return the options. If the program converts objects, add OLM's Service and certificate to them.
 
-    Raises: UsageError if the Deployment sets these itself, or if the Service's name is too long.
+    Raises: UsageError if the Deployment sets the Service or certificate itself, or if the Service's name is
+    too long.
     """
     if not any_is_converted(declared_kinds(options)):
         return options
     for name in ("webhook_cert_dir", "webhook_service", "webhook_url"):
         if getattr(options, name):
             raise UsageError(
-                f"the Deployment sets {spelling(name)}, but OLM makes the webhook's Service and certificate",
+                f"the Deployment sets {spelling(name)}, but OLM creates the webhook Service and certificate",
                 fix=f"remove {spelling(name)} from its args and its environment",
             )
     service = olm_service(deployment)
@@ -169,7 +174,7 @@ def _with_webhook_of_olm(options: Options, deployment: str) -> Options:
 
 
 def _checked(name: str, flag: str, version: str) -> str:
-    """Return the version. Raises: UsageError if OLM would refuse it, or if it makes the name too long."""
+    """Return the version. Raises: UsageError if OLM would refuse it, or if NAME.vVERSION is too long."""
     if not _VERSION.fullmatch(version):
         problem = f'"{version}" is not a semantic version' if version else "no version is known"
         raise UsageError(problem, fix=f"{flag} 1.2.3, or 1.2.3-rc.1")
@@ -179,7 +184,7 @@ def _checked(name: str, flag: str, version: str) -> str:
 
 
 def _replaced(name: str, replaces: str, version: str) -> str:
-    """Return the version from `--replaces 0.1.0` or `--replaces NAME.v0.1.0`; "" stays ""."""
+    """Return the version that `--replaces 0.1.0` or `--replaces NAME.v0.1.0` names; "" stays ""."""
     replaces = replaces.removeprefix(f"{name}.v")
     if replaces and _checked(name, "--replaces", replaces) == version:
         raise UsageError(f"version {version} cannot replace itself", fix="--replaces with an earlier version")
@@ -187,7 +192,11 @@ def _replaced(name: str, replaces: str, version: str) -> str:
 
 
 def _files(release: Release, given: argparse.Namespace) -> dict[str, str]:
-    """Return the bundle's files by path. Raises: UsageError, OSError; YAMLError for the base file."""
+    """
+    Return the bundle's files by path.
+
+    Raises: UsageError, OSError; YAMLError if the base file is not YAML.
+    """
     manifest = cluster_service_version(release)
     if given.base:
         for document in read_documents(Path(given.base)):
@@ -237,7 +246,8 @@ def _beside(release: Release, folder: Path) -> Iterator[dict[str, Any]]:
                     raise UsageError(
                         f"{path} has a {document['kind']} without a name", "give it metadata.name"
                     )
-                # The metric's label `job` stays the same, because it is the Service's name.
+                # OLM chooses the namespace, so remove it from the metric queries. Their label `job` can stay,
+                # because it is the Service's name.
                 namespace = release.deployment["metadata"].get("namespace", "")
                 text = json.dumps({**document, "metadata": metadata})
                 yield json.loads(text.replace(f'namespace=\\"{namespace}\\",', ""))
@@ -259,15 +269,15 @@ def _merged(made: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _refuse_links(folder: Path, files: Iterable[str]) -> None:
-    """Raises: UsageError if a link would make a file end up outside the folder, or overwrite another file."""
+    """Raises: UsageError if a symbolic link would redirect one of the files to another place."""
     for path in (folder / name for name in files):
         for link in (path.parent, path):
             if link != folder and link.is_symlink():
-                raise UsageError(f"{link} is a link: its target would be overwritten", fix=f"rm {link}")
+                raise UsageError(f"{link} is a link, and its target would be overwritten", fix=f"rm {link}")
 
 
 def _outdated(folder: Path, name: str, files: Iterable[str]) -> list[Path]:
-    """Return files left by earlier runs for kinds or names that are gone. OLM would still install them."""
+    """Return the files that earlier runs wrote and this run does not. OLM would still install them."""
     current = {folder / path for path in files}
     return [
         path

@@ -1,12 +1,12 @@
 """
-`chart`: writes a Helm chart of an operator, and another one of its CRDs, built from the types, the declared
-access and the files in `manifests`. The same input gives the same bytes.
+`chart`: writes a Helm chart of an operator and a second chart of its CRDs, built from the types, the declared
+access and the files in `manifests`. Equal input always gives equal files.
 
-Each choice that kustomize's overlays offer is a value. A file below `manifests` becomes a template of the
-same name.
+Each choice that the kustomize overlays offer becomes a value of the chart. A file in a subfolder of
+`manifests` becomes a template of the same name.
 
 Follows: charts of apiVersion v2. Helm installs the files in a chart's crds/ folder but never upgrades them,
-so the definitions are templates of a separate chart.
+so the CRDs are templates of a separate chart.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def _read(operator: Operator, given: argparse.Namespace) -> ChartSource:
 
 
 def _refuse_lease(options: Options) -> None:
-    """Raises: UsageError for a lease that has a name or namespace other than the release's."""
+    """Raises: UsageError if the Deployment sets a name or namespace for the lease. The release sets both."""
     for name, usual in (
         ("leader_elect_resource_name", options.operator.name),
         ("leader_elect_resource_namespace", SOMEWHERE),
@@ -136,7 +136,11 @@ def _refuse_lease(options: Options) -> None:
 
 
 def _resources(folder: Path) -> list[Path]:
-    """Return the files listed in a folder's kustomization (others are patches), or all if there is none."""
+    """
+    Return the files that a folder's kustomization lists as resources; the folder's other files are patches.
+
+    Without a kustomization, return all of the folder's files.
+    """
     kustomization = folder / "kustomization.yaml"
     listed = read_documents(kustomization)[:1] if kustomization.exists() else []
     named = [str(name) for one in listed for name in one.get("resources") or ()]
@@ -144,15 +148,15 @@ def _resources(folder: Path) -> list[Path]:
 
 
 def _refuse_nameless(place: str, documents: Sequence[Mapping[str, Any]]) -> None:
-    """Raises: UsageError for a document that is not an object with a name."""
+    """Raises: UsageError if one of the documents is not an object with a name."""
     for one in documents:
         if not one.get("kind") or not (one.get("metadata") or {}).get("name"):
             what = f"{place} has a {one.get('kind') or 'document'} without a name"
-            raise UsageError(what, fix="give it metadata.name; write a List's items as documents")
+            raise UsageError(what, fix="give it metadata.name; write a List's items as separate documents")
 
 
 def _patch(path: Path) -> list[dict[str, Any]]:
-    """Return the operations of a JSON patch that add something; [] if the file does not exist."""
+    """Return a JSON patch's "add" operations, or [] if the file does not exist."""
     found = from_yaml(path.read_text(encoding="utf-8"))[0] if path.exists() else []
     return [one for one in found if isinstance(one, dict) and one.get("op") == "add"]
 
@@ -187,7 +191,7 @@ def _values_files(chart: str, values: Mapping[str, Value], header: str) -> dict[
 
 
 def _values(source: ChartSource) -> dict[str, Value]:
-    """Return the chart's values, with only the choices that this operator has."""
+    """Return the chart's values, including only the choices that apply to this operator."""
     options = source.options
     choices = {
         "podDisruptionBudget": any(
@@ -210,7 +214,7 @@ def _values(source: ChartSource) -> dict[str, Value]:
 
 
 def _image(image: str) -> dict[str, str]:
-    """Split an image into its parts. A port is part of the registry, and `latest` is not used as a tag."""
+    """Split an image reference into its parts. A port belongs to the registry. `latest` is left out."""
     name, _, digest = image.partition("@")
     head, colon, tag = name.rpartition(":")
     has_tag = colon and "/" not in tag
@@ -239,7 +243,11 @@ def _head(source: ChartSource, name: str, description: str) -> str:
 
 
 def _names(name: str) -> str:
-    """Return the templates for names. A name over 42 characters leaves no room for `-leader-election`."""
+    """
+    Return the templates for names.
+
+    A name is cut to 42 characters, so that `-leader-election` can follow.
+    """
     return f"""\
 {{{{- define "{name}.fullname" -}}}}
 {{{{- $below := printf "%s-%s" .Release.Name .Chart.Name }}}}
@@ -272,7 +280,7 @@ def _notes(source: ChartSource) -> str:
 
 
 def _outdated(folder: Path, name: str, files: Iterable[str]) -> list[Path]:
-    """Return templates from earlier runs that this run did not write. Helm would still install them."""
+    """Return the templates that earlier runs wrote and this run does not. Helm would still install them."""
     current, header = {folder / path for path in files}, _HEADER.format(name=name)
     charts = (name, f"{name}-crds")
     return [

@@ -1,5 +1,5 @@
 """
-The templates of an operator's chart: the content of `manifests`, with names, namespace and choices as values.
+The templates of an operator's chart: the files in `manifests`, with values for names, namespace and choices.
 
 Objects are named after the release: NAME-metrics becomes RELEASE-metrics. A release with the operator's name
 produces the same objects as kustomize.
@@ -39,10 +39,10 @@ _SOME_NAMESPACE: Final = "each-namespace"
 _LABELS: Final = ("labels", "matchLabels", "selector")
 _NAMED: Final = ("metadata", "roleRef", "subjects", "configMap", "configMapRef", "secretRef")
 _NAMES: Final = ("serviceAccountName", "secretName", "resourceNames")
-"""Fields in which the operator's name is the name of an object; those in _NAMED have it in their `name`."""
+"""The fields in which the operator's name refers to an object. The fields in _NAMED do so in `name`."""
 _MODES: Final = re.compile("--?(leader-elect|shards|namespace|all-namespaces)(=.*)?|-(n)(?!amespace)(.*)|-A")
 _OF_VALUES: Final = ("leader_elect", "shards", "namespace")
-"""The options that the chart's values set. Arguments and variables must not set them to something else."""
+"""The options that the chart's values set. The container's arguments and environment must not change them."""
 _OF_PODS: Final = ("imagePullSecrets", "nodeSelector", "tolerations", "affinity", "priorityClassName")
 _METRICS_CERTIFICATE: Final = "($.Values.metrics).certificateSecret"
 _WEBHOOK_CERTIFICATE: Final = "($.Values.webhook).certificateSecret"
@@ -58,9 +58,9 @@ class ChartSource:
     """
     The parts from which the charts are built.
 
-    Args: options are those of the Deployment's container; objects are the documents in `manifests`, by path;
-    patches are the operations in its JSON patches that add something, by folder; dashboard is JSON, or "" for
-    none.
+    Args: options are the options that the Deployment's container sets; objects are the documents in
+    `manifests`, by path; patches are the "add" operations of its JSON patches, by folder; dashboard is a
+    Grafana dashboard as JSON, or "" without one.
     """
 
     options: Options
@@ -95,7 +95,7 @@ class ChartSource:
 
 
 def definition_templates(source: ChartSource) -> Iterator[tuple[str, str]]:
-    """Yield the templates of the CRDs' chart: file name and text."""
+    """Yield the file name and text of each template in the chart of the CRDs."""
     template = source.template()
     keep = template.fields("{{- if $.Values.keep }}\nhelm.sh/resource-policy: keep\n{{- end }}")
     for kind in declared_kinds(source.options):
@@ -112,7 +112,7 @@ def definition_templates(source: ChartSource) -> Iterator[tuple[str, str]]:
 
 
 def operator_templates(source: ChartSource) -> Iterator[tuple[str, str]]:
-    """Yield the templates of the operator's chart: file name and text."""
+    """Yield the file name and text of each template in the operator's chart."""
     return _Templates(source).files()
 
 
@@ -155,7 +155,11 @@ class _Templates:
             yield "dashboard.yaml", where(FOLDERS["prometheus"], self._rendered(self._dashboard()))
 
     def _object(self, document: Mapping[str, Any]) -> str:
-        """Return an object's template. If the chart lists namespaces, each of them gets the role binding."""
+        """
+        Return an object's template.
+
+        The role binding is repeated for each namespace in the chart's values.
+        """
         if document["kind"] == "PodDisruptionBudget":
             return where("($.Values.podDisruptionBudget).enabled", self._rendered(document))
         text = self._rendered(document)
@@ -167,12 +171,12 @@ class _Templates:
         return where(self._of_cluster(), text) + each
 
     def _of_cluster(self) -> str:
-        """Return the condition for the cluster-wide binding; it is "" (always) for cluster-scoped access."""
+        """Return when to include the cluster-wide binding: "" (always) if the access is cluster-scoped."""
         made = [(one["kind"], one["metadata"]["name"]) for one in self._made(_SOME_NAMESPACE, shards=0)]
         return "" if ("ClusterRole", self._source.name) in made else "not $.Values.namespaces"
 
     def _roles(self) -> str:
-        """Return the roles for each choice: with shards, for some namespaces, and for all of them."""
+        """Return the roles for each choice: with shards, for some namespaces, and for all namespaces."""
         slots = self._source.options.shards or 1
         sharded = self._made("", shards=slots, leader_elect=False)
         some = self._made(_SOME_NAMESPACE, shards=0, leader_elect=True)
@@ -263,7 +267,7 @@ class _Templates:
         return deployment
 
     def _spread(self) -> str:
-        """Return the spread constraints. One that has no selector gets the pods' own labels."""
+        """Return the spread constraints. A constraint without a selector selects the chart's own pods."""
         own = f'dict "matchLabels" (dict "{_APP}" (include "{self._source.name}.fullname" $))'
         selector = f'dict "labelSelector" (.labelSelector | default ({own}))'
         each = self._template.nindent(f"list (merge (dict) . ({selector})) | toYaml", 2)
@@ -288,7 +292,7 @@ class _Templates:
                 container[field] = one["value"]
 
     def _args(self, args: Sequence[str]) -> str:
-        """Return the arguments in order. The chart's values decide which are used for mode and namespaces."""
+        """Return the container's arguments. Those for mode and namespaces come from the chart's values."""
         mode = (
             "{{- if $.Values.shards }}\n- --shards={{ $.Values.shards | int64 }}\n"
             "{{- else if $.Values.leaderElection }}\n- --leader-elect\n{{- end }}\n"
@@ -297,7 +301,7 @@ class _Templates:
         blocks: list[str] = []
         for nth, word in enumerate(args):
             before = _MODES.fullmatch(args[nth - 1]) if nth else None
-            # This word is the value of the flag before it.
+            # This word is the value of the mode flag before it, so leave it out too.
             if before and not before[2] and not before[4] and not word.startswith("-"):
                 continue
             if (found := _MODES.fullmatch(word)) is None:
@@ -323,7 +327,11 @@ class _Templates:
         )
 
     def _set_list(self, above: dict[str, Any], name: str) -> None:
-        """Set a list to its own items and those that choices add. `env` also gets those in its value."""
+        """
+        Set a list to its own items and those that choices add.
+
+        The chart value `env` adds to `env`, too.
+        """
         items = above.pop(name, None) or []
         if name == "env":
             operator = self._source.options.operator
@@ -367,6 +375,10 @@ class _Templates:
         return {**item, "secret": {"secretName": self._template.inline(f"{condition} | quote")}}
 
     def _with(self, value: str, expression: str, of: str = "") -> str:
-        """Return a value's fields, or none if it is empty. Args: of is the text before it in `with`."""
+        """
+        Return template lines for the fields of a value, unless it is empty.
+
+        Args: of precedes it in `with`.
+        """
         shown = self._template.nindent(f"{expression} | toYaml")
         return f"{{{{- with {of}$.Values.{value} }}}}\n{shown}\n{{{{- end }}}}"

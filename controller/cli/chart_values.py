@@ -18,7 +18,7 @@ _ENABLED: Final = {"type": "boolean"}
 
 
 class Value(NamedTuple):
-    """One value. Args: schema is JSON Schema; parts are the values inside an object, by name."""
+    """A chart's value. Args: told describes it; schema is its JSON Schema; parts are its fields, by name."""
 
     default: Any
     told: str
@@ -28,10 +28,11 @@ class Value(NamedTuple):
 
 def values_of(pod: Mapping[str, Any], defaults: Mapping[str, Any], parts: Sequence[str]) -> dict[str, Value]:
     """
-    Return a chart's values, with a Deployment's settings as their defaults.
+    Return a chart's values. Their defaults are the settings of the operator's Deployment.
 
-    Args: pod is the spec of its pod; defaults are those for replicas, leaderElection, shards, namespaces and
-    the image; parts names the choices that this operator has, such as webhook and monitoring.
+    Args: pod is the Deployment's pod spec; defaults are the defaults of replicas, leaderElection, shards,
+    namespaces and the image; parts names the choices that apply to this operator, such as webhook and
+    monitoring.
     """
     container = pod["containers"][0]
     text, text_or_number = {"type": "string"}, {"type": ["string", "integer"]}
@@ -47,10 +48,10 @@ def values_of(pod: Mapping[str, Any], defaults: Mapping[str, Any], parts: Sequen
     }
     certificate = "the TLS Secret with the certificate of {}; if empty, the program creates its own"
     choices = {
-        "podDisruptionBudget": _switch("a drained node evicts one pod at a time", default=True),
+        "podDisruptionBudget": _switch("evict only one pod at a time when nodes are drained", default=True),
         "networkPolicy": _switch("allow only the program's ports and its connections to the API server"),
-        "monitoring": _switch("ServiceMonitor, alerts and dashboard; needs the Prometheus operator"),
-        "userRoles": _switch("roles for people, added to the roles view, edit and admin", default=True),
+        "monitoring": _switch("a ServiceMonitor, alerts and a dashboard; needs the Prometheus operator"),
+        "userRoles": _switch("roles for users, aggregated to the roles view, edit and admin", default=True),
         "metrics": _parts(certificateSecret=Value("", certificate.format("/metrics"), _NAME_OR_NONE)),
         "webhook": _parts(certificateSecret=Value("", certificate.format("the webhook"), _NAME_OR_NONE)),
     }
@@ -59,19 +60,21 @@ def values_of(pod: Mapping[str, Any], defaults: Mapping[str, Any], parts: Sequen
             "", "the name of all objects; if empty, the release's name", {**_NAME_OR_NONE, "maxLength": 42}
         ),
         "replicas": Value(
-            defaults["replicas"], "number of pods; one of them works, or they share the shards", _at_least(0)
+            defaults["replicas"], "number of pods; only one works, unless they share the shards", _at_least(0)
         ),
         "image": _parts(**image),
         "imagePullSecrets": Value(pod.get("imagePullSecrets", []), "as in a pod", _OBJECTS),
         "leaderElection": Value(
-            defaults["leaderElection"], "one pod works at a time; not needed with shards", _ENABLED
+            defaults["leaderElection"], "let only one pod work at a time; not needed with shards", _ENABLED
         ),
         "shards": Value(
-            defaults["shards"], "number of slots that the pods share, such as 16; 0 = none", _at_least(0)
+            defaults["shards"],
+            "number of slots (parts of the work) that the pods share, such as 16; 0 disables shards",
+            _at_least(0),
         ),
         "namespaces": Value(
             defaults["namespaces"],
-            "namespaces to watch, with Roles only in them; if empty, all",
+            "the only namespaces to watch and to create Roles in; if empty, all",
             {
                 "type": "array",
                 "uniqueItems": True,
@@ -87,7 +90,7 @@ def values_of(pod: Mapping[str, Any], defaults: Mapping[str, Any], parts: Sequen
         "priorityClassName": Value(pod.get("priorityClassName", ""), "of the pods", _NAME_OR_NONE),
         "topologySpreadConstraints": Value(
             [_without_selector(each) for each in pod.get("topologySpreadConstraints", [])],
-            "as in a pod; a missing labelSelector selects the chart's own pods",
+            "as in a pod; without a labelSelector, the chart's own pods are selected",
             _OBJECTS,
         ),
         "nodeSelector": Value(pod.get("nodeSelector", {}), "as in a pod", _OBJECT),
@@ -100,16 +103,18 @@ def values_of(pod: Mapping[str, Any], defaults: Mapping[str, Any], parts: Sequen
 def definitions_values(name: str) -> dict[str, Value]:
     """Return the values of the chart with an operator's CRDs."""
     return {
-        "keep": Value(True, "the CRDs, and with them all objects, outlive helm uninstall", _ENABLED),
+        "keep": Value(True, "keep the CRDs, and so all objects, after helm uninstall", _ENABLED),
         "operator": _parts(
-            name=Value(name, "the release of the operator, which has the conversion webhook", _NAME_OR_NONE),
+            name=Value(
+                name, "the operator's release; the operator serves the conversion webhook", _NAME_OR_NONE
+            ),
             namespace=Value("", "its namespace; if empty, this release's", _NAME_OR_NONE),
         ),
     }
 
 
 def values_file(values: Mapping[str, Value], header: str) -> str:
-    """`values.yaml`: the defaults, each below its description."""
+    """Return `values.yaml`: the defaults, each with its description above it."""
     return header + "\n".join(_told(name, value) for name, value in values.items())
 
 

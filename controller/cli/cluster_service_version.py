@@ -40,8 +40,9 @@ class Release:
     """
     One release of an operator. This module does not load or run the operator.
 
-    Args: options are those of its Deployment's container; deployment is the Deployment's manifest; version
-    and replaces are semantic versions, but replaces may be "" for none; samples are manifests of its kinds.
+    Args: options are the options that its Deployment's container sets; deployment is the Deployment's
+    manifest; version and replaces are semantic versions, and replaces is "" if it replaces no release;
+    samples are sample manifests of its kinds.
     """
 
     options: Options
@@ -59,7 +60,7 @@ class Release:
 
     @property
     def maturity(self) -> str:
-        """`alpha` for versions 0.x and pre-releases, else `stable`."""
+        """Return `alpha` for 0.x versions and pre-releases, otherwise `stable`."""
         return "alpha" if self.version.startswith("0.") or "-" in self.version else "stable"
 
 
@@ -74,7 +75,7 @@ def olm_service(deployment: str) -> str:
 
 
 def cluster_service_version(release: Release) -> dict[str, Any]:
-    """Return a release's manifest. Pure: the same release gives the same fields in the same order."""
+    """Return a release's manifest. Equal releases always give the same fields in the same order."""
     kinds = declared_kinds(release.options)
     spec = {
         "displayName": release.name.replace("-", " ").title(),
@@ -98,7 +99,7 @@ def cluster_service_version(release: Release) -> dict[str, Any]:
         "kind": "ClusterServiceVersion",
         "metadata": {
             "name": f"{release.name}.v{release.version}",
-            # OLM sets the namespace to the one in which the operator is installed.
+            # OLM replaces this with the namespace in which the operator is installed.
             "namespace": "placeholder",
             "annotations": {
                 "alm-examples": json.dumps(_examples(release.samples), indent=2),
@@ -134,10 +135,12 @@ def _provider(release: Release) -> str:
 
 def _install_modes(options: Options, kinds: Sequence[type[Any]]) -> list[dict[str, Any]]:
     """
-    Return all modes, because --namespace accepts one name, several or none.
+    Return the install modes. All are usually supported, because --namespace accepts one name, several or
+    none.
 
-    Cluster-scoped kinds need all namespaces, and the replicas' mode may need them, too. So does conversion,
-    because a definition has one webhook for all namespaces, and OLM refuses anything else.
+    Only AllNamespaces is supported for cluster-scoped kinds, or if the replicas' mode needs all namespaces.
+    The same applies to conversion: a definition has one webhook for all namespaces, and OLM refuses other
+    modes.
     """
     needs_all = replicas_of(options).needs_all_namespaces or any_is_converted(kinds)
     some = not needs_all and all(kind.resource.namespaced for kind in kinds)
@@ -146,11 +149,11 @@ def _install_modes(options: Options, kinds: Sequence[type[Any]]) -> list[dict[st
 
 
 def _install(release: Release) -> dict[str, Any]:
-    """Return the Deployment and the roles of its ServiceAccount. OLM chooses the namespaces."""
+    """Return the Deployment and its ServiceAccount's roles. OLM chooses the namespaces of the roles."""
     spec = _deployment_spec(release)
     account = spec["template"]["spec"].get("serviceAccountName", "default")
     access = declared_access(replace(release.options, leader_elect_resource_namespace=""))
-    # An installation for one namespace does not request optional cluster-wide access.
+    # Optional cluster-wide access is left out, because an installation for one namespace must not have it.
     made = roles([each for each in access if not each.optional], namespaces=("",), name=release.name)
 
     def rules(kind: str) -> list[dict[str, Any]]:
@@ -180,7 +183,7 @@ def _webhooks(release: Release, kinds: Sequence[type[Any]]) -> Iterator[dict[str
 
 
 def _deployment_spec(release: Release) -> dict[str, Any]:
-    """Return the Deployment's spec with the image and OLM's choices: namespaces, Service, certificate."""
+    """Return the Deployment's spec with the release's image and OLM's namespaces, Service and certificate."""
     spec: dict[str, Any] = copy.deepcopy(release.deployment["spec"])
     container = spec["template"]["spec"]["containers"][0]
     container["image"] = release.image

@@ -37,7 +37,7 @@ from handloop.controller.cli.problems import EXIT_CONFIG, EXIT_FORBIDDEN, EXIT_U
 
 
 def config_problem(error: ConfigError, command: str) -> Problem:
-    """E01, E02, E03 or E06: the configuration cannot be used. Args: command starts this program."""
+    """Return E01, E02, E03 or E06 for an unusable configuration. Args: command starts this program."""
     if error.kind is ConfigProblem.NOT_FOUND:
         return _no_configuration(error, command)
     builders = {
@@ -103,11 +103,11 @@ def server_problem(error: Exception, *, host: str, effort: str = "", credentials
     """
     Return the problem behind a failed request: E04, E05, E06 or E09.
 
-    Args: effort says how often the request was tried; credentials is a known fault in our credentials, such
-    as their expiry.
+    Args: effort says how often the request was tried; credentials says what is known to be wrong with the
+    program's credentials, such as their expiry.
     """
     if isinstance(error, CredentialsError):
-        # The configuration was found, so no command is named.
+        # The command is only used if no configuration was found, and here one was.
         return config_problem(error.problem, "")
     if isinstance(error, TLSError):
         return _tls(error, host)
@@ -163,7 +163,7 @@ def _tls(error: TLSError, host: str) -> Problem:
         causes=tuple(causes),
         fixes=(
             "kubectl config view --minify   (a stale or wrong cluster in the kubeconfig?)",
-            "get the kubeconfig of this cluster again",
+            "fetch this cluster's kubeconfig again",
         ),
     )
 
@@ -184,14 +184,14 @@ def _forbidden(error: APIError) -> Problem:
     return Problem(
         code="E09",
         exit_code=EXIT_FORBIDDEN,
-        what="the API server even refuses to say what is allowed (403)",
+        what="the API server refuses to report what the program is allowed to do (403)",
         causes=(error.status.message,),
         fixes=("kubectl auth whoami   (are these the credentials you meant?)",),
     )
 
 
 def _unexpected_answer(error: Exception, host: str, effort: str) -> Problem:
-    """E04: something answers, but not as a healthy API server would."""
+    """Return E04: a server answers, but not as a healthy API server would."""
     failing = isinstance(error, APIError) and error.code >= 500  # noqa: PLR2004 - the server's own failures
     what = "is not well" if failing else "does not answer like a Kubernetes API server"
     return Problem(
@@ -220,7 +220,8 @@ def expired_credentials(config: ClientConfig, now: float) -> str:
     """
     Return what has expired, such as `token expired 3 h ago` or `client certificate expired 12 d ago`.
 
-    Returns "" if neither is known to have expired. Args: now is in Unix seconds.
+    Returns "" if neither the token nor the certificate is known to have expired. Args: now is in Unix
+    seconds.
     """
     try:
         authorization = config.credentials.authorization()
@@ -234,7 +235,7 @@ def expired_credentials(config: ClientConfig, now: float) -> str:
 
 
 def token_end(authorization: str) -> float | None:
-    """Return when a bearer token expires, in Unix seconds; None if the token does not say."""
+    """Return when a bearer token expires, in Unix seconds, or None if the token does not contain it."""
     parts = authorization.removeprefix("Bearer ").split(".")
     if len(parts) != _JWT_PARTS:
         return None
@@ -246,7 +247,7 @@ def token_end(authorization: str) -> float | None:
 
 
 def certificate_end(pair: KeyPair) -> float | None:
-    """Return when the client certificate expires, in Unix seconds; None if it is missing or unreadable."""
+    """Return when the client certificate expires, in Unix seconds, or None if it is missing or unreadable."""
     try:
         pem = pair.certificate or (read_file(pair.certificate_file) if pair.certificate_file else b"")
         first, end, _ = pem.partition(_END)

@@ -1,4 +1,4 @@
-"""Asks a server if it converts objects between a kind's versions, and which old versions clients request."""
+"""Checks if a server converts objects between a kind's versions, and which old versions clients request."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LABEL: Final = re.compile(r'(\w+)="([^"]*)"')
 
 
 class Conversion(NamedTuple):
-    """One line of the result. problem is "" if objects are converted, or if there is no object to try."""
+    """One line of the result. problem is "" if conversion works, or if there is no object to try it with."""
 
     subject: str
     problem: str = ""
@@ -31,8 +31,8 @@ def conversions(client: Client, kind: type[Kind], clock: Clock) -> Iterator[Conv
     """
     Check a kind's definition, and read one of its objects in each older version.
 
-    If no functions convert between a kind's versions, there is nothing to check. Blocks: for one request
-    each.
+    A kind without conversion functions is not checked. Blocks: for the definition, a list, and one request
+    per older version.
     """
     if not is_converted(kind):
         return
@@ -47,7 +47,7 @@ def conversions(client: Client, kind: type[Kind], clock: Clock) -> Iterator[Conv
         yield Conversion(f"{name}: {problem}", problem)
         return
     if not page.items:
-        yield Conversion(f"{name}: there is no object to try")
+        yield Conversion(f"{name}: there is no object to try it with")
         return
     first = page.items[0].metadata
     for older in versions_of(kind)[1:]:
@@ -63,9 +63,10 @@ def conversions(client: Client, kind: type[Kind], clock: Clock) -> Iterator[Conv
 
 def asked_for(client: Client, kinds: Iterable[type[Kind]]) -> Iterator[str]:
     """
-    Yield the older versions requested since the server started, such as `sites.example.org/v1beta1`.
+    Yield the older versions that clients have requested since the server started.
 
-    Yields nothing if the server does not show its metrics. Blocks: for a request.
+    Each is a text such as `sites.example.org/v1beta1`. Yields nothing if the server's metrics cannot be read.
+    Blocks: for a request.
     """
     older = {each.resource for kind in kinds for each in versions_of(kind)[1:]}
     if not older:
@@ -85,6 +86,10 @@ def _problem_of(definition: dict[str, Any]) -> str:
         return ""
     conversion = spec.get("conversion") or {}
     if conversion.get("strategy") != _WEBHOOK:
-        return "the definition has the strategy None: fields that move are lost"
+        return "the definition has the conversion strategy None, so fields that move are lost"
     client = (conversion.get("webhook") or {}).get("clientConfig") or {}
-    return "" if client.get("caBundle") else "the definition has no caBundle: no replica has written it yet"
+    return (
+        ""
+        if client.get("caBundle")
+        else "the definition has no caBundle yet: a replica of the program must write it"
+    )

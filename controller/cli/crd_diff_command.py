@@ -23,17 +23,17 @@ from handloop.controller.cli.terminal import printable, show
 
 EXIT_BREAKS: Final = 1
 _PLACES: Final = (
-    "a FILE or FOLDER of manifests, git:REV (its manifests/crd; another path is git:REV:PATH), "
-    "or cluster (that of --kubeconfig)"
+    "a FILE or FOLDER of manifests; git:REV for the manifests/crd of a revision, or git:REV:PATH; "
+    "or cluster, for the cluster of --kubeconfig"
 )
 _WORDS: Final = "description"
 
 
 def run_crd_diff(operator: Operator, arguments: Sequence[str]) -> int:
     """
-    Compare definitions.
+    Compare an operator's old and new CustomResourceDefinitions.
 
-    Returns: the exit code, 1 if something breaks. Raises: SystemExit from argparse; SetUpError.
+    Returns: the exit code, which is 1 if something breaks. Raises: SystemExit from argparse; SetUpError.
     """
     given = _parser(operator).parse_args(arguments)
     try:
@@ -57,17 +57,19 @@ def _parser(operator: Operator) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=f"{operator.command} crd diff",
         description=(
-            "Say what a new definition breaks for clients and for stored objects. "
-            "Exit code 1 if something breaks."
+            "Show what a new definition breaks for clients and for stored objects. "
+            "The exit code is 1 if something breaks."
         ),
         epilog=f"OLD and NEW are each {_PLACES}.",
         allow_abbrev=False,
     )
     parser.add_argument("old", metavar="OLD", help="the current definitions")
-    parser.add_argument("new", metavar="NEW", nargs="?", help="the new ones; by default this program's own")
+    parser.add_argument(
+        "new", metavar="NEW", nargs="?", help="the new definitions; by default this program's own"
+    )
     parser.add_argument("-o", dest="output", choices=("text", "json"), default="text")
     parser.add_argument("--on", metavar="KUBECONFIG", help="also count the affected objects in that cluster")
-    parser.add_argument("--kubeconfig", metavar="PATH", help="kubeconfig, if OLD or NEW is cluster")
+    parser.add_argument("--kubeconfig", metavar="PATH", help="the kubeconfig to use if OLD or NEW is cluster")
     parser.add_argument("--context", help="context in either kubeconfig")
     return parser
 

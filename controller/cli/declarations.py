@@ -31,7 +31,7 @@ def declared_access(options: Options) -> tuple[Access, ...]:
     return (
         *merged(
             [
-                # A namespace's role cannot include optional cluster-wide access.
+                # A role in a namespace cannot grant optional cluster-wide access.
                 *(each for setup in options.setups() for each in setup.access if whole or not each.optional),
                 *_conversion_access(options),
             ]

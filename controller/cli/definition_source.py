@@ -29,7 +29,7 @@ _OK: Final = 200
 
 
 class SourceError(Exception):
-    """A source cannot be read, or has no definition. The message says why."""
+    """A source of definitions cannot be read or contains no definition. The message says why."""
 
 
 def of_files(place: str) -> Definitions:
@@ -54,7 +54,7 @@ def of_cluster(config: ClientConfig, names: Iterable[str]) -> Definitions:
     """
     Read the named definitions from a cluster.
 
-    Raises: SourceError, TransportError. Blocks: for one request each.
+    Raises: SourceError, TransportError. Blocks: for one request per name.
     """
     found: Definitions = {}
     with closing(HTTPTransport(config)) as transport:
@@ -68,7 +68,7 @@ def of_cluster(config: ClientConfig, names: Iterable[str]) -> Definitions:
 
 
 def message_of(body: bytes) -> str:
-    """Return the message of a Status, or the body as text."""
+    """Return the message of a Status, or the start of the body if it is not a Status."""
     try:
         return str(json.loads(body)["message"])
     except (ValueError, KeyError, TypeError):

@@ -1,6 +1,6 @@
 """
-A set-up on a manager that sends no requests. It shows which kinds and which access an operator needs, so that
-`crd`, `rbac`, `doctor` and the checks need no list besides the author's set_up.
+Runs an operator's set_up with a manager that sends no requests, to find out which kinds and which access the
+operator needs. `crd`, `rbac`, `doctor` and the checks therefore need no separate list of them.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ from handloop.seams.logs import in_words
 
 class DrySetUp:
     """
-    An author's functions that set up controllers, and the needs of these controllers.
+    The functions with which an author sets up controllers, and the kinds and access that these need.
 
-    State: _found, None until first requested, then kept, because the needs never change. Threads: main.
+    State: _found is None until it is first requested. It is then cached, because it never changes. Threads:
+    only the main thread.
     """
 
     def __init__(
@@ -34,8 +35,8 @@ class DrySetUp:
         """
         Prepare.
 
-        Args: kinds are those that need a CRD; None means the custom kinds that controllers reconcile, except
-        partial views; sample is the path of a manifest to try the controllers with.
+        Args: kinds are the types that need a CRD; None means the custom kinds that the controllers reconcile,
+        except partial views; sample is the path of a manifest with which to try the controllers.
         """
         self._functions = tuple(functions)
         self._kinds = kinds
@@ -43,15 +44,15 @@ class DrySetUp:
         self._found: tuple[Setup, ...] | None = None
 
     def names(self) -> tuple[str, ...]:
-        """Return the names to choose from; () if there is only one function. Raises: SetUpError."""
+        """Return the names to choose from, or () if there is only one function. Raises: SetUpError."""
         return tuple(setup.name for setup in self.setups()) if len(self._functions) > 1 else ()
 
     def setups(self) -> tuple[Setup, ...]:
-        """Describe the controllers by calling each function with a manager of its own. Raises: SetUpError."""
+        """Describe the controllers by calling each function with a new manager. Raises: SetUpError."""
         if not self._functions:
             raise SetUpError(
                 "there is no controller yet: handloop create api --group web --version v1 --kind Site "
-                "adds one to a project; elsewhere, pass main a function that adds one to a manager"
+                "adds one to a project; outside a project, pass main a function that adds one to a manager"
             )
         if self._found is None:
             self._found = tuple(self._describe(function) for function in self._functions)
@@ -93,7 +94,7 @@ def has_own_definition(kind: type[Kind]) -> bool:
 
 
 def needs_definition(kind: type[Kind]) -> bool:
-    """Return whether a kind comes from a CRD, no matter whether this program's or another's."""
+    """Return whether a kind is defined by a CRD, of this program or of another."""
     return not is_built_in(kind.resource.group)
 
 
@@ -105,14 +106,14 @@ def _call(function: Callable[[Manager], object], manager: Manager) -> None:
 
 
 def _hint(error: Exception) -> str:
-    """Return a fix for prometheus_client's error, whose message does not mention set_up."""
+    """Return a hint for prometheus_client's error about a duplicate metric, which does not name set_up."""
     is_metric = isinstance(error, ValueError) and "Duplicated timeseries" in str(error)
     why = "set_up is called more than once: give the metric registry=manager.registry"
     return f"; {why}" if is_metric else ""
 
 
 class _Unsent:
-    """A handloop.client.transport.Transport that refuses everything."""
+    """A handloop.client.transport.Transport that refuses every request."""
 
     def request(self, method: str, path: str, **_: Any) -> Response:
         """Raises: RuntimeError."""
@@ -125,5 +126,5 @@ class _Unsent:
 
 def _refuse(method: str, path: str) -> NoReturn:
     raise RuntimeError(
-        f"set_up sent {method} {path}: it may only put parts together; reconciles send requests"
+        f"set_up sent {method} {path}, but it must only build controllers: send requests in reconciles"
     )

@@ -1,4 +1,4 @@
-"""`handloop errors`: explains codes and log lines. It prints errors.md, which every wheel contains."""
+"""`handloop errors`: explains error codes and log lines. Prints errors.md, which every wheel contains."""
 
 from __future__ import annotations
 
@@ -17,7 +17,11 @@ _SECTIONS: Final = re.compile(r"^(?=## )", re.MULTILINE)
 
 
 def run_errors(arguments: Sequence[str]) -> int:
-    """Print the sections for given codes, such as E12 or log, or the whole page. Returns: the exit code."""
+    """
+    Print the sections for the given codes (such as E12 or log), or the whole page.
+
+    Returns: the exit code.
+    """
     page = (files(PACKAGE) / "errors.md").read_text(encoding="utf-8")
     sections = {part.split(maxsplit=2)[1].upper(): part for part in _SECTIONS.split(page)[1:]}
     codes = [word.upper() for word in arguments]

@@ -20,7 +20,11 @@ from handloop.controller.cli.version import checkout
 
 GROUP: Final = "handloop_extensions"
 NEIGHBOURS: Final = {name: f"handloop_{name}" for name in ("sandbox", "explore", "learn")}
-"""The packages of the projects next to this one, by folder. A folder has the same name as its extra."""
+"""
+The packages of the neighbouring projects, by folder.
+
+Each folder is named like the extra that installs it.
+"""
 
 
 class _Extension(NamedTuple):
@@ -41,7 +45,7 @@ _EXTENSIONS: Final = {
 
 
 class NotInstalledError(Exception):
-    """An extension is missing: title names it, and fix is what to type. The message is one sentence."""
+    """An extension is not installed. title is its name, and fix is the command that installs it."""
 
     def __init__(self, name: str) -> None:
         self.title = _EXTENSIONS[name].title
@@ -59,7 +63,7 @@ def is_installed(name: str) -> bool:
     package = _modules().get(name, "").rpartition(".")[0]
     try:
         return bool(package) and all(find_spec(each) for each in (package, *_EXTENSIONS[name].needs))
-    except ModuleNotFoundError:  # if even the package that contains it is missing
+    except ModuleNotFoundError:  # the package that contains it is missing, too
         return False
 
 
@@ -74,7 +78,7 @@ def extension(name: str) -> Any:
 
 @contextmanager
 def needing(name: str) -> Iterator[None]:
-    """Raise NotInstalledError if a library that an extension needs is missing, even if it is loaded late."""
+    """Raise NotInstalledError if the context fails to import a library that the extension needs."""
     try:
         yield
     except ModuleNotFoundError as error:

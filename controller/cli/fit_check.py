@@ -1,4 +1,4 @@
-"""Uses a server's OpenAPI v3 to check whether the definitions that it serves fit a program's types."""
+"""Checks whether a server's definitions fit a program's types, using the server's OpenAPI v3."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from handloop.seams.clock import Clock
 from handloop.seams.logs import in_words as error_in_words
 
 SETTLE_SECONDS: Final = 1.0
-"""How long a server may still publish the old form of a changed definition. After that we ask again."""
+"""How long a server can still publish a changed definition's old schema. The check is then repeated."""
 _MOST_SHOWN: Final = 5
 
 
@@ -32,8 +32,8 @@ class Fit:
     """
     How well a kind's served definition fits the kind's type.
 
-    newer lists the fields that the type lacks, and is only filled for our kinds. unknown says why the fit is
-    unknown; it is "" if the fit is known.
+    newer lists the fields that the type lacks. It is only filled for the program's own kinds. unknown says
+    why the fit could not be determined; otherwise it is "".
     """
 
     kind: type[Any]
@@ -56,7 +56,7 @@ class Fit:
         return ", ".join(places[:_MOST_SHOWN]) + more
 
     def problem(self, operator: Operator) -> Problem | None:
-        """Return E20; None if the kind fits, cannot be checked, or only lacks a status subresource (E08)."""
+        """Return E20, or None if the kind fits, is unknown, or only lacks a status subresource (E08)."""
         if all(each.rule == "no-status" for each in self.misfits):
             return None
         return misfit(str(self.resource), [*in_words(self.misfits)], self._fixes(operator))
@@ -65,7 +65,7 @@ class Fit:
         if self.is_ours:
             yield f"{operator.crd_command} | kubectl apply -f -"
             if self.newer:
-                yield f"or run the release that it belongs to, because it also has {', '.join(self.newer)}"
+                yield f"or run the program's newer release: the definition also has {', '.join(self.newer)}"
         elif is_built_in(self.resource.group):
             yield "run a release that is made for this version of Kubernetes, or upgrade the cluster"
         else:
@@ -80,7 +80,9 @@ def looked_at(
     stop: threading.Event,
 ) -> list[Fit]:
     """
-    Return how well each kind fits, ours first. A kind that does not fit is checked twice: see SETTLE_SECONDS.
+    Check how well each kind fits. The program's own kinds come first in the result.
+
+    A kind that does not fit is checked again after SETTLE_SECONDS.
 
     Blocks: for a request per group and version, and possibly for SETTLE_SECONDS. Raises: nothing.
     """
@@ -104,7 +106,11 @@ def _place(kind: type[Any]) -> tuple[str, str]:
 
 
 def _look_in(place: tuple[str, str], client: Client, kinds: Mapping[type[Any], bool]) -> dict[type[Any], Fit]:
-    """Check one group and version. Its document is freed before the next one is requested."""
+    """
+    Check the kinds of a group and version.
+
+    Its OpenAPI document is freed before the next one is requested.
+    """
     try:
         published = PublishedSchemas.fetch(client, *place)
     except ClientError as error:
@@ -114,7 +120,7 @@ def _look_in(place: tuple[str, str], client: Client, kinds: Mapping[type[Any], b
 
 def _reason(error: ClientError) -> str:
     if isinstance(error, (NoKindMatch, NotFound)):
-        return "the server publishes no OpenAPI v3 for it, or not yet"
+        return "the server does not (yet) publish OpenAPI v3 for it"
     if isinstance(error, APIError):
         return f"the server answers {error.code} for its OpenAPI v3: {error.status.message}"
     return error_in_words(error)
@@ -125,7 +131,7 @@ def _held(kind: type[Any], published: PublishedSchemas, *, is_ours: bool) -> Fit
         schema = object_schema(kind, defaults=is_ours)
         served = published.find(kind.resource, schema)
         if served is None:
-            return Fit(kind, is_ours, unknown="the server's OpenAPI v3 lacks the kind, perhaps only for now")
+            return Fit(kind, is_ours, unknown="the server's OpenAPI v3 does not (yet) contain the kind")
         if not is_ours:
             return Fit(kind, is_ours, tuple(misfits_of_view(schema, served.schema)))
         absent = [name for name in _subresources(kind) if name not in served.subresources]

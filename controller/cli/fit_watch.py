@@ -1,4 +1,4 @@
-"""Checks while a program runs whether the definitions fit, and reports it: warnings, `/readyz`, a metric."""
+"""Checks, while a program runs, whether the definitions fit. Reports it in logs, `/readyz` and a metric."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from handloop.seams.threads import Joinable, outliving
 log = get_logger("controller")
 
 AGAIN_SECONDS: Final = 60.0
-"""The pause between checks while a definition does not fit or is unknown; otherwise it is LATER_SECONDS."""
+"""The pause between checks if a definition does not fit or is unknown. Otherwise it is LATER_SECONDS."""
 LATER_SECONDS: Final = 600.0
 _STOP_SECONDS: Final = 0.5
 
@@ -32,12 +32,12 @@ class FitWatch:
     """
     Checks the served definitions in the background while the program starts, and again later.
 
-    Our own kinds are checked every time, because a definition can change; the kinds of others only until they
-    fit.
+    The program's own kinds are checked every time, because their definitions can change. Other programs'
+    kinds are checked only until they fit.
 
-    State: _fits, the last result, or None before the first one; written by the thread `definitions`, under
-    _lock. _told, the problems already reported, used only by that thread. Threads: `definitions`, which runs
-    inside the `with`; any thread may read.
+    State: _fits is the last result, or None before the first one; the thread `definitions` writes it, under
+    _lock. _told contains the problems already reported; only that thread uses it. Threads: `definitions` runs
+    inside the `with` block; any thread can read.
     """
 
     def __init__(
@@ -69,7 +69,11 @@ class FitWatch:
         self._thread.join(_STOP_SECONDS)
 
     def check(self) -> Well | None:
-        """For `/readyz`: a program whose definitions do not fit stays ready and works as well as it can."""
+        """
+        Return what `/readyz` says about the definitions, or None if they all fit.
+
+        A program whose definitions do not fit stays ready, and works as well as it can.
+        """
         with self._lock:
             fits = self._fits
         if fits is None:

@@ -37,7 +37,7 @@ from handloop.controller.runtime.serving.bind_address import BindAddress
 
 
 class UsageError(Exception):
-    """The command line cannot be used. The message says why; fix is what to type; "" means --help."""
+    """The command line cannot be used. The message says why; fix says what to type, or is "" for --help."""
 
     def __init__(self, message: str, fix: str = "") -> None:
         super().__init__(message)
@@ -47,17 +47,17 @@ class UsageError(Exception):
 COMMANDS: Final = {
     "run": "run the controllers (the default)",
     "sandbox": "run the built-in API server alone",
-    "doctor": "check the configuration, server, CRDs and permissions, and say what is missing",
-    "plan": "show what a run would write, without writing it: plan [NAMESPACE/NAME]; exit code 1 = changes",
-    "crd": "print the CustomResourceDefinitions of the controllers' kinds; crd diff OLD says what they break",
+    "doctor": "check the configuration, server, CRDs and permissions, and report what is missing",
+    "plan": "show what a run would write: plan [NAMESPACE/NAME]; exit code 1 means that there are changes",
+    "crd": "print the CustomResourceDefinitions of the controllers' kinds; crd diff OLD compares them",
     "rbac": "print the roles that the controllers need",
     "user-roles": "print roles that let people read and edit objects of the controllers' kinds",
     "monitoring": "print what Prometheus and Grafana need: Service, ServiceMonitor, alerts, dashboard",
-    "manifests": "print any of these four: `manifests crd` and so on",
+    "manifests": "print one of the four above, as in `manifests crd`",
     "bundle": "write a bundle for the Operator Lifecycle Manager (OLM), from which an image is built",
     "chart": "write Helm charts for the operator and for its CRDs",
     "migrate-storage": "store all objects of the controllers' kinds in their newest versions",
-    "why": "say why an object does not move: why [CONTROLLER] NAMESPACE/NAME",
+    "why": "explain why an object is stuck: why [CONTROLLER] NAMESPACE/NAME",
     "version": "print the version",
 }
 
@@ -86,7 +86,7 @@ def _parser(command: str, operator: Operator) -> _Parser:
     parser = _Parser(
         prog=operator.command if is_run else f"{operator.command} {command}",
         usage="%(prog)s [COMMAND] [FLAGS]" if is_run else None,
-        # The commands come first, because nobody would find them below forty flags.
+        # List the commands first, because they would be hard to find below forty flags.
         description=COMMANDS[command] + (f"\n{_commands_text(operator)}{examples}" if is_run else ""),
         epilog=limits + _environment(flags, operator) + ("" if is_run else examples),
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -114,7 +114,7 @@ def _parser(command: str, operator: Operator) -> _Parser:
 
 
 def _flags(command: str, operator: Operator) -> dict[str, Flag]:
-    """Return a command's flags. If the operator has no names, there is no flag to choose controllers."""
+    """Return a command's flags. `--controllers` is left out if the operator has no controller names."""
     found = {name: flag for name, flag in FLAGS.items() if command in flag.commands}
     if not operator.names:
         found.pop("controllers", None)
@@ -176,8 +176,8 @@ def parse_options(
     """
     Read an operator's command line.
 
-    Args: service_account is the folder with a pod's service account files; "" means the usual one.
-    Raises: UsageError with a message for people; SystemExit(0) after printing help.
+    Args: service_account is the folder with a pod's service account files; "" means the standard folder.
+    Raises: UsageError with a message for the user; SystemExit(0) after printing help.
     """
     words = ["manifests", *argv] if argv and argv[0] in _MANIFESTS else list(argv)
     command = words.pop(0) if words and words[0] in COMMANDS else "run"
@@ -213,10 +213,10 @@ def _given(
     environment: Mapping[str, str],
     operator: Operator,
 ) -> dict[str, Any]:
-    """Return the option with its value; {} if neither its flag nor its variable is set."""
+    """Return the option with its value, or {} if neither its flag nor its variable is set."""
     flag = FLAGS[name]
     source = spelling(name)
-    # $KUBECONFIG is a list of files; the code that loads kubeconfigs reads it.
+    # $KUBECONFIG can be a list of files, so the code that loads kubeconfigs reads it.
     if word is None and flag.env and name != "kubeconfig":
         variable = flag.variable(name, operator)
         word, source = environment.get(variable) or None, f"${variable}"
@@ -235,11 +235,11 @@ def _given(
 
 def _options_here(given: Mapping[str, Any], environment: Mapping[str, str], service_account: str) -> Options:
     """
-    Return the given options, and defaults that suit the environment.
+    Return the given options, completed with defaults for the environment.
 
-    Raises: ValueError for options that exclude each other, or a lease without a namespace.
+    Raises: ValueError if options exclude each other, or if the lease's namespace is unknown.
     """
-    # The client finds out whether this is a pod. Other commands do not load it.
+    # The client detects whether this is a pod. It is imported here so that other commands need not load it.
     from handloop.client.auth.in_cluster import (  # noqa: PLC0415
         SERVICE_ACCOUNT,
         in_cluster_namespace,
@@ -250,11 +250,11 @@ def _options_here(given: Mapping[str, Any], environment: Mapping[str, str], serv
     in_cluster = in_cluster_possible(environment, account)
     defaults: dict[str, Any] = {"in_cluster": in_cluster}
     if given["sandbox"]:
-        # On a laptop, use only loopback, and free ports, because another server may already listen on 8080.
+        # On a laptop, use only loopback, and free ports, because another server could already use 8080.
         defaults |= {"metrics_bind_address": LOOPBACK, "health_probe_bind_address": LOOPBACK}
         defaults |= _live_page_defaults(given)
     elif in_cluster:
-        # Probes and scrapes come from other addresses.
+        # Listen on all interfaces, because probes and scrapes come from other hosts.
         defaults["own_namespace"] = in_cluster_namespace(environment, account)
         defaults["metrics_bind_address"] = replace(METRICS_ADDRESS, host="")
         defaults["health_probe_bind_address"] = replace(HEALTH_ADDRESS, host="")
@@ -287,11 +287,11 @@ def _own_namespace(options: Options, flag: str, environment: Mapping[str, str], 
         return namespace_name(in_cluster_namespace(environment, service_account))
     if options.sandbox:
         return "default"
-    raise ValueError(f"outside a cluster {flag} needs --leader-elect-resource-namespace=NAME, for the lease")
+    raise ValueError(f"outside a cluster {flag} needs --leader-elect-resource-namespace=NAME for its lease")
 
 
 def _live_page_defaults(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the page's options for --sandbox: on if its extra is installed, on loopback, with controls."""
+    """Return the live page's defaults for --sandbox: on loopback with controls, or off if not installed."""
     if not is_installed("live-page"):
         return {}
     address: BindAddress | None = given.get("debug_listen", LOOPBACK)
@@ -300,7 +300,7 @@ def _live_page_defaults(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check_live_page(options: Options) -> None:
-    """Raises: ValueError for a page that cannot be served, or controls that other machines could reach."""
+    """Raises: ValueError if the live page cannot be served, or if other machines could use its controls."""
     if options.debug_listen is None:
         if options.debug_controls:
             raise ValueError("--debug-controls is for the live page: it needs --debug-listen")
@@ -309,5 +309,5 @@ def _check_live_page(options: Options) -> None:
         raise ValueError(str(NotInstalledError("live-page")))
     if options.debug_controls and options.debug_listen.served_names() is None:
         raise ValueError(
-            "--debug-controls lets anyone who sees the live page act: it needs a --debug-listen on loopback"
+            "with --debug-controls anyone who opens the live page can act: set --debug-listen to loopback"
         )

@@ -1,7 +1,8 @@
 """
-A manifest as a Helm template: YAML in which some values are expressions.
+Turns manifests into Helm templates: YAML in which some values are expressions.
 
-A manifest's content stays text, even if it looks like an expression, as an alert's `{{ $labels.name }}` does.
+A manifest's own text stays text, even if it looks like an expression, as an alert's `{{ $labels.name }}`
+does.
 
 Follows: helm.sh/helm/v4 pkg/engine, text/template.
 """
@@ -19,9 +20,9 @@ _MARK: Final = "HELM"
 
 class HelmTemplate:
     """
-    Builds templates. A mark stands for an expression until a document is rendered.
+    Builds Helm templates. In a document, a mark stands for an expression until the document is rendered.
 
-    Args: text contains all documents. The mark is chosen so that it does not occur in this text.
+    Args: text contains all documents. It is used to choose marks that do not occur in it.
     """
 
     def __init__(self, text: str) -> None:
@@ -39,13 +40,13 @@ class HelmTemplate:
         return self._marked("{{ " + expression + " }}")
 
     def lines(self, text: str) -> str:
-        """Return a mark for a field's value, which becomes lines below the field."""
+        """Return a mark for a field's value. When rendered, the text becomes the lines below the field."""
         mark = self._marked(text)
         self._values.add(mark)
         return mark
 
     def fields(self, text: str) -> dict[str, None]:
-        """Return a mark for some fields of a mapping. The text consists of these fields, or produces them."""
+        """Return a mark for fields of a mapping. When rendered, the text becomes or produces these fields."""
         return {self._marked(text): None}
 
     def rendered(self, document: Any) -> str:
@@ -55,11 +56,11 @@ class HelmTemplate:
         return "".join(f"{line}\n" for line in lines)
 
     def nindent(self, expression: str, deeper: int = 0) -> str:
-        """Return a multi-line expression, indented to fit its place, or some columns deeper."""
+        """Return a multi-line expression with the indentation of its place, or deeper by some columns."""
         return f"{{{{- {expression} | nindent {self._mark}{deeper}I }}}}"
 
     def item(self, value: Any) -> str:
-        """Return an item of a list, as lines."""
+        """Return the lines of a list item."""
         if isinstance(value, str):
             return "- " + self.rendered({"a": value}).removeprefix("a: ")
         return self.rendered([value])
@@ -70,7 +71,11 @@ class HelmTemplate:
         return mark
 
     def _expanded(self, line: str) -> Iterable[str]:
-        """Return the line with its expressions, or several lines if a mark is a whole value or field."""
+        """
+        Return a line with its marks replaced.
+
+        A mark for a whole value or field can become several lines.
+        """
         whole = re.fullmatch(rf"( *(?:- )*)(?:([^\s].*): )?({self._found.pattern})(: null)?", line)
         if whole is None or not (whole[4] or whole[3] in self._values):
             return [self._found.sub(self._expression, line)]
@@ -89,15 +94,15 @@ class HelmTemplate:
 
 
 def where(condition: str, text: str) -> str:
-    """Put lines under a condition. Args: condition is "" for always."""
+    """Enclose lines in a Helm `if`. Args: condition is "" if the lines are always included."""
     return f"{{{{- if {condition} }}}}\n{text.rstrip()}\n{{{{- end }}}}\n" if condition else text
 
 
 def changed(document: Any, change: Callable[[tuple[str, ...], str], str], path: tuple[str, ...] = ()) -> Any:
     """
-    Return a document with changed texts.
+    Return a document in which every string is replaced by the result of change.
 
-    Args: change gets the path of field names to a text, and the text.
+    Args: change is called with the path of field names that leads to a string, and the string.
     """
     match document:
         case Mapping():

@@ -1,4 +1,4 @@
-"""The live page of a run. The extension of that name serves it, if the page is on."""
+"""The live page of a running program. If the page is on, the extension `live-page` serves it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from handloop.controller.cli.options import Options
 
 
 class Running(Protocol):
-    """A running program, as the page shows it. Program, which is loaded later, implements this."""
+    """The parts of a running program that the page shows. Program implements this, but is loaded later."""
 
     @property
     def manager(self) -> Any:
@@ -27,17 +27,17 @@ class LivePage(Protocol):
     """The page of one run. Threads: main."""
 
     shown: str
-    """The page's URL for the banner, or how to get the page; "" if the page is off."""
+    """The page's URL for the banner, or how to install the page; "" if the page is off."""
 
     def show(self, running: Running, config: ClientConfig) -> None:
-        """Show a program from now on. Args: config is for the API server; the controls use it."""
+        """Show a program from now on. Args: config is how the page's controls reach the API server."""
 
     def end(self, why: str) -> None:
         """Tell the viewers why the program is ending. Returns immediately."""
 
 
 class NoPage:
-    """The page of a run that serves none."""
+    """A LivePage that does nothing, for a run without a page."""
 
     def __init__(self, shown: str) -> None:
         self.shown = shown
@@ -52,7 +52,7 @@ class NoPage:
 @contextmanager
 def live_page(options: Options) -> Iterator[LivePage]:
     """
-    Serve the live page for as long as the context lasts.
+    Serve the live page while the context is open.
 
     Raises: ListenError.
     """

@@ -1,13 +1,12 @@
 """
-Logging as klog lines, lines for people, or JSON; always on stderr, through structlog on top of stdlib
-logging.
+Writes logs to stderr as klog lines, readable text or JSON, through structlog on top of stdlib logging.
 
-Levels are klog's: `log.info` is level 0; `log.debug(..., v=4)` is shown from `-v 4` on, and so are all
-tracebacks. Below that level, each place in the code logs only its first traceback. A warning, an error, or an
-info line with an error in it (such as a lost race) is written once in full for each object; repetitions are
-written at most once a minute, with the number of omitted lines. If many objects have the same trouble, only
-ten of them get a line within a minute, and the others are counted. A record is one line, plus any traceback.
-Text from elsewhere is escaped. A line that cannot be written is lost.
+Levels are klog's: `log.info` is level 0, and `log.debug(..., v=4)` is shown at `-v 4` and above. All
+tracebacks are shown at level 4 and above. Below that, each place in the code logs only its first traceback. A
+warning, an error, or an info line with an error in it (such as a lost race) is written once in full for each
+object. Repetitions are written at most once a minute, with the number of omitted lines. If many objects have
+the same problem, at most ten of them are logged within a minute, and the others are counted. A record is one
+line, plus any traceback. Text from other sources is escaped. A line that cannot be written is lost.
 """
 
 from __future__ import annotations
@@ -63,14 +62,14 @@ _DIM, _RESET = "\x1b[2m", "\x1b[0m"
 
 
 def default_format(stream: TextIO, environment: Mapping[str, str] = os.environ) -> str:
-    """Return text on a terminal, json in a cluster, else klog."""
+    """Return the default log format: text on a terminal, json in a cluster, otherwise klog."""
     if stream.isatty():
         return "text"
     return "json" if environment.get("KUBERNETES_SERVICE_HOST") else "klog"
 
 
 def tell(problem: Problem, options: Options, stream: TextIO) -> int:
-    """Report a problem: as lines on stream, or as one log line if logs are JSON. Returns: its exit code."""
+    """Print a problem on stream, or log it as one line if logs are JSON. Returns: the problem's exit code."""
     if (options.log_format or default_format(stream)) == "json":
         # Log collectors expect one JSON object per line.
         write = {"error": log.error, "warning": log.warning, "info": log.info}[problem.severity]
@@ -106,7 +105,7 @@ def configure_logging(log_format: str, verbosity: int, *, stream: TextIO, quiet:
 
 
 def _write_to(stream: TextIO) -> None:
-    """Write the lines of handloop's stdlib loggers to a stream, in place of an earlier one."""
+    """Make handloop's stdlib loggers write their lines to a stream, in place of an earlier stream."""
     ours = logging.getLogger(ROOT)
     for handler in [known for known in ours.handlers if isinstance(known, _LineHandler)]:
         ours.removeHandler(handler)
@@ -153,11 +152,15 @@ class _LineHandler(logging.Handler):
         self._out = structlog.WriteLogger(out)
 
     def createLock(self) -> None:  # noqa: N802 - a name of the library
-        """Use no lock: on exit the interpreter would wait for a blocked line. WriteLogger has its own."""
+        """
+        Use no lock.
+
+        Otherwise a blocked write would delay the interpreter's exit. WriteLogger has a lock.
+        """
         self.lock = _NoLock()  # type: ignore[assignment] # since Python 3.13 the library enters it unasked
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write a line, or lose it if that fails."""
+        """Write a line. If the write fails, the line is lost."""
         # ValueError: the stream is closed
         with suppress(OSError, ValueError):
             self._out.msg(record.getMessage())
@@ -167,7 +170,8 @@ class LogLevel:
     """
     The -v level of this process. It drops lines with a higher `v`, and repeated tracebacks below level 4.
 
-    State: value, written by main and by the thread `signal-reports`, read by every thread that logs.
+    State: value is written by the main thread and the thread `signal-reports`, and read by every thread that
+    logs.
     """
 
     def __init__(self, *, quiet: bool = False) -> None:
@@ -176,10 +180,10 @@ class LogLevel:
         self._places = TracebackPlaces()
 
     def set(self, verbosity: int) -> None:
-        """Set the level for our own lines and for the client's request lines."""
+        """Set the level for the program's log lines and for the client's request lines."""
         self.value = verbosity
         request_reports.set_verbosity(verbosity)
-        # Below level 1, a debug line costs only the call.
+        # At level 0, a debug call returns at once.
         lowest = logging.DEBUG if verbosity > 0 else self._least
         structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(lowest))
 
@@ -189,7 +193,7 @@ class LogLevel:
         return self.value
 
     def __call__(self, logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
-        """Drop the event, or add its severity, its logger and a traceback if one is due."""
+        """Drop the event, or add its severity, its logger and, if it should be shown, a traceback."""
         if event.setdefault("v", 1 if method == "debug" else 0) > self.value:
             raise structlog.DropEvent
         event["severity"] = _SEVERITY.get(method, "I")
@@ -201,7 +205,7 @@ class LogLevel:
 
 
 class _Crowd(NamedTuple):
-    """The subjects with one trouble: how many were logged in the current minute, and which ones were not."""
+    """The subjects with the same trouble: how many were logged in the current minute, and which were not."""
 
     since: float
     told: int
@@ -210,16 +214,15 @@ class _Crowd(NamedTuple):
 
 class RepeatFilter:
     """
-    Lets a subject's trouble through once a minute, and counts the lines that it drops.
+    Logs the trouble of each subject at most once a minute, and counts the lines that it drops.
 
-    Trouble is a warning, an error, or an info line that has an `err` or `failures`, except for lines that
-    only `-v` shows and lines marked with `once=True`. A subject consists of the line's facts that do not vary
-    from moment to moment. Of the subjects with the same trouble, MAX_TOLD are logged in a minute; the first
-    line after that minute says how many others there were.
+    Trouble is a warning, an error, or an info line with `err` or `failures`. Lines that only `-v` shows and
+    lines marked with `once=True` are never dropped. A subject consists of the line's facts that do not change
+    from one moment to the next. Of the subjects with the same trouble, at most MAX_TOLD are logged in a
+    minute. The first line after that minute says how many others there were.
 
-    State, under _lock: _seen, subject -> (time of the last line, number of lines left out since then);
-    _crowds, one for each trouble.
-    Threads: any.
+    State, under _lock: _seen maps a subject to (time of the last line, number of lines dropped since then);
+    _crowds has one _Crowd for each trouble. Threads: any.
     """
 
     def __init__(self, clock: Clock = REAL_CLOCK) -> None:
@@ -252,7 +255,11 @@ class RepeatFilter:
         return left_out, now - written_at
 
     def _others_locked(self, trouble: _Subject, subject: _Subject, now: float) -> str:
-        """Return what to say about subjects with this trouble that got no line, or "" for nothing."""
+        """
+        Return a note about the subjects with this trouble that were not logged, or "".
+
+        Raises: DropEvent if enough others were logged in this minute.
+        """
         before = self._crowds.get(trouble, _Crowd(now, 0, set()))
         lasted = now - before.since
         if lasted >= REPEAT_WINDOW_SECONDS:
@@ -268,7 +275,11 @@ class RepeatFilter:
 
 
 def _remember(memory: dict[_Subject, T], key: _Subject, value: T, limit: int) -> None:
-    """Move the key to the end, and drop the oldest. This avoids importing cachetools at every start."""
+    """
+    Make the key the newest, and drop the oldest above limit.
+
+    Importing cachetools would slow every start.
+    """
     memory.pop(key, None)
     if len(memory) >= limit:
         del memory[next(iter(memory))]
@@ -276,7 +287,7 @@ def _remember(memory: dict[_Subject, T], key: _Subject, value: T, limit: int) ->
 
 
 def _subject(event: EventDict) -> _Subject:
-    """Return the facts that do not vary from moment to moment, unlike numbers and memory addresses."""
+    """Return the facts that stay the same when a line is repeated, without numbers and memory addresses."""
     return tuple(
         (name, _ADDRESS.sub("", in_words(value)))
         for name, value in event.items()
@@ -285,7 +296,7 @@ def _subject(event: EventDict) -> _Subject:
 
 
 def _trouble(event: EventDict, subject: _Subject) -> _Subject:
-    """Return the message and the error without the subject's names, so that all subjects share them."""
+    """Return the message and error without the subject's names, so that equal trouble compares equal."""
     error = _ADDRESS.sub("", in_words(event.get("err", "")))
     for part in (part for name, value in subject if name != "err" for part in value.split("/") if part):
         error = error.replace(part, "")
@@ -307,21 +318,25 @@ def _in_quotes(text: str) -> str:
 
 def _take_head(event: MutableMapping[str, Any]) -> tuple[str, str, str]:
     """
-    Remove the facts that every line has. What remains becomes key=value pairs.
+    Remove the facts that every line has. The remaining facts become key=value pairs.
 
-    Returns: severity, message, and the stack as lines to follow, or "" if there is none.
+    Returns: the severity, the message, and the traceback's lines to append, or "" without a traceback.
     """
     severity, message = event.pop("severity"), str(event.pop("event"))
     stack = str(event.pop("stack", "")).rstrip()
     for name in ("v", "logger"):
         event.pop(name, None)
-    # The stack is indented, because an error message in it can have lines that look like ours.
+    # The traceback is indented, because an error message in it can contain lines that look like log lines.
     lines = [f"\n    {printable(line)}" for line in stack.split("\n")] if stack else []
     return severity, message, "".join(lines)
 
 
 def render_klog(_logger: WrappedLogger, _method: str, event: EventDict) -> str:
-    """`I1121 07:20:21.123456    4121 foo.py:142] "Successfully synced" objectName="default/foo"`."""
+    """
+    Format a line as klog does.
+
+    Example: `I1121 07:20:21.123456    4121 foo.py:142] "Successfully synced" objectName="default/foo"`.
+    """
     filename, line = event.pop("filename", "?"), event.pop("lineno", 0)
     severity, message, stack = _take_head(event)
     at = dt.datetime.now(tz=dt.UTC).astimezone()
@@ -334,9 +349,9 @@ def render_json(_logger: WrappedLogger, _method: str, event: EventDict) -> str:
     """
     Format a line as `{"ts":"2026-11-21T07:20:21.123Z","level":"info","v":0,"logger":"foo","msg":"..."}`.
 
-    Errors have `err` and no `v`. The fields are those of component-base; the level and the time format are
-    those of controller-runtime. Collectors know both. A fact with the name of a field gets an underscore
-    after its name.
+    Errors have `err` and no `v`. The fields follow component-base; the level and the time format follow
+    controller-runtime. Log collectors understand both. If a fact has the name of a field, an underscore is
+    appended to the fact's name.
     """
     severity, v, name = event.pop("severity"), event.pop("v"), event.pop("logger", "")
     at = dt.datetime.now(tz=dt.UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
@@ -351,7 +366,7 @@ def render_json(_logger: WrappedLogger, _method: str, event: EventDict) -> str:
 
 
 def _json_value(value: object) -> object:
-    """Keep numbers, mappings and object names as such. Make everything else a string, even infinity."""
+    """Keep numbers, mappings and object names. Convert everything else to a string, including infinity."""
     if isinstance(value, int) or (isinstance(value, float) and math.isfinite(value)):
         return value
     if isinstance(value, ObjectName):
@@ -362,7 +377,7 @@ def _json_value(value: object) -> object:
 
 
 def render_text(_logger: WrappedLogger, _method: str, event: EventDict, *, in_colour: bool) -> str:
-    """Format `07:20:21 I Successfully synced objectName=default/example-foo`, in colour on a terminal."""
+    """Format a line as `07:20:21 I Successfully synced objectName=default/example-foo`, or in colour."""
     severity, said, stack = _take_head(event)
     message = printable(said)
     at = dt.datetime.now(tz=dt.UTC).astimezone()

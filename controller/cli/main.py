@@ -24,7 +24,7 @@ from handloop.controller.cli.terminal import drop_unwritten, open_closed, printa
 from handloop.controller.runtime.life.collector import relax_collector
 
 SetUp: TypeAlias = Callable[[Any], object]
-"""Adds controllers to the Manager that it is given."""
+"""A function that adds controllers to the Manager that it receives."""
 
 
 def main(
@@ -41,16 +41,17 @@ def main(
     Run an operator as a program: `python greeter.py --help` shows its commands and flags.
 
     set_up(manager) builds the controllers and adds them to the Manager. It is called more than once, each
-    time with a new manager. The first manager sends no requests and only finds out what the controllers need.
-    So set_up must send no requests, and must register its own metrics with `manager.registry`. If there are
-    several such functions, `--controllers` chooses among them by the name of the first controller that each
-    adds.
+    time with a new manager. The first manager sends no requests; it only serves to find out what the
+    controllers need. So set_up must send no requests, and must register its own metrics with
+    `manager.registry`. If there are several such functions, `--controllers` chooses among them by the name of
+    the first controller that each adds.
 
-    Args: name is used for the lease, the roles and the user agent; environment variables begin with it. kinds
-    are those that need a CRD; None means the custom kinds that controllers reconcile. version is the
-    operator's version. informer_options are an InformerOptions; None means the defaults; the command sets
-    resync_seconds, progress_seconds and hints. sample is a manifest, or a folder of manifests, that hints
-    mention, as in `kubectl apply -f sample.yaml`. If argv is None, this process's arguments are used.
+    Args: name is used for the lease, the roles and the user agent, and as the prefix of environment
+    variables. kinds are the types that need a CRD; None means the custom kinds that controllers reconcile.
+    version is the operator's version. informer_options are an InformerOptions, or None for the defaults; the
+    command sets resync_seconds, progress_seconds and hints. sample is a manifest, or a folder of manifests,
+    that hints mention, as in `kubectl apply -f sample.yaml`. If argv is None, this process's arguments are
+    used.
     Raises: SystemExit with the exit code; see `handloop errors`.
     """
     from handloop.controller.cli.dry_set_up import DrySetUp  # noqa: PLC0415 - `python -m controller` needs none
@@ -80,7 +81,7 @@ def run_command(operator: Operator, argv: Sequence[str] | None = None) -> int:
     """
     Run an operator's command line.
 
-    Args: argv is None for this process's arguments.
+    Args: argv are the arguments; None means those of this process.
     Returns: the exit code; see `handloop errors`.
     """
     open_closed()
@@ -95,7 +96,7 @@ def run_command(operator: Operator, argv: Sequence[str] | None = None) -> int:
     except UsageError as error:
         show(f"error: {error}\n  fix: {error.fix or f'{operator.command} --help'}\n", sys.stderr)
         return EXIT_USAGE
-    # Do this before most libraries are loaded, because loading them creates many objects that stay.
+    # Do this before the libraries are imported, because importing them creates many long-lived objects.
     relax_collector()
     try:
         return execute(options, sys.stdout, sys.stderr)
@@ -104,7 +105,11 @@ def run_command(operator: Operator, argv: Sequence[str] | None = None) -> int:
 
 
 def _words_of_this_process() -> list[str]:
-    """Return the arguments, after the command in the name of a plugin such as `kubectl-greeter-why`."""
+    """
+    Return the arguments.
+
+    If the program is a plugin such as `kubectl-greeter-why`, put its command first.
+    """
     plugin = re.fullmatch(r"kubectl-.+-(doctor|plan|why)", Path(sys.argv[0]).stem)
     return [plugin[1], *sys.argv[1:]] if plugin else sys.argv[1:]
 
@@ -113,7 +118,11 @@ _Command: TypeAlias = Callable[[Operator, Sequence[str]], int]
 
 
 def _with_arguments(words: list[str]) -> tuple[_Command | None, list[str]]:
-    """Return a command that parses its own arguments, with these arguments; None for other commands."""
+    """
+    Return the function of a command that parses its own arguments, and these arguments.
+
+    For other commands, return None and all words.
+    """
     match words:
         case ["bundle", *rest]:
             from handloop.controller.cli.bundle_command import run_bundle as run  # noqa: PLC0415
@@ -150,9 +159,9 @@ def execute(options: Options, out: TextIO, err: TextIO) -> int:
 
 def _execute_until_stopped(options: Options, out: TextIO, err: TextIO) -> int:
     """
-    Run a command that talks to a server, or is one, until it ends or a signal arrives. Main thread only.
+    Run a command that sends requests or is a server, until it ends or a signal arrives. Main thread only.
 
-    An unexpected error is reported on one line; from level 4 on, with its traceback.
+    An unexpected error is reported on one line, or with its traceback at level 4 and above.
     """
     from handloop.controller.cli import logs  # noqa: PLC0415
     from handloop.controller.runtime.life.signals import SignalHandler  # noqa: PLC0415

@@ -25,14 +25,18 @@ def large_definitions(options: Options) -> Iterator[str]:
     for kind in declared_kinds(options) if options.what == "crd" else ():
         size = len(json.dumps(definition_of(kind, options), separators=(",", ":")))
         if size >= _LARGE:
-            what = f"the CRD of {kind.__name__} has {size // 1000} kB as JSON, but kubectl apply takes 262 kB"
-            fix = "Annotated[..., ANY_FIELDS] at its largest struct, or kubectl apply --server-side"
+            what = (
+                f"the CRD of {kind.__name__} has {size // 1000} kB as JSON, "
+                "and kubectl apply accepts at most 262 kB"
+            )
+            fix = "use Annotated[..., ANY_FIELDS] for its largest struct, or kubectl apply --server-side"
             yield f"warning: {what}\n  fix: {fix}\n"
 
 
 def manifests(options: Options) -> str:
     """
-    Return YAML: the chosen controllers' CRDs, roles for controllers or people, or the monitoring objects.
+    Return the chosen controllers' CRDs, the roles for controllers or users, or the monitoring objects, as
+    YAML.
 
     If a namespace is given, the controllers' roles are Roles in it, except for cluster-scoped kinds.
     Otherwise they are ClusterRoles.

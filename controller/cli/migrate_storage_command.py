@@ -28,10 +28,10 @@ _SHOWN: Final = 5
 
 def run_migrate_storage(operator: Operator, arguments: Sequence[str]) -> int:
     """
-    Migrate an operator's kinds, or only the named definitions.
+    Migrate the stored objects of an operator's kinds, or only of the named definitions.
 
-    Returns: the exit code, 1 if objects in an old version may be left. Raises: SystemExit from argparse;
-    SetUpError.
+    Returns: the exit code, which is 1 if objects could remain in an old version. Raises: SystemExit from
+    argparse; SetUpError.
     """
     given = _parser(operator).parse_args(arguments)
     own = [kind.resource.group_resource for setup in operator.setups() for kind in setup.kinds]
@@ -60,9 +60,9 @@ def _parser(operator: Operator) -> argparse.ArgumentParser:
         description=f"{COMMANDS['migrate-storage'].capitalize()}. It can be stopped and started again.",
         allow_abbrev=False,
     )
-    told = "such as sites.example.org; by default the program's own kinds"
+    told = "a definition, such as sites.example.org; by default those of the program's own kinds"
     parser.add_argument("names", metavar="DEFINITION", nargs="*", help=told)
-    rate = f"write from here, at most N per second ({_RATE:g}); otherwise the server migrates, if it can"
+    rate = f"let this program write up to N objects per second ({_RATE:g}), even if the server can migrate"
     parser.add_argument("--rate", type=_rate, metavar="N", help=rate)
     parser.add_argument("--kubeconfig", metavar="PATH", help="by default as for kubectl")
     parser.add_argument("--context", help="of the kubeconfig")
@@ -82,7 +82,7 @@ def _migrate(transport: Transport, name: str, rate: float | None) -> bool:
     if not old and not migration.is_doubtful():
         show(f"{name}: nothing to do, all objects are stored in the newest version\n", sys.stdout)
         return True
-    told = ", ".join(old) or "an older version: the server's own migration has failed"
+    told = ", ".join(old) or "an older version, because the server's own migration has failed"
     show(f"{name}: objects may be stored as {told}\n", sys.stdout)
     if old and rate is None:
         if _by_server(transport, name) and not migration.old_versions():
@@ -104,26 +104,26 @@ def _migrate(transport: Transport, name: str, rate: float | None) -> bool:
             sys.stdout,
         )
     else:
-        show(f"{name}: {counts}; something changed meanwhile: try again\n", sys.stdout)
+        show(f"{name}: {counts}; too much changed in the meantime: try again\n", sys.stdout)
     return done
 
 
 def _by_server(transport: Transport, name: str) -> bool:
-    """Return whether the server has migrated a kind. If it supports this but failed, print why."""
+    """Return whether the server migrated a kind. If it supports migration but failed, print why."""
     try:
         ServerMigration(
             transport, name, tell=lambda text: show(f"{name}: {printable(text)}\n", sys.stderr)
         ).run()
     except NotByServerError as error:
         if text := str(error):
-            said = f"{name}: migrated object by object, because the server cannot: {printable(text)}\n"
+            said = f"{name}: migrating object by object, because the server cannot: {printable(text)}\n"
             show(said, sys.stderr)
         return False
     return True
 
 
 def _teller(clock: Callable[[], float]) -> Callable[[Progress], None]:
-    """Return a function that reports the progress and the time left every two seconds."""
+    """Return a function that prints the progress and the remaining time at most every two seconds."""
     began = last = clock()
 
     def tell(progress: Progress) -> None:

@@ -1,5 +1,5 @@
 """
-An operator as the command line sees it: its names, its controllers and what they need.
+The description of an operator for the command line: its names, its controllers and what they need.
 
 Decision: One main.
 """
@@ -17,9 +17,11 @@ from typing import Any, Final
 _LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _NAME: Final = re.compile(rf"(?=[a-z]){_LABEL}(\.{_LABEL})*")
 _MAX_NAME: Final = 42
-"""The longest derived name, that of the lease's role, also contains a namespace of up to 63 characters."""
+"""
+The limit is due to the name of the lease's role, which also contains a namespace of up to 63 characters.
+"""
 _TAKEN: Final = "pod"
-"""Not a valid name: an operator's variables begin with its name, and $POD_NAMESPACE is taken."""
+"""Not allowed as a name: its variables would begin with `POD_`, but $POD_NAMESPACE has another meaning."""
 
 
 class SetUpError(Exception):
@@ -29,13 +31,13 @@ class SetUpError(Exception):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
     """
-    A description of one controller, as far as is possible without running it.
+    A description of a controller, to the extent possible without running it.
 
     Args: kinds are the types of the custom kinds that it reconciles and that need CRDs; foreign are
-    reconciled types whose CRDs belong to other programs; written are the types that it uses to write objects
+    reconciled types whose CRDs belong to other programs; written are the types with which it writes objects
     of other kinds; access has an Access for everything that it requests from the server; sample is the path
-    of a manifest with an object of one of the kinds; shown is what `kubectl get` should list, or "" for the
-    kinds.
+    of a manifest with an object of one of the kinds; shown is what `kubectl get` should list, or "" to list
+    the kinds.
     """
 
     name: str
@@ -53,9 +55,10 @@ class Setup:
 
     def sample_fix(self, options: str = "") -> str:
         """
-        Return a command that creates an object to work on; without a sample, also one to explain fields.
+        Return a command that creates an object to reconcile. Without a sample, also name the command that
+        explains the fields.
 
-        Args: options are options of kubectl, with a leading space.
+        Args: options are kubectl options, with a leading space.
         """
         if self.sample and Path(self.sample).exists():
             return f"kubectl apply -f {shlex.quote(shown_path(Path(self.sample)))}{options}"
@@ -67,16 +70,18 @@ class Setup:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operator:
     """
-    A program with its controllers. It loads no library until setups, set_up or informer_options is called.
+    A program with its controllers. Libraries are loaded only when setups, set_up or informer_options is
+    called.
 
     name is used for the lease, its Events, the roles and the user agent. command is what people type to start
-    the program, and manifests are the words after it that print manifests. Hints are built from both.
+    the program, and manifests are the words to add in order to print manifests. Hints are built from both.
     set_up(manager, names) adds the chosen controllers to a Manager. setups() describes all controllers. names
-    are the choices for `--controllers`; if there are none, there is no such flag. workers is the default for
-    `--workers`. own_commands are commands that only this operator has, with their help. version() is the
-    operator's version, or "" if unknown. variables is the prefix of environment variables; the default is the
-    name. informer_options() are for the Manager; None means the defaults. generator is the name in the first
-    line of printed manifests; the default is the operator's name.
+    are the choices for `--controllers`; without names, the program does not have this flag. workers is the
+    default for `--workers`. own_commands are commands that only this operator has, with their help texts.
+    version() is the operator's version, or "" if it is unknown. variables is the prefix of environment
+    variables; the default is the name. informer_options() returns the Manager's options, or None for the
+    defaults. generator is the name in the first line of printed manifests; the default is the operator's
+    name.
     """
 
     name: str
@@ -93,7 +98,7 @@ class Operator:
     own_commands: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Raises: SetUpError for a name that a lease, a bundle or an environment variable cannot have."""
+        """Raises: SetUpError if the name does not suit a lease, a bundle or an environment variable."""
         if not _NAME.fullmatch(self.name) or len(self.name) > _MAX_NAME or self.name == _TAKEN:
             raise SetUpError(
                 f'"{self.name}" is not a valid name for an operator: a name such as my-operator is'
@@ -119,25 +124,25 @@ class Operator:
         return self.printing("rbac")
 
     def printing(self, what: str) -> str:
-        """Return the command that prints manifests of this sort."""
+        """Return the command that prints these manifests, such as `crd`."""
         return " ".join(word for word in (self.command, self.manifests, what) if word)
 
     @property
     def user_agent(self) -> str:
-        """The user agent, such as `greeter/1.2`; the client adds more to it."""
+        """The user agent, such as `greeter/1.2`. The client appends its own details."""
         version = self.version()
         return f"{self.name}/{version}" if version else self.name
 
 
 def shown_path(path: Path) -> str:
-    """Return a path as people type it, relative to the working directory if it is inside."""
+    """Return a path as users type it: relative to the working directory if it is inside this directory."""
     here = Path.cwd()
     return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
 def typed_command(started: str, module: str = "") -> str:
     """
-    Return the command that started a Python program, so that hints can be copied.
+    Return the command that started a Python program, so that users can copy hints that contain it.
 
     Args: started is sys.argv[0]; module is the argument of `python -m`, as found in `__main__.__spec__`, or
     "" for a script.
@@ -151,6 +156,6 @@ def typed_command(started: str, module: str = "") -> str:
 
 
 def command_of_this_process() -> str:
-    """Return the command that started this process, as people type it."""
+    """Return the command that started this process, as users type it."""
     spec = getattr(sys.modules.get("__main__"), "__spec__", None)
     return typed_command(sys.argv[0], spec.name if spec else "")

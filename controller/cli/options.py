@@ -1,4 +1,4 @@
-"""The command line's options with their defaults. Each field is a flag, which `flags` reads."""
+"""The command line's options, with their defaults. Each field has a flag, which the module `flags` reads."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ _SANDBOX: Final = ("run", "sandbox")
 
 class Flag(NamedTuple):
     """
-    How one option is read. kube_api_qps is `--kube-api-qps`, or `$GREETER_KUBE_API_QPS` for the greeter.
+    How an option is read from the command line and the environment.
 
-    env is a format string for the operator's prefix and the option's name; "" means that there is no
-    variable.
+    For example, the greeter reads kube_api_qps from `--kube-api-qps` or `$GREETER_KUBE_API_QPS`. env is a
+    format string for the operator's prefix and the option's name; "" means that the option has no variable.
     """
 
     parse: Callable[[str], Any]
@@ -84,9 +84,9 @@ def _option(
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """
-    One operator's command line, read and checked.
+    The parsed and validated command line of an operator.
 
-    in_cluster and own_namespace are not flags, because they come from the pod. The defaults for the
+    in_cluster and own_namespace have no flags, because they come from the pod. The defaults for the
     controllers, the workers and the name of the lease come from the operator.
     """
 
@@ -98,14 +98,14 @@ class Options:
     own_namespace: str = ""
     kubeconfig: str = _option("", str, "PATH", "path of a kubeconfig file", ASKING, env="KUBECONFIG")
     master: str = _option(
-        "", str, "URL", "address of the API server, in place of the kubeconfig's", ASKING, env=""
+        "", str, "URL", "address of the API server, instead of the one in the kubeconfig", ASKING, env=""
     )
     context: str = _option("", str, "NAME", "context of the kubeconfig to use", ASKING)
     namespace: str = _option(
         "",
         namespaces,
         "NAME",
-        "namespace to watch, or several: a,b, or those with a label: team=a; empty means all (also -A)",
+        "namespaces to watch: one, several (a,b), or all with a label (team=a); empty means all (also -A)",
         (*_DECLARING, "plan"),
         short="n",
     )
@@ -130,7 +130,7 @@ class Options:
         0,
         verbosity_level,
         "0..9",
-        "log level: 0 always, 2 steady state, 4 decisions, 6 requests, 8 bodies",
+        "log level: 0 essentials, 2 steady state, 4 decisions, 6 requests, 8 bodies",
         _LOGGING,
         short="v",
         env="{}_V",
@@ -139,7 +139,7 @@ class Options:
         "",
         one_of("klog", "text", "json"),
         "FORMAT",
-        "klog, text or json; by default text on a terminal, json in a cluster, else klog",
+        "klog, text or json; by default text on a terminal, json in a cluster, otherwise klog",
         _LOGGING,
     )
     metrics_bind_address: BindAddress | None = _option(  # noqa: RUF009 - a field, like the others
@@ -159,9 +159,11 @@ class Options:
         "warn",
         one_of("warn", "exit", "off"),
         "MODE",
-        "check server, CRDs and permissions first; on a problem, warn goes on, exit ends; off checks nothing",
+        "check server, CRDs and permissions first; if this fails, warn continues, exit stops; off skips it",
     )
-    shutdown_timeout: float = _option(30.0, duration, "D", "how long a stop waits for work in flight")
+    shutdown_timeout: float = _option(
+        30.0, duration, "D", "how long to wait for running reconciles when stopping"
+    )
     kube_api_qps: float = _option(
         0.0, not_negative, "N", "requests per second to the API server; 0 means no limit"
     )
@@ -172,7 +174,7 @@ class Options:
         False,
         boolean,
         "BOOL",
-        "request full responses from the API server: not compressed, and with the unused managedFields",
+        "request uncompressed responses that include the unused managedFields from the API server",
     )
     sandbox_kubeconfig: str = _option(
         ".sandbox/kubeconfig", str, "PATH", "where the sandbox writes its kubeconfig", _SANDBOX
@@ -185,7 +187,7 @@ class Options:
         "127.0.0.1",
         ip_address_text,
         "IP",
-        "IP address of the sandbox; any but loopback opens it to the network",
+        "IP address of the sandbox; any address other than loopback opens it to the network",
         _SANDBOX,
     )
     sandbox_tls: bool = _option(
@@ -199,7 +201,7 @@ class Options:
         False,
         boolean,
         "BOOL",
-        "no controllers and no CRDs in the sandbox, as in envtest: nothing changes by itself",
+        "start the sandbox without controllers and CRDs, as in envtest, so that only clients change objects",
         ("sandbox",),
         env="",
     )
@@ -227,7 +229,7 @@ class Options:
         False,
         boolean,
         "BOOL",
-        "also plan reconciles that act outside the cluster, where they do act",
+        "also plan reconciles that act outside the cluster; their outside actions are really performed",
         ("plan",),
         env="",
     )
@@ -241,29 +243,29 @@ class Options:
         False,
         boolean,
         "BOOL",
-        "serve /metrics over TLS, and ask the API server who may read it; without --metrics-cert-dir with a "
-        "certificate that the program makes",
+        "serve /metrics over TLS, only to clients that the API server allows to read it; without "
+        "--metrics-cert-dir, the program creates a certificate",
         _DECLARING,
     )
     webhook_bind_address: BindAddress | None = _option(  # noqa: RUF009 - a field, like the others
         None,
         parse_bind_address,
         "ADDR",
-        "where the conversion webhook listens, for kinds with functions (in a cluster :9443, all interfaces)",
+        "where the conversion webhook listens if kinds are converted (in a cluster :9443, all interfaces)",
     )
     webhook_cert_dir: str = _option(
         "",
         str,
         "PATH",
-        "folder with the webhook's tls.crt and tls.key, and ca.crt for the definitions; without it the "
-        "program makes its own, in a Secret",
+        "folder with the webhook's tls.crt and tls.key, and ca.crt for the definitions; by default the "
+        "program creates these in a Secret",
         _DECLARING,
     )
     webhook_service: str = _option(
         "",
         str,
         "NAME",
-        "the Service in the program's namespace that leads to the conversion webhook (NAME-webhook)",
+        "the conversion webhook's Service, in the program's namespace (NAME-webhook)",
         _DECLARING,
     )
     webhook_url: str = _option(
@@ -277,13 +279,13 @@ class Options:
         None,
         parse_bind_address,
         "ADDR",
-        "where the live page is served (with --sandbox 127.0.0.1:0, a free port; else off); 0 turns it off",
+        "where the live page is served (on with --sandbox, at a free port of 127.0.0.1); 0 turns it off",
     )
     debug_controls: bool = _option(
         False,
         boolean,
         "BOOL",
-        "let the live page act: pause workers, fail keys and so on (with --sandbox on, else off)",
+        "let the live page pause workers, fail keys and so on (on with --sandbox, otherwise off)",
     )
 
     # leader election
@@ -299,7 +301,7 @@ class Options:
         LEASE_DURATION_SECONDS,
         duration,
         "D",
-        "how long other replicas wait for a silent leader; fractions of a second are dropped",
+        "how long other replicas wait for a leader that does not renew; fractions of a second are dropped",
     )
     leader_elect_renew_deadline: float = _option(
         RENEW_DEADLINE_SECONDS, duration, "D", "how long a leader keeps working without renewing the lease"
@@ -312,7 +314,7 @@ class Options:
         "",
         namespace_name,
         "NAME",
-        "namespace of the lease; in a cluster empty means the program's own",
+        "namespace of the lease; in a cluster the default is the program's namespace",
         _DECLARING,
     )
 
@@ -322,8 +324,8 @@ class Options:
         0,
         number(int, 0, 256, "slots are 1 to 256; 0 turns shards off"),
         "N",
-        "split the work into this many slots, shared with the other replicas; 0 means off; the lease's "
-        "name, namespace and durations are those of --leader-elect",
+        "split the work into N slots and share them with the other replicas; 0 means off; the "
+        "--leader-elect flags for the lease's name, namespace and durations apply",
         _DECLARING,
     )
     shards_by: str = _option(
@@ -356,7 +358,7 @@ class Options:
 
     @property
     def namespaces(self) -> tuple[str, ...]:
-        """Return the namespaces to watch, each once; () means all, or those with namespace_labels."""
+        """Return the namespaces to watch, each once. () means all, or those that namespace_labels selects."""
         if self.namespace_labels:
             return ()
         return tuple(dict.fromkeys(name.strip() for name in self.namespace.split(",") if name.strip()))

@@ -1,7 +1,8 @@
 """
-The commands that only `handloop` has, not users' programs: walkthrough, top, errors, init, create, update.
+The commands that `handloop` has and users' programs do not: walkthrough, top, explore, errors, init, create
+and update.
 
-They parse their own arguments, and some are extensions. Each is imported when it runs.
+Each command parses its own arguments and is imported only when it runs. Some are extensions.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ from handloop.controller.cli.problems import EXIT_USAGE
 from handloop.controller.cli.terminal import show
 
 OWN_COMMANDS: Final = {
-    "walkthrough": "learn in short chapters how a controller works inside; no cluster needed",
+    "walkthrough": "learn in short chapters how a controller works internally; no cluster needed",
     "top": "show a running program in the terminal: its steps, queues, workers and caches",
-    "explore": "run an operator with a crash, a refusal or a rival at each of its writes",
-    "errors": "explain an error of any operator: handloop errors E12",
-    "init": "create the project of your own operator: handloop init my-operator --domain example.com",
-    "create": "add to a project: a kind, a controller, a view of a foreign kind: handloop create --help",
-    "update": "merge what is new in this handloop's scaffold into a project, keeping your changes",
+    "explore": "test an operator with a crash, a refusal or a competing write at each of its writes",
+    "errors": "explain an operator's error code: handloop errors E12",
+    "init": "create a project for your own operator: handloop init my-operator --domain example.com",
+    "create": "add a kind, a controller or a view of a foreign kind to a project: handloop create --help",
+    "update": "update a project to this handloop's project template, keeping your changes",
 }
 
 

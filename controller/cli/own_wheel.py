@@ -1,9 +1,9 @@
 """
 Builds wheels of the running handloop and its neighbours for a project, from a checkout or an installation.
 
-The wheels are built from the packages' files, without a package index or a build tool. The same files give
-the same bytes. The `kubernetes` package is only an extra, because it takes up 75 MiB and is only used for
-auth providers in a kubeconfig, which no pod has.
+The wheels are built from the packages' files, without a package index or a build tool. Equal files always
+give equal wheels. The `kubernetes` package is only an extra, because it takes up 75 MiB and is only used for
+auth providers in a kubeconfig, and a pod has no kubeconfig.
 
 Follows: the binary distribution format of packaging.python.org.
 """
@@ -28,7 +28,7 @@ _TAG: Final = "py3-none-any"
 _WHEEL: Final = f"Wheel-Version: 1.0\nGenerator: {DISTRIBUTION}\nRoot-Is-Purelib: true\nTag: {_TAG}\n"
 _LICENSE: Final = "licenses/LICENSE"
 _EXTRA_ALONE: Final = re.compile(r"^Requires-Dist: kubernetes\b[^;\n]*\n", re.MULTILINE)
-"""The unconditional requirement for the `kubernetes` package, which the extra auth-providers also has."""
+"""The unconditional requirement for the `kubernetes` package. The extra auth-providers keeps its own."""
 
 
 def own_wheel() -> tuple[str, bytes]:
@@ -38,7 +38,7 @@ def own_wheel() -> tuple[str, bytes]:
 
 def neighbour_wheels() -> Mapping[str, tuple[str, bytes]]:
     """
-    Return the neighbours' wheels by extra: those that a project's tests need, and learn if it is installed.
+    Return the wheels that a project's tests need, and that of learn if it is installed, by their extras.
 
     Raises: OSError, NotInstalledError.
     """
@@ -54,7 +54,7 @@ def neighbour_wheels() -> Mapping[str, tuple[str, bytes]]:
 def _wheel(distribution: str, package: Path) -> tuple[str, bytes]:
     project = checkout(package.parent, distribution)
     if project:
-        # A neighbour is a folder in the repository.
+        # A neighbouring project is a folder in the repository.
         top = package.parent if distribution == DISTRIBUTION else package.parent.parent
         project = {**project, "version": project["version"] + local_version(package, top)}
     version = project["version"] if project else metadata.version(distribution)
@@ -69,7 +69,7 @@ def _wheel(distribution: str, package: Path) -> tuple[str, bytes]:
     wheel = io.BytesIO()
     with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED) as archive:
         for path, content in files.items():
-            entry = zipfile.ZipInfo(path)  # dated 1980, because a real time would change the bytes
+            entry = zipfile.ZipInfo(path)  # always dated 1980, so that equal files give equal wheels
             entry.external_attr, entry.compress_type = 0o644 << 16, zipfile.ZIP_DEFLATED
             archive.writestr(entry, content)
     return f"{name}-{_TAG}.whl", wheel.getvalue()
@@ -80,7 +80,7 @@ def _digest(content: bytes) -> str:
 
 
 def _notes(root: Path, distribution: str, project: Mapping[str, Any]) -> Mapping[str, str]:
-    """Return the metadata for pip and importlib.metadata, from the checkout or the installed distribution."""
+    """Return the metadata for pip and importlib.metadata, from the checkout or the installed package."""
     if not project:
         installed = metadata.distribution(distribution)
         notes = {note: installed.read_text(note) for note in ("METADATA", "entry_points.txt", _LICENSE)}

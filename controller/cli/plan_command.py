@@ -1,4 +1,4 @@
-"""`plan`: prints what a run of this program would write, found by one dry reconcile of each object."""
+"""`plan`: reconciles each object once without writing, and prints what a run of this program would write."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from handloop.informers.keys import ObjectName
 from handloop.seams.seams import REAL_SEAMS, Seams
 
 WORKERS: Final = 8
-"""The number of parallel reconciles. Reconciles spend most of their time waiting for the server."""
+"""The number of parallel reconciles. It is high because reconciles mostly wait for the server."""
 
 
 def run_plan(
     options: Options, stop: threading.Event, out: TextIO, err: TextIO, *, seams: Seams = REAL_SEAMS
 ) -> int:
     """
-    Print the plan on out, and the checks' findings on err.
+    Print the plan on out, and the problems found by the checks on err.
 
-    Returns: the result of exit_code, or 3 or more from the checks. If a permission is missing, only the names
-    that need it fail.
+    Returns: the plan's exit code; see exit_code. If the checks fail, it is theirs, which is 3 or more. If a
+    permission is missing, only the objects whose reconciles need it fail.
     """
     try:
         config = load_config(
@@ -72,7 +72,7 @@ def _make(client: Client, options: Options, stop: threading.Event, seams: Seams)
 
 
 def _name(options: Options) -> ObjectName | None:
-    """Return the requested name. If it has no namespace, the one from -n is used."""
+    """Return the requested object's name. If it has no namespace, use the one from -n."""
     if not options.what:
         return None
     namespace, _, name = options.what.rpartition("/")

@@ -29,7 +29,7 @@ from handloop.controller.cli.shipped_manifests import shipped_manifests
 TEMPLATES: Final = Path(__file__).parent / "templates"
 _SUFFIX: Final = ".tmpl"
 _LABEL: Final = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
-# The longest derived name, that of the lease's role, also contains a namespace of up to 63 characters.
+# The limit is due to the name of the lease's role, which also contains a namespace of up to 63 characters.
 _NAME: Final = r"[a-z]([-a-z0-9]{0,40}[a-z0-9])?"
 _DOMAIN: Final = rf"(?=.{{,128}}$){_LABEL}(\.{_LABEL})+"
 """The domain comes last in a CRD's name, which consists of a plural, a group and the domain."""

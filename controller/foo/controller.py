@@ -1,14 +1,14 @@
 """
-sample-controller in Python: a Foo names a Deployment, and this controller keeps that Deployment in line.
+sample-controller in Python: a Foo names a Deployment, which this controller creates and scales.
 
     informers --handlers--> _enqueue_foo / _handle_object --> workqueue --> worker --> sync_handler --> writes
 
-Read it alongside upstream's file: it has the same functions, with the same names, in the same order. What a
-cluster needs beyond them is in production.py, which `python -m controller` runs.
+Read it alongside upstream's file: it has the same functions, with the same names, in the same order.
+production.py adds what a real cluster needs, and `python -m controller` runs it.
 Follows: sample-controller/controller.go @7e64d481. Differs: errors are raised, not returned; cached objects
 are immutable; a stop waits for the threads, and workers do not empty the queue first; the caller creates the
-recorder. A Deployment is scaled by a patch that carries the version it was computed from; upstream's update
-carries none, and reverts what others have set. docs/differences.md has the rest.
+recorder. A Deployment is scaled by a patch that carries the version from which it was computed. Upstream's
+update carries no version, so it can revert other writers' changes. docs/differences.md has the rest.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class CachesNotSyncedError(Exception):
 
 
 def default_rate_limiter(clock: Clock = REAL_CLOCK) -> handloop.MaxOfRateLimiter[ObjectName]:
-    """Limit retries only. One Foo: 5 ms, doubling up to 1000 s. All Foos: 50/s after a burst of 300."""
+    """Limit retries only: for each Foo 5 ms, doubling up to 1000 s; for all 50/s after a burst of 300."""
     for_each = handloop.ItemExponentialFailureRateLimiter[ObjectName]()
     return handloop.MaxOfRateLimiter(for_each, handloop.BucketRateLimiter(50, 300, clock=clock))
 
@@ -57,9 +57,9 @@ class FooController:
     """
     The control loop for Foos.
 
-    Threads: handlers run on listener threads, sync_handler on `worker-<i>`, never two at once for one Foo.
-    The work queue ensures that. It also lets handlers return at once, limits the number of concurrent syncs
-    to the number of workers, and merges many changes of a Foo into one sync.
+    Threads: handlers run on listener threads. sync_handler runs on `worker-<i>`, never on two workers at once
+    for the same Foo, which the work queue ensures. The queue also lets handlers return at once, limits the
+    number of concurrent syncs to the number of workers, and merges several changes of a Foo into one sync.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class FooController:
         metrics: MetricsProvider | None = None,
         seams: Seams = REAL_SEAMS,
     ) -> None:
-        """Hook into the informers. If one has already started, its handlers get all cached objects."""
+        """Register handlers with the informers. A started informer passes them all its cached objects."""
         self._deployments = client.resource(Deployment)
         self._foos = client.resource(Foo)
         self._deployments_lister = handloop.Lister(deployment_informer.indexer, Deployment.resource)
@@ -100,14 +100,14 @@ class FooController:
 
     def run(self, workers: int, stop: threading.Event) -> None:
         """
-        Wait for the caches, work until stop is set, and let the syncs in flight end.
+        Wait for the caches, work until stop is set, and then wait for the running syncs.
 
-        Raises: CachesNotSyncedError when stop is set before the caches are filled.
+        Raises: CachesNotSyncedError if stop is set before the caches are filled.
         Blocks: until stop is set, and then at most 30 s.
         """
         try:
             log.info("Starting Foo controller")
-            # until a cache is filled, a worker cannot tell "not cached yet" from "does not exist"
+            # until a cache is filled, a worker cannot distinguish "not cached yet" from "does not exist"
             log.info("Waiting for informer caches to sync")
             if not handloop.wait_for_cache_sync(stop, *self._has_synced, clock=self._clock):
                 raise CachesNotSyncedError("failed to wait for caches to sync")
@@ -122,7 +122,7 @@ class FooController:
         join_all(threads, self._shutdown_seconds, self._clock)
 
     def _run_worker(self, stop: threading.Event) -> None:
-        """Process items until stop is set. Items that are still queued then stay in the queue."""
+        """Process items until stop is set. The remaining items stay in the queue."""
         while not stop.is_set() and self._process_next_work_item():
             pass
 
@@ -221,18 +221,18 @@ class FooController:
             self._handle_object(new)
 
     def _handle_deletion(self, obj: object) -> None:
-        """Handle a deleted Deployment, which its Foo then creates again."""
+        """Handle a deleted Deployment by enqueuing its Foo, whose sync creates it again."""
         self._handle_object(obj)
 
 
 def scale_patch(deployment: Deployment, replicas: int) -> dict[str, Any]:
-    """A merge patch for only the version that was read; for any other the server answers Conflict."""
+    """Return a merge patch for the version that was read. If it changed, the server answers Conflict."""
     version, uid = deployment.metadata.resource_version, deployment.metadata.uid
     return {"metadata": {"resourceVersion": version, "uid": uid}, "spec": {"replicas": replicas}}
 
 
 def new_deployment(foo: Foo) -> Deployment:
-    """The Deployment that a Foo wants. Its owner reference names the Foo, with which it is deleted."""
+    """Return a Foo's desired Deployment. Because of its owner reference, it is deleted with the Foo."""
     name, namespace = foo.spec.deployment_name, foo.metadata.namespace
     owners = (handloop.new_controller_ref(foo),)
     labels = handloop.FrozenMap({"app": "nginx", "controller": foo.metadata.name})

@@ -1,8 +1,8 @@
 """
 The controller of Foos that `python -m controller` runs: sample-controller, plus what a cluster needs.
 
-FooController, in controller.py, is a port of sample-controller. It works as long as caches are fresh, nobody
-else writes, and users make no mistakes. Each piece below covers one case in which it does harm. For each
+FooController, in controller.py, is a port of sample-controller. It works well if caches are fresh, there are
+no other writers, and users make no mistakes. Each piece below covers a case in which it does harm. For each
 piece, chapter 11 of the walkthrough has a plan that breaks the plain controller, and test_ch11_plain.py shows
 what both controllers do. More tests are in tests/controller/foo, in the file named with each piece.
 
@@ -17,23 +17,23 @@ what both controllers do. More tests are in tests/controller/foo, in the file na
      owner or not. A Foo that waited for the name is synced at once, not after a back-off of up to 1000 s
      (test_production.py).
   5. `_report_invalid`: a Foo that cannot work (because deploymentName is empty or refused by the server, or
-     fields do not fit) gets the Warning Event InvalidObject once per resource version, and is not retried. It
-     waits for its next change or resync (test_reports.py).
-  6. `_owners`: when a Foo's Deployment disappears, the Foo is read from the server before another one is
-     created. The cache may be stale, and the garbage collector deletes every Deployment of a deleted Foo, so
-     without the read, Deployments would be created and deleted at full speed (test_stale_cache.py).
+     fields do not fit) is reported by the Warning Event InvalidObject once per resource version. It is not
+     retried before its next change or resync (test_reports.py).
+  6. `_owners`: when a Foo's Deployment disappears, the Foo is read from the server before a new Deployment is
+     created. Without this read, a stale cache could contain a deleted Foo. Its Deployments would then be
+     created here and deleted by the garbage collector at full speed (test_stale_cache.py).
   7. `_status_backoff`: when another writer undoes a status, it is written again after 10 s, and then at
-     longer and longer intervals. Two controllers whose caches differ would fight over it at full speed
+     increasing intervals. Otherwise two controllers whose caches differ would fight over it at full speed
      (test_stale_cache.py).
-  8. `_write_status`: if the CRD makes the server drop the status, that is logged once. From then on, a status
-     is written only after a Deployment has been written, until the server keeps one (test_status.py).
+  8. `_write_status`: if the CRD makes the server drop the status, this is logged once. From then on, a status
+     is written only after a Deployment has been written, until the server stores one (test_status.py).
   9. `_writes`: a Foo is not synced while a cache lacks what its last sync wrote. Otherwise the sync would
      create the object again, and mistake its own write for another writer's (test_stale_cache.py).
  10. `_PAUSE`: a Foo is not synced while it has the annotation samplecontroller.k8s.io/paused=true
      (test_production.py).
-A Foo that has to wait is queued for later; that is not a failure. A resync does not shorten a back-off, so a
-back-off can exceed the resync period (`_handle_foo_update`). As in upstream, a new Deployment is created when
-spec.deploymentName changes, and the old one remains until the Foo is deleted.
+A Foo that has to wait is queued for later, without counting a failure. A resync does not shorten a back-off,
+so a back-off can exceed the resync period (`_handle_foo_update`). As in upstream, a new Deployment is created
+when spec.deploymentName changes, and the old one remains until the Foo is deleted.
 """
 
 from __future__ import annotations
@@ -134,9 +134,9 @@ class ProductionFooController(FooController):
     """
     The control loop for Foos in a real cluster.
 
-    State: outcomes, which has its own lock. Under _lock: _workers, the number of workers started, and
-    _workers_alive; _status_ignored, which tells whether the server dropped the last status written.
-    _reported_invalid maps a Foo to its resource version when it was last reported invalid.
+    State: outcomes has its own lock. _lock protects _workers, which is the number of started workers,
+    _workers_alive, and _status_ignored, which is True if the server dropped the last status written.
+    _reported_invalid maps a Foo to the resource version at which it was last reported invalid.
     Threads: as in FooController; _handle_undecodable runs on the Foo reflector's thread.
     """
 
@@ -156,10 +156,10 @@ class ProductionFooController(FooController):
         seams: Seams = REAL_SEAMS,
     ) -> None:
         """
-        Hook into the informers, as FooController does.
+        Register handlers with the informers, as FooController does.
 
-        Args: everything that is remembered about Foos registers with memory; admitted is entered for each
-        sync.
+        Args: memory is where everything that is remembered about Foos is registered; each sync runs in the
+        context that admitted returns.
         """
         own_metrics = own_metrics or OwnWriteMetrics(CollectorRegistry()).for_controller(QUEUE_NAME)
         caches = {each.kind.resource.group_resource: each for each in (deployment_informer, foo_informer)}
@@ -234,7 +234,7 @@ class ProductionFooController(FooController):
             self._workers_alive -= 1
 
     def wake(self, name: ObjectName) -> None:
-        """Let a worker look at a Foo that is waiting."""
+        """Enqueue a waiting Foo, so that a worker checks it again."""
         self._workqueue.add(name)
 
     def _process_next_work_item(self) -> bool:
@@ -277,12 +277,12 @@ class ProductionFooController(FooController):
             self._workqueue.forget(name)
             self.outcomes.succeeded(name, changes=changes)
         elif isinstance(error, NamespaceNotWatched):
-            # the namespace is no longer watched; the Foo may still exist, and is listed if that namespace
-            # returns
+            # the namespace is no longer watched; the Foo can still exist, and is listed again if its
+            # namespace is watched again
             self._workqueue.forget(name)
             self.outcomes.waits(name, WaitError(str(error)))
         elif isinstance(error, HeldBackError | WaitError):
-            # not a failure: if the rate limiter were told about it, the Foo would wait longer than it has to
+            # not a failure: if the rate limiter counted it, the Foo would wait longer than necessary
             self._workqueue.add_after(name, error.retry_seconds)
             self.outcomes.waits(name, error, changes=changes)
         else:
@@ -336,8 +336,8 @@ class ProductionFooController(FooController):
         Create the Deployment of a Foo, or scale it.
 
         Returns: the Deployment, and whether it was written.
-        Raises: ResourceExistsError; AlreadyExists and Conflict if the cache is behind, until it has caught
-        up.
+        Raises: ResourceExistsError if the Deployment has another owner; AlreadyExists or Conflict while the
+        cache is behind.
         """
         namespace, name = foo.metadata.namespace, foo.spec.deployment_name
         deployment = self._deployments_lister.get(name, namespace=namespace)
@@ -372,7 +372,7 @@ class ProductionFooController(FooController):
         Write the Deployment's available replicas into the Foo's status, unless they are already there.
 
         Returns: whether the server stored them.
-        Raises: HeldBackError when another writer has just undone the same status; see also _write_status.
+        Raises: HeldBackError if another writer has just undone the same status; see also _write_status.
         """
         status = FooStatus(available_replicas=deployment.status.available_replicas)
         with self._lock:
@@ -384,10 +384,10 @@ class ProductionFooController(FooController):
 
     def _write_status(self, foo: Foo, status: FooStatus) -> bool:
         """
-        Patch the version that the status was computed from; fields that exist only in a newer CRD are kept.
+        Patch the status of the version from which it was computed. Fields that only a newer CRD has are kept.
 
-        Returns: False when the server ignores the status because of the CRD.
-        Raises: NotFound when the Foo is gone, Conflict when it has changed; ClientError.
+        Returns: False if the server ignores the status because of the CRD.
+        Raises: NotFound if the Foo no longer exists, Conflict if it has changed; ClientError.
         """
         lacking = "status in its schema"
         try:
@@ -407,7 +407,7 @@ class ProductionFooController(FooController):
                 raise
             kept, lacking = False, "subresources.status"
         except ClientError:
-            # the outcome is unknown, so the retry must write the status although it writes no Deployment
+            # the outcome is unknown, so the retry must write the status even if it writes no Deployment
             with self._lock:
                 self._status_ignored = False
             raise
@@ -432,7 +432,7 @@ class ProductionFooController(FooController):
             super()._handle_foo_update(old, new)
 
     def _handle_object(self, obj: object) -> None:
-        """Like FooController's method, but the owner must be one of our Foos, by API group and UID."""
+        """Like FooController's method, but the owner must match a cached Foo by API group and UID."""
         is_tombstone = isinstance(obj, DeletedFinalStateUnknown)
         state: object = final_state(obj)
         if not isinstance(state, Kind):
@@ -453,7 +453,7 @@ class ProductionFooController(FooController):
         self._enqueue_foo(foo)
 
     def _handle_update(self, old: Deployment, new: Deployment) -> None:
-        """Like FooController's method, but a Deployment may have been replaced while no watch was open."""
+        """Like FooController's method, but handle a Deployment that was replaced while no watch was open."""
         if new.metadata.uid != old.metadata.uid:
             self._handle_deletion(old)
         super()._handle_update(old, new)
@@ -501,7 +501,7 @@ class ProductionFooController(FooController):
             return self._workers_alive
 
     def workers_ended(self) -> int:
-        """Return how many workers have ended, for health checks. Before a stop, none should."""
+        """Return how many workers have ended, for health checks. The number should be 0 before a stop."""
         with self._lock:
             return self._workers - self._workers_alive
 

@@ -1,4 +1,4 @@
-"""The hand-written Foo controller as a runnable of a manager, whose informers it shares."""
+"""Runs the handwritten Foo controller in a manager, whose informers it shares."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ NAME: Final = "foo"
 
 class PlainFooRunnable:
     """
-    The plain controller, to learn from. Implements handloop.controller.runtime.life.runnable.Runnable.
+    Runs the plain controller, which is meant for learning.
 
-    run creates the controller. Until then, a standby keeps its caches warm, but it queues no names and
-    records no Events.
-    State: controller, which is None until run is called.
+    Implements handloop.controller.runtime.life.runnable.Runnable. run creates the controller. Until then, a
+    standby's caches are filled, but it queues no names and records no Events.
+    State: controller is None until run is called.
     """
 
     needs_leader_election = True
@@ -44,7 +44,7 @@ class PlainFooRunnable:
         """
         Work until stop is set.
 
-        Raises: CachesNotSyncedError, unless stop was set.
+        Raises: CachesNotSyncedError if the caches were not filled and stop was not set.
         """
         manager = self._manager
         metrics, seams = manager.workqueue_metrics, manager.seams
@@ -65,11 +65,11 @@ class PlainFooRunnable:
 
 class FooRunnable(PlainFooRunnable, DividedWork):
     """
-    The controller for a real cluster. Its metrics exist from the start.
+    Runs the controller for a real cluster. Its metrics exist before it runs.
 
     Implements handloop.controller.runtime.guards.admission.ShareWorker.
-    Fields: memory, everything that is remembered about Foos, by name; kind and sources (empty), for a plan.
-    State: controller, as in the base class; _stop, the event that run() was given.
+    Fields: memory has everything that is remembered about Foos, by name; kind and sources are for a plan.
+    State: controller, as in the base class; _stop is the event that was passed to run().
     """
 
     controller: ProductionFooController | None
@@ -78,7 +78,7 @@ class FooRunnable(PlainFooRunnable, DividedWork):
     plannable = False
 
     def __init__(self, manager: Manager, *, workers: int) -> None:
-        # all Deployments are held, because one named by a Foo may be somebody else's and lack our label
+        # do not shard Deployments by label, because a Foo can name one of another owner, without our label
         manager.replica.declare([(Foo, False)])
         super().__init__(manager, workers=workers)
         self._metrics = manager.reconcile_metrics.for_controller(NAME, workers)
@@ -88,7 +88,7 @@ class FooRunnable(PlainFooRunnable, DividedWork):
         self._admitted = manager.replica.admission(self._informers, self, self._informers[1])
 
     def explain(self, name: ObjectName) -> Explanation | None:
-        """Explain what happens to a Foo, or why nothing does; None before the controller runs."""
+        """Explain what happens to a Foo, or why nothing happens. Return None before the controller runs."""
         return None if self.controller is None else self.controller.explain(name)
 
     def wake(self, name: ObjectName) -> None:
@@ -103,7 +103,7 @@ class FooRunnable(PlainFooRunnable, DividedWork):
         """See ShareWorker."""
 
     def new_controller(self) -> ProductionFooController:
-        """Create the controller and hook it into the manager's informers."""
+        """Create the controller, which registers its handlers with the manager's informers."""
         manager = self._manager
         controller = ProductionFooController(
             manager.client,
@@ -124,7 +124,7 @@ class FooRunnable(PlainFooRunnable, DividedWork):
         """
         Work until stop is set.
 
-        Raises: WorkersBusyError; CachesNotSyncedError, unless stop was set.
+        Raises: WorkersBusyError if workers did not end in time; the errors of the base class's method.
         """
         self._stop = stop
         controller = self.new_controller()
@@ -150,7 +150,7 @@ class FooRunnable(PlainFooRunnable, DividedWork):
         return 0.0
 
     def workers_check(self) -> str | None:
-        """A health check that no worker has died."""
+        """Report dead workers, for the health check. Returns None if all are alive."""
         controller = self.controller
         if controller is None or self._stop.is_set():
             return None
@@ -166,7 +166,7 @@ def add_foo(manager: Manager, *, workers: int) -> FooRunnable:
 
 
 def add_plain_foo(manager: Manager, *, workers: int) -> PlainFooRunnable:
-    """Add the plain Foo controller to a manager, in place of the other one."""
+    """Add the plain Foo controller to a manager, instead of the production controller."""
     runnable = PlainFooRunnable(manager, workers=workers)
     manager.add(runnable)
     return runnable

@@ -10,22 +10,22 @@ from handloop import APIStruct, FrozenMap, Kind, PrinterColumn, Scale
 
 
 class FooSpec(APIStruct):
-    """What is wanted: a Deployment of this name with this many replicas."""
+    """The desired state: a Deployment with this name and this many replicas."""
 
     deployment_name: str = ""
     replicas: Annotated[int, Meta(ge=1, le=10)] | None = None
 
 
 class FooStatus(APIStruct):
-    """What was seen: the Deployment's available replicas."""
+    """The observed state: the Deployment's available replicas."""
 
     available_replicas: Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)] | None = None
 
 
 class Foo(Kind, group="samplecontroller.k8s.io", version="v1alpha1"):
-    """A named Deployment. Bounds on replicas are those of sample-controller's CRD."""
+    """A named Deployment. The bounds on replicas are those of sample-controller's CRD."""
 
-    # without it, the server refuses *.k8s.io groups (KEP-1111)
+    # without this annotation, the server refuses *.k8s.io groups (KEP-1111)
     crd_annotations: ClassVar[FrozenMap] = FrozenMap(
         {"api-approved.kubernetes.io": "unapproved, experimental-only"}
     )

@@ -1,8 +1,8 @@
 """
-The children of a MyApp, which share its name: their desired state, and how they are brought to it.
+The children of a MyApp, which have its name: their desired state, and the writes that produce it.
 
-The fields given here are applied, and so owned by the controller. Replicas are patched instead, because the
-server removes what a later apply leaves out, and an autoscaler that takes over would then find one replica.
+The fields set here are applied, so that the controller owns them. Replicas are patched instead. If they were
+applied and later left out for an autoscaler, the server would reset them to 1.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _metadata(app: MyApp) -> ObjectMeta:
 
 
 def new_deployment(app: MyApp, present: apps_v1.Deployment | None = None) -> apps_v1.Deployment:
-    """The Deployment without replicas. An existing one keeps its selector, which is immutable."""
+    """Return the desired Deployment, without replicas. An existing one keeps its immutable selector."""
     spec = app.spec
     container = {
         "name": "app",
@@ -62,14 +62,14 @@ def new_deployment(app: MyApp, present: apps_v1.Deployment | None = None) -> app
 
 
 def new_service(app: MyApp) -> core_v1.Service:
-    """The Service; the server allocates its cluster IP and node port."""
+    """Return the desired Service. The server allocates its cluster IP and node port."""
     port = core_v1.ServicePort(name=PORT, port=app.spec.port, target_port=PORT)
     spec = core_v1.ServiceSpec(type=app.spec.service_type, selector=labels(app), ports=(port,))
     return core_v1.Service(metadata=_metadata(app), spec=spec)
 
 
 def new_autoscaler(app: MyApp, scaling: AutoScaling) -> autoscaling_v2.HorizontalPodAutoscaler:
-    """The autoscaler of the Deployment, by CPU utilization."""
+    """Return the desired autoscaler, which scales the Deployment by CPU utilization."""
     target = {"type": "Utilization", "averageUtilization": scaling.target_cpu_utilization_percentage}
     spec = {
         "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": app.metadata.name},
@@ -82,16 +82,16 @@ def new_autoscaler(app: MyApp, scaling: AutoScaling) -> autoscaling_v2.Horizonta
 
 
 def owned(kind: type[K], app: MyApp, context: Context) -> K | None:
-    """The child in the cache, or None if there is none or another object controls it."""
+    """Return the cached child, or None if it does not exist or another object controls it."""
     found = context.lister_for(kind).get(object_name(app))
     return found if found is not None and is_controlled_by(found, app) else None
 
 
 def child(kind: type[K], app: MyApp, context: Context) -> K | None:
     """
-    The child in the cache.
+    Return the cached child, or None if it does not exist.
 
-    Raises: NameTakenError; WaitError if it is being deleted or belongs to an earlier MyApp.
+    Raises: NameTakenError if it is not ours; WaitError if it is being deleted or belongs to an earlier MyApp.
     """
     found = context.lister_for(kind).get(object_name(app))
     what, ours = f'{kind.resource.kind} "{app.metadata.name}"', MyApp.resource
@@ -109,7 +109,7 @@ def child(kind: type[K], app: MyApp, context: Context) -> K | None:
 
 
 def patched(live: K, changes: dict[str, Any], context: Context) -> K:
-    """Send a strategic merge patch for the version that was read; for others, the server answers Conflict."""
+    """Send a strategic merge patch for the version that was read. If it changed, the answer is Conflict."""
     there = live.metadata
     seen = {"resourceVersion": there.resource_version, "uid": there.uid}
     return context.client.resource(type(live)).patch(
@@ -122,14 +122,14 @@ def patched(live: K, changes: dict[str, Any], context: Context) -> K:
 
 
 def moved(live: Sequence[APIStruct], wanted: Sequence[APIStruct], number: str) -> list[dict[str, Any]]:
-    """The changes to ports if somebody renumbered ours. An apply would add a second port with that name."""
+    """Return changes that restore our port's number. An apply would add a second port with its name."""
     ours, ports = msgspec.to_builtins(wanted[0]), msgspec.to_builtins(live)
     named = [port[number] for port in ports if port.get("name") == PORT and port[number] != ours[number]]
     return [*({number: each, "$patch": "delete"} for each in named), ours] if named else []
 
 
 def corrections(live: apps_v1.Deployment, wanted: apps_v1.Deployment) -> dict[str, Any]:
-    """The changes that an apply cannot make: to our port's number, and to the kind of a value's source."""
+    """Return changes that an apply cannot make: to our port's number, and to the type of a value's source."""
     (ours,), containers = wanted.spec.template.spec.containers, live.spec.template.spec.containers
     there = next((each for each in containers if each.name == ours.name), ours)
     ports = moved(there.ports, ours.ports, "containerPort")

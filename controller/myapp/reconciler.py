@@ -1,10 +1,10 @@
 """
-MyApp on the runtime: from a name to the children that this MyApp wants, and to a status that is true.
+MyApp's reconciler, built on the runtime: creates and updates a MyApp's children, and reports its status.
 
     MyApp, Deployment, Service, autoscaler --watches--> names --> reconcile --> children, status, Events
 
-While autoscaling is on, or our autoscaler still exists, the autoscaler decides on the replicas. For a MyApp
-that is being deleted, only the status is kept up to date, because its children are deleted with it through
+While autoscaling is on, or our autoscaler still exists, the autoscaler sets the number of replicas. For a
+MyApp that is being deleted, only the status is updated, because its children are deleted with it through
 their owner references.
 """
 
@@ -48,20 +48,20 @@ NAME: Final = "myapp"
 
 
 class Steps(NamedTuple):
-    """Takes the steps of one reconcile, even if one fails, and collects the failures and waits in words."""
+    """Runs all steps of a reconcile, even if one fails. Collects texts about the failures and waits."""
 
     context: Context
     failures: list[str]
     waits: list[str]
 
     def take(self, what: str, step: Callable[[], Any]) -> Any:
-        """Returns: the step's result; None if it failed. Raises: errors that end the reconcile at once."""
-        if self.context.deadline.passed():  # not on a stop, which must not leave a MyApp half done
+        """Run a step. Returns: its result, or None if it failed. Raises: errors that end the reconcile."""
+        if self.context.deadline.passed():  # ignore a stop, which must not leave a MyApp half done
             self.context.deadline.check()
         try:
             return step()
         except (Conflict, TooManyRequests):
-            raise  # either the cache is behind, or the server asks for time
+            raise  # the cache is behind, or the server asks us to wait
         except (WaitError, NotFound) as wait:  # the object to change has just been deleted
             self.waits.append(str(wait))
         except ReconcileError as error:
@@ -72,7 +72,7 @@ class Steps(NamedTuple):
 
 
 def reconcile(name: ObjectName, context: Context) -> Result:
-    """Bring the children in line with the MyApp, and then its status. Raises: see Reconciler."""
+    """Create and update a MyApp's children, and then its status. Raises: the errors of Reconciler."""
     app = context.lister_for(MyApp).get(name)
     if app is None:
         return DONE
@@ -99,7 +99,7 @@ def _sync_deployment(app: MyApp, context: Context) -> Deployment:
         return children.patched(before, {"spec": changes}, context)
     changes, replicas, scaling = children.corrections(deployment, wanted), app.spec.replicas, app.spec.scaling
     has_autoscaler = children.owned(HorizontalPodAutoscaler, app, context) is not None
-    # a process may have ended between its create and its patch
+    # a process can have ended between its create and its patch
     is_unpatched = before is not None and before.metadata.generation == 1 and not has_autoscaler
     is_new = is_unpatched or before is None or before.metadata.uid != deployment.metadata.uid
     if scaling is not None:
@@ -124,10 +124,10 @@ def _sync_service(app: MyApp, context: Context) -> None:
 
 
 def _sync_autoscaler(app: MyApp, live: Deployment | None, context: Context) -> None:
-    """The autoscaler starts from the spec's replicas, so it comes after the Deployment."""
+    """Write or delete the autoscaler. It starts from the spec's replicas, so the Deployment comes first."""
     scaling, namesake = app.spec.scaling, context.lister_for(Deployment).get(object_name(app))
     if namesake is not None and not is_controlled_by(namesake, app):
-        scaling = None  # an autoscaler would scale another owner's Deployment
+        scaling = None  # otherwise it would scale another owner's Deployment
     if scaling is None:
         if children.owned(HorizontalPodAutoscaler, app, context) is not None:
             context.prune(HorizontalPodAutoscaler, keep=(), owner=app)
@@ -147,12 +147,14 @@ def _tell(app: MyApp, deployment: Deployment | None, steps: Steps) -> None:
         if not is_being_deleted(app):
             raise
     else:
-        if status is not app.status and not is_being_deleted(app):  # a namespace in deletion refuses Events
+        if status is not app.status and not is_being_deleted(
+            app
+        ):  # the namespace can be ending, and refuse Events
             report(app, status, steps.failures, context)
 
 
 def namesakes(apps: Lister[MyApp]) -> Callable[[Kind], tuple[ObjectName, ...]]:
-    """Return a map function from an object that may have taken a child's name to the MyApp with that name."""
+    """Return a map function from an object with a child's name to the MyApp that wants to use this name."""
 
     def find(obj: Kind) -> tuple[ObjectName, ...]:
         app = apps.get(object_name(obj))
@@ -162,7 +164,7 @@ def namesakes(apps: Lister[MyApp]) -> Callable[[Kind], tuple[ObjectName, ...]]:
 
 
 def add_myapp(manager: Manager, *, workers: int = 2) -> Controller:
-    """Add the controller. Changes to a MyApp's own status must not wake it, but changes to a child must."""
+    """Add the controller. It ignores changes to a MyApp's own status, but reacts to changes to a child."""
     builder = controller_for(manager, NAME).for_(MyApp, predicates=(GenerationChanged(),))
     builder.writes(MyApp, "patch", subresource="status").writes(HorizontalPodAutoscaler, "delete")
     find = namesakes(manager.lister_for(MyApp))

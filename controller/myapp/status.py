@@ -1,10 +1,10 @@
 """
-The status of a MyApp, a pure function of the observed state: the same state gives the same status.
+Computes the status of a MyApp from the observed state alone: equal states give equal statuses.
 
-    Ready        every wanted replica runs this spec and is ready, no step failed, no child is going away
-    Progressing  the Deployment is on its way to that, or a step waits for an object to go
-    Degraded     a step failed, or the Deployment reports that it cannot make its pods
-All three are always present. Events report how a status differs from the last, so a restart repeats none.
+    Ready        every wanted replica runs this spec and is ready, no step failed, no child is being deleted
+    Progressing  the Deployment is progressing towards this, or a step waits for an object's deletion
+    Degraded     a step failed, or the Deployment reports that it cannot create its pods
+All three are always present. Events report the differences from the last status, so a restart repeats none.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Claim = tuple[Literal["True", "False"], str, str]
 def new_status(
     app: MyApp, deployment: Deployment | None, context: Context, failures: Texts = (), waits: Texts = ()
 ) -> MyAppStatus:
-    """Return the status as it should be, or the same `app.status` if nothing changed."""
+    """Return the new status, or the object `app.status` itself if nothing changed."""
     seen = Deployment() if deployment is None else deployment
     selector = seen.spec.selector.match_labels or labels(app)
     conditions = (
@@ -69,7 +69,7 @@ def _claims(app: MyApp, deployment: Deployment | None, failures: Texts, waits: T
 
 
 def troubles(deployment: Deployment | None) -> tuple[str, ...]:
-    """Return why a Deployment cannot continue, in its words; () if it can or has yet to observe its spec."""
+    """Return a Deployment's own messages about why it is stuck; () if it is not, or its status is old."""
     if deployment is None or deployment.status.observed_generation < deployment.metadata.generation:
         return ()
     bad = (("ReplicaFailure", "True"), ("Progressing", "False"))
@@ -78,7 +78,7 @@ def troubles(deployment: Deployment | None) -> tuple[str, ...]:
 
 
 def _progress(deployment: Deployment | None) -> tuple[int, bool, str]:
-    """Return how many replicas are wanted, whether exactly those exist, up to date and ready, and a text."""
+    """Return the wanted replicas, whether exactly these exist, up to date and ready, and a description."""
     if deployment is None:
         return 0, False, "no Deployment yet"
     status, wanted = deployment.status, 1 if deployment.spec.replicas is None else deployment.spec.replicas
@@ -93,7 +93,7 @@ def _progress(deployment: Deployment | None) -> tuple[int, bool, str]:
 
 
 def report(app: MyApp, after: MyAppStatus, failures: Texts, context: Context) -> None:
-    """Record as Events what is new since `app.status`. When a Deployment has trouble, record it only once."""
+    """Record changes since `app.status` as Events. A Deployment's trouble is recorded only once."""
     before, now = app.status.conditions, find_condition(after.conditions, DEGRADED)
     was, was_degraded = find_condition(before, DEGRADED), is_condition_true(before, DEGRADED)
     new = [failure for failure in failures if was is None or failure not in was.message]

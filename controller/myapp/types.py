@@ -1,7 +1,7 @@
 """
-example.com/v1: MyApp, an application of one image: a Deployment, a Service, and an autoscaler if wanted.
+example.com/v1: MyApp, an application of one image: a Deployment, a Service, and optionally an autoscaler.
 
-Types, bounds, patterns, defaults and rules (`problems`) also hold for objects stored under an older schema.
+Types, bounds, patterns, defaults and rules (`problems`) also apply to objects stored under an older schema.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ _DOMAIN: Final = r"([a-zA-Z0-9]([a-zA-Z0-9.-]*[a-zA-Z0-9])?|\[[0-9a-fA-F:]+\])(:
 _TAG: Final = r"[a-zA-Z0-9_][a-zA-Z0-9_.-]{0,127}"
 _DIGEST: Final = r"[a-zA-Z][a-zA-Z0-9]*([+._-][a-zA-Z][a-zA-Z0-9]*)*:[0-9a-fA-F]{32,}"
 IMAGE_PATTERN: Final = f"^({_DOMAIN}/)?{_PATH_COMPONENT}(/{_PATH_COMPONENT})*(:{_TAG})?(@{_DIGEST})?\\Z"
-NAME_PATTERN: Final = "^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$"  # also a Service's name and a label's value
+NAME_PATTERN: Final = "^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$"  # valid for a Service and a label, too
 
 NAME_RULE: Final = Rule(
     expression=f"self.metadata.name.matches('{NAME_PATTERN}')",
-    message="the name is also that of a Service: at most 63 of a-z, 0-9 and '-', from a letter to no '-'",
+    message="the name must suit a Service: a letter, then at most 62 of a-z, 0-9 and '-', with no '-' last",
 )
 ONE_VALUE_RULE: Final = Rule(
     expression="!(has(self.value) && has(self.valueFrom))", message="value and valueFrom exclude each other"
@@ -37,22 +37,22 @@ MIN_MAX_RULE: Final = Rule(
     expression="self.minReplicas <= self.maxReplicas", message="minReplicas must not be above maxReplicas"
 )
 
-REPLICAS: Final = "How many, unless autoScaling is enabled; then how many to begin with."
-WHEN: Final = "When anything else in the status changed last."
+REPLICAS: Final = "The number of replicas. If autoScaling is enabled, only the initial number."
+WHEN: Final = "When another field of the status last changed."
 Replicas = Annotated[int, Meta(ge=1, le=100)]
-Port = Annotated[int, Meta(ge=1, le=65535, description="Where the replicas and the Service listen.")]
+Port = Annotated[int, Meta(ge=1, le=65535, description="The port of the replicas and the Service.")]
 Count = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 
 
 class AppKeySelector(APIStruct):
-    """One key of a Secret or ConfigMap in the namespace of the MyApp."""
+    """A key of a Secret or ConfigMap in the MyApp's namespace."""
 
     name: Annotated[str, Meta(min_length=1, max_length=253)]
     key: Annotated[str, Meta(min_length=1, max_length=253, pattern=r"^[-._a-zA-Z0-9]+\Z")]
 
 
 class AppEnvVarSource(APIStruct):
-    """The source of a value: exactly one of the two."""
+    """The source of a value. Exactly one of the two fields must be set."""
 
     crd_rules: ClassVar[tuple[Rule, ...]] = (ONE_SOURCE_RULE,)
 
@@ -61,7 +61,7 @@ class AppEnvVarSource(APIStruct):
 
 
 class AppEnvVar(APIStruct):
-    """An environment variable: a value, or its source; empty with neither."""
+    """An environment variable, with a value or a source for it. Without both, it is empty."""
 
     crd_rules: ClassVar[tuple[Rule, ...]] = (ONE_VALUE_RULE,)
 
@@ -79,14 +79,14 @@ class AppResourceAmounts(APIStruct):
 
 
 class AppResources(APIStruct):
-    """The most that each replica may use, and the amounts reserved for it."""
+    """The maximum amounts that each replica can use, and the amounts reserved for it."""
 
     limits: AppResourceAmounts = AppResourceAmounts()
     requests: AppResourceAmounts = AppResourceAmounts()
 
 
 class AutoScaling(APIStruct):
-    """Whether the number of replicas follows the load, and between which bounds."""
+    """Whether the number of replicas follows the load, and its bounds."""
 
     crd_required: ClassVar[tuple[str, ...]] = ("enabled",)
     crd_rules: ClassVar[tuple[Rule, ...]] = (MIN_MAX_RULE,)
@@ -95,12 +95,12 @@ class AutoScaling(APIStruct):
     min_replicas: Annotated[int, Meta(ge=1, le=2**31 - 1)] = 1
     max_replicas: Replicas
     target_cpu_utilization_percentage: Annotated[
-        int, Meta(ge=1, le=100, description="In percent of what the replicas request.")
+        int, Meta(ge=1, le=100, description="In percent of the CPU that the replicas request.")
     ] = msgspec.field(default=80, name="targetCPUUtilizationPercentage")
 
 
 class MyAppSpec(APIStruct):
-    """What is wanted: this many replicas of an image, and how they are reached."""
+    """The desired state: replicas of an image, and how to reach them."""
 
     replicas: Annotated[Replicas, Meta(description=REPLICAS)] = 1
     image: Annotated[str, Meta(min_length=1, max_length=1024, pattern=IMAGE_PATTERN)]
@@ -112,23 +112,23 @@ class MyAppSpec(APIStruct):
 
     @property
     def scaling(self) -> AutoScaling | None:
-        """The bounds, if an autoscaler decides on the number of replicas."""
+        """The settings for the autoscaler, or None if autoscaling is disabled."""
         return self.auto_scaling if self.auto_scaling and self.auto_scaling.enabled else None
 
 
 class MyAppStatus(APIStruct, omit_defaults=False):
-    """The observed state, for the spec of the generation that it names."""
+    """The observed state, and the generation of the spec to which it belongs."""
 
     conditions: Annotated[tuple[Condition, ...], list_map("type")] = ()
     ready_replicas: Count = 0
     available_replicas: Count = 0
     observed_generation: Annotated[int, Meta(ge=-1)] = 0
     last_update_time: Annotated[str, Meta(description=WHEN, extra_json_schema={"format": "date-time"})] = ""
-    selector: Annotated[str, Meta(description="Which pods are replicas, for autoscalers.")] = ""
+    selector: Annotated[str, Meta(description="The label selector of the replicas, for autoscalers.")] = ""
 
 
 class MyApp(Kind, group="example.com", version="v1"):
-    """An application: replicas of one image behind a Service, with an autoscaler if wanted."""
+    """An application: replicas of one image behind a Service, optionally with an autoscaler."""
 
     printer_columns: ClassVar[tuple[PrinterColumn, ...]] = (
         PrinterColumn(name="Image", type="string", json_path=".spec.image"),
@@ -148,7 +148,7 @@ class MyApp(Kind, group="example.com", version="v1"):
 
 
 def problems(app: MyApp) -> tuple[str, ...]:
-    """Return the faults of a MyApp that fits its type, in the schema's words; () if it has none."""
+    """Return the schema rules that a MyApp violates, as texts, or () if it violates none."""
     found, names = [], [variable.name for variable in app.spec.env]
     if not re.fullmatch(NAME_PATTERN, app.metadata.name):
         found.append(f"metadata.name: {NAME_RULE.message}")

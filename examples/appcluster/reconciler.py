@@ -1,5 +1,5 @@
 """
-Keep exactly as many Pods as an AppCluster asks for.
+Keep exactly as many Pods running as an AppCluster specifies.
 
     AppCluster <--controls-- Pod
 """
@@ -45,7 +45,7 @@ def reconcile(cluster: AppCluster, context: Context) -> None:
 
 
 def last_to_go_first(pod: Pod) -> tuple[bool, str, str]:
-    """Sort ready Pods first, and older before newer: those at the end are deleted first."""
+    """Return a key that sorts ready Pods first, and older before newer ones. The last are deleted first."""
     return (not _is_ready(pod), pod.metadata.creation_timestamp or "", pod.metadata.name)
 
 

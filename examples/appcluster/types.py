@@ -24,7 +24,7 @@ class AppClusterStatus(APIStruct):
 
 
 class AppCluster(Kind, group="demo.demo.io", version="v1"):
-    """A number of Pods that run one application. Its name is the value of their label `app`."""
+    """A set of Pods that run one application. Their label `app` contains the AppCluster's name."""
 
     crd_rules = (Rule(expression="size(self.metadata.name) <= 63", message="the name exceeds 63 characters"),)
     printer_columns = (

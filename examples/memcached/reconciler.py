@@ -34,7 +34,7 @@ NAME = "cache.example.com/memcached"
 
 
 def reconcile(memcached: Memcached, context: Context) -> None:
-    """Create and update what a Memcached asks for, and report the progress."""
+    """Create and update a Memcached's Deployment, and report the progress."""
     if is_being_deleted(memcached):
         _finalize(memcached, context)
         return
@@ -42,7 +42,7 @@ def reconcile(memcached: Memcached, context: Context) -> None:
     try:
         deployment = context.apply(_new_deployment(memcached), owner=memcached)
     except (NameTakenError, WaitError) as error:
-        # report the nodes even while the Deployment is being deleted: they still run, but not for long
+        # report the nodes even while the Deployment is being deleted, because they still run for a while
         reason = "NameTaken" if isinstance(error, NameTakenError) else "Waiting"
         _tell(memcached, context, reason, str(error))
         raise
@@ -90,7 +90,7 @@ def _memcached_of(pod: Pod) -> tuple[ObjectName, ...]:
 
 
 def set_up(manager: Manager) -> None:
-    """Add the controller. A label on each Pod names its Memcached, which is two owners further up."""
+    """Add the controller. A label maps a Pod to its Memcached, which does not own the Pod directly."""
     manager.informer_for(Pod).add_indexers({NAME: lambda pod: [str(name) for name in _memcached_of(pod)]})
     builder = controller_for(manager, "memcached").for_(Memcached)
     builder.owns(Deployment).writes(Deployment, "create", "patch", "delete")

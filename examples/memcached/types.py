@@ -24,7 +24,7 @@ class MemcachedStatus(APIStruct):
 
 
 class Memcached(Kind, group="cache.example.com", version="v1"):
-    """A number of memcached servers. The Pods carry its name in a label."""
+    """A set of memcached servers. A label of their Pods contains the Memcached's name."""
 
     crd_rules = (Rule(expression="size(self.metadata.name) <= 63", message="the name exceeds 63 characters"),)
 

@@ -1,5 +1,5 @@
 """
-Check ConfigMaps by hand: an informer fills a queue with names, and workers take names from it.
+Check ConfigMaps with a handwritten controller: an informer adds names to a queue, and workers process them.
 
     informer --add, update, delete--> names --> queue <--> workers --> check --> print
                                                   ^___ again, later ___|
@@ -32,16 +32,16 @@ MOST_RETRIES = 5
 
 class Controller:
     """
-    Prints the ConfigMaps whose `.json` values are valid JSON, and gives up on the others.
+    Prints the ConfigMaps whose `.json` values are valid JSON. Retries the others a few times.
 
-    Threads: handlers run on the informer's thread, and checks on `plain-<i>`. The queue gives a key to only
-    one worker at a time.
+    Threads: handlers run on the informer's thread, and checks on `plain-<i>`. The queue delivers a key to
+    only one worker at a time.
     """
 
     name = "plain"
 
     def __init__(self, manager: Manager) -> None:
-        """Ask for the informer, which the manager starts and stops."""
+        """Request the informer, which the manager starts and stops."""
         self._config_maps = manager.informer_for(ConfigMap)
         self._workers = manager.controller_options.max_concurrent_reconciles
         self._queue: RateLimitingQueue[str] = RateLimitingQueue(
@@ -65,12 +65,12 @@ class Controller:
             thread.join()
 
     def _updated(self, old: ConfigMap, new: ConfigMap) -> None:
-        """Ignore resyncs, which would bring back the keys that were given up."""
+        """Ignore resyncs. They would enqueue keys again that have used up their retries."""
         if new.metadata.resource_version != old.metadata.resource_version:
             self._enqueue(new)
 
     def _enqueue(self, config_map: ConfigMap | DeletedFinalStateUnknown[ConfigMap]) -> None:
-        """Add the key. The type of change does not matter, because a worker looks at the object."""
+        """Add the key. The type of change does not matter, because a worker reads the cached object."""
         if isinstance(config_map, DeletedFinalStateUnknown):
             self._queue.add(config_map.key)
         else:
@@ -100,7 +100,7 @@ class Controller:
         print(f"{key}: given up after {MOST_RETRIES} retries: {error}", flush=True)
 
     def _check(self, key: str) -> None:
-        """Print one ConfigMap. Raises: ValueError for invalid JSON in a `.json`."""
+        """Print a ConfigMap. Raises: ValueError if a `.json` value is not valid JSON."""
         config_map = self._config_maps.get_by_key(key)
         if config_map is None:
             print(f"{key} is gone", flush=True)
@@ -112,6 +112,6 @@ class Controller:
 
 
 def set_up(manager: Manager) -> None:
-    """Add the controller and declare what it reads, from which the roles are derived."""
+    """Add the controller, and declare what it reads so that its roles can be generated."""
     manager.declare(Access(resource=ConfigMap.resource, verbs=("list", "watch")))
     manager.add(Controller(manager))

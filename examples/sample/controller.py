@@ -20,12 +20,12 @@ from .types import Sample
 
 
 class Printer:
-    """Prints a line per change. Threads: run has its own; the informer calls the other methods on another."""
+    """Prints a line per change. Threads: run has one; the informer calls the other methods on another."""
 
     name = "sample"
 
     def __init__(self, manager: Manager) -> None:
-        """Ask for the informer, which the manager starts and stops."""
+        """Request the informer, which the manager starts and stops."""
         self._samples = manager.informer_for(Sample)
 
     def run(self, stop: threading.Event) -> None:
@@ -45,13 +45,13 @@ class Printer:
             print(f"{meta_namespace_key_func(new)}: {old.test_string} -> {new.test_string}", flush=True)
 
     def _deleted(self, sample: Sample | DeletedFinalStateUnknown[Sample]) -> None:
-        """Print the key, which may be all that is known of an object deleted during a lost watch."""
+        """Print the key. It is always known, even if the object was deleted while no watch was open."""
         gone = sample.key if isinstance(sample, DeletedFinalStateUnknown) else meta_namespace_key_func(sample)
         print(f"{gone} is gone", flush=True)
 
 
 def set_up(manager: Manager) -> None:
-    """Add the printer and declare what it reads, from which the CRD and the roles are derived."""
+    """Add the printer, and declare what it reads so that its CRD and roles can be generated."""
     manager.declare_reconciled(Sample)
     manager.declare(Access(resource=Sample.resource, verbs=("list", "watch")))
     manager.add(Printer(manager))

@@ -10,7 +10,7 @@ from handloop import Kind, PrinterColumn
 
 
 class Sample(Kind, group="example.com", version="v1alpha1"):
-    """A text, in a top-level field: there is no spec, and nobody writes a status."""
+    """A text in a top-level field. The kind has no spec and no status."""
 
     printer_columns = (PrinterColumn(name="Test String", type="string", json_path=".testString"),)
 

@@ -84,7 +84,7 @@ def test_what_the_server_says_is_the_problem() -> None:
 def test_without_an_object_nothing_is_tried() -> None:
     """And that is no problem."""
     found, _ = _found(_definition(**TRUSTING), _list())
-    assert found == [Conversion("sites.example.org: there is no object to try")]
+    assert found == [Conversion("sites.example.org: there is no object to try it with")]
 
 
 @pytest.mark.parametrize(
@@ -92,9 +92,9 @@ def test_without_an_object_nothing_is_tried() -> None:
     [
         (
             {"conversion": {"strategy": "None"}},
-            "the definition has the strategy None: fields that move are lost",
+            "the definition has the conversion strategy None, so fields that move are lost",
         ),
-        ({}, "the definition has no caBundle: no replica has written it yet"),
+        ({}, "the definition has no caBundle yet: a replica of the program must write it"),
     ],
 )
 def test_a_definition_that_cannot_work_is_a_problem(change: dict[str, Any], told: str) -> None:
@@ -122,7 +122,7 @@ def test_a_definition_with_one_version_has_nothing_to_convert() -> None:
     """Before the upgrade."""
     made = custom_resource_definition(Old)
     found, _ = _found(_answer(made), _list())
-    assert found == [Conversion("sites.example.org: there is no object to try")]
+    assert found == [Conversion("sites.example.org: there is no object to try it with")]
 
 
 def test_a_kind_without_functions_is_not_looked_at() -> None:

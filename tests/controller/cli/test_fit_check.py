@@ -102,7 +102,7 @@ def test_a_newer_definition_fits(sandbox: Sandbox) -> None:
     install(sandbox, Foo, rename)
     problem = look(client_of(sandbox))[0].problem(PROGRAM)
     assert problem is not None
-    assert problem.fixes[1] == "or run the release that it belongs to, because it also has spec.name"
+    assert problem.fixes[1] == "or run the program's newer release: the definition also has spec.name"
 
 
 def test_kinds_of_others_are_held_against_their_views(sandbox: Sandbox) -> None:
@@ -144,7 +144,7 @@ def test_what_is_published_late_is_looked_at_again(sandbox: Sandbox) -> None:
 @pytest.mark.parametrize(
     ("given", "why"),
     [
-        (answer(404), "the server publishes no OpenAPI v3 for it, or not yet"),
+        (answer(404), "the server does not (yet) publish OpenAPI v3 for it"),
         (
             answer(403, b'{"kind":"Status","code":403,"message":"no"}'),
             "the server answers 403 for its OpenAPI v3: no",
@@ -152,7 +152,7 @@ def test_what_is_published_late_is_looked_at_again(sandbox: Sandbox) -> None:
         (answer(200, b"<html>"), "not OpenAPI v3"),
         (answer(200, b'{"components":{"schemas":{"x.Foo":1}}}'), "not a schema"),
         (answer(200, b'{"components":{"schemas":{"x.Foo":{"x-kubernetes-group-version-kind":1}}}}'), "int"),
-        (answer(200, b"{}"), "the server's OpenAPI v3 lacks the kind, perhaps only for now"),
+        (answer(200, b"{}"), "the server's OpenAPI v3 does not (yet) contain the kind"),
         (ConnectionRefused("connection refused"), "connection refused"),
     ],
 )

@@ -36,7 +36,7 @@ def test_the_page_is_on_with_the_sandbox_or_where_it_is_asked_for(
 
 def test_controls_are_refused_where_other_machines_reach_the_page() -> None:
     """With a sentence on what to type."""
-    with pytest.raises(UsageError, match="needs a --debug-listen on loopback"):
+    with pytest.raises(UsageError, match="set --debug-listen to loopback"):
         parse_options(["--debug-listen=:9000", "--debug-controls"], {})
     for words in (["--debug-controls"], ["--sandbox", "--debug-listen=0", "--debug-controls"]):
         with pytest.raises(UsageError, match="it needs --debug-listen"):
