@@ -253,7 +253,7 @@ ROWS: Final[dict[str, tuple[Callable[[Scene], None], str]]] = {
     "P16": (fails(ZeroDivisionError("odd")), rf"{RETRY}ZeroDivisionError\('odd'\)"),
     "P17": (fails(SystemExit("no")), rf"{RETRY}SystemExit\('no'\)"),
     "P18": (fails(ValueError("for ever")), r"waits .* more after [3-9] failures, the last: ValueError"),
-    "P19": (changed_meanwhile, "is reconciled once more afterwards, for Foo default/a updated"),
+    "P19": (changed_meanwhile, "is reconciled again afterwards, for Foo default/a updated"),
     "P21": (blocks, r"is being reconciled for .* in .*threading.py:\d+ in wait"),
     "P22": (fails(MemoryError("no more")), rf"{RETRY}MemoryError\('no more'\)"),
     "A01": (with_fault(lambda faults: faults.conflict(**DEPLOYMENTS)), f"{RETRY}has been modified"),

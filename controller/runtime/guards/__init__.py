@@ -1,1 +1,1 @@
-"""Guards against caches that lack a reconcile's own writes, fights between writers, and silent mistakes."""
+"""Guards against stale caches, writers that undo each other's changes, and mistakes that cause no error."""

@@ -1,4 +1,4 @@
-"""Decide whether a worker may work on a name. A process that does all the work admits every name."""
+"""Decide whether a worker may reconcile a name. A process that does not share its work admits every name."""
 
 from __future__ import annotations
 
@@ -13,36 +13,36 @@ from handloop.informers.lister import NamespaceNotWatched
 
 Admitted: TypeAlias = Callable[[ObjectName], AbstractContextManager[None]]
 """
-The block in which a worker works on a name. Entering it raises: NotYetAdmittedError, to retry when the name
-is woken, or later; NotAdmittedError, to drop the name.
+Returns the context manager in which a worker reconciles a name. Entering it raises NotYetAdmittedError if the
+worker must retry later or when the name is woken, and NotAdmittedError if the worker must drop the name.
 """
 
 _ADMITTED: Final = nullcontext()
 
 
 class NotAdmittedError(NamespaceNotWatched):
-    """Another process works on the name, or this process is about to hand it over."""
+    """Another process reconciles the name, or this process is about to hand it over."""
 
 
 class NotYetAdmittedError(WaitError):
-    """The name is ours, but the caches do not have all of its objects yet."""
+    """The name belongs to this process, but its objects are not all in the caches yet."""
 
 
 class ShareWorker(Protocol):
-    """A controller whose share of the work grows and shrinks. Threads: the ones that divide the work."""
+    """A controller whose share of the names changes. Threads: those that divide the work between replicas."""
 
     memory: NameMemory
 
     def wake(self, name: ObjectName) -> None:
-        """Look again at a name that has not been admitted yet."""
+        """Queue a name that was not admitted, so that a worker checks it again."""
 
     def share_grew(self, names: Chosen) -> None:
-        """More names are ours. Queue those already in the caches: no watch event will come for them."""
+        """Queue the cached ones among newly added names, because no watch event will arrive for them."""
 
     def share_shrank(self) -> None:
-        """Some names are no longer ours, and have also left the caches."""
+        """Note that some names have left this process's share and its caches."""
 
 
 def admit_all(_name: ObjectName) -> AbstractContextManager[None]:
-    """Return the admission for a process that does not share its work."""
+    """Admit every name, in a process that does not share its work."""
     return _ADMITTED

@@ -1,20 +1,20 @@
 """
-Slow down names that are written again and again, and log once which fields keep changing.
+Slow down the reconciles of a name that keep writing, and log once which fields keep changing.
 
-Two controllers that want different values of one field undo each other at full speed, and every write
-succeeds. A reconcile that writes a time or a random value loops too, because its own watch event wakes it.
+If two controllers want different values in one field, they undo each other's writes at full speed, and every
+write succeeds. A reconcile that writes a time or a random value also loops, because its own write wakes it.
 
     50 reconciles of a name write within 10 s --> the next one waits 1 s, then 2 s, 4 s, ... up to 30 s
-    after the first wait --> one GET of the object: a rival wrote the fields that differ
-    if none differ --> the fields that differ between two of our own writes
+    after the first wait --> one GET of the object; log the fields that differ, which a rival wrote
+    if no field differs --> log the fields that differ between two of our own writes
 
-A rival may be slower, for example one that reacts every two seconds. If a write changes something but equals
-our last write of that object, that last write was undone. Thirty reconciles with such a write within ten
-minutes also make a name hot.
+A rival can be slower, and react only every two seconds, for example. If a write changes something but repeats
+our last write to that object, then that last write was undone. A name also becomes hot if thirty of its
+reconciles within ten minutes repeat an undone write.
 
-A status write that follows another object's change is counted as a tenth, and does not lengthen the wait,
-because a rollout causes many of them, and so do two controllers that react to each other's statuses. A name
-starts over after its wait plus a minute without a write.
+A status write that follows another object's change counts as a tenth of a write and does not lengthen the
+wait. A rollout causes many of them, and so do two controllers that react to each other's statuses. A name's
+count is reset once the name's wait has passed and another minute has passed without a write.
 """
 
 from __future__ import annotations
@@ -51,15 +51,16 @@ _MOST_SENT: Final = 20
 _OF_EVERY_WRITE: Final = frozenset({"managedFields", "resourceVersion", "generation"})
 _RIVAL: Final = "another writer undoes it: let only one of the two write these fields"
 _RESTLESS: Final = (
-    "write what the object asks for, not the time or a random value, and leave its own spec alone"
+    "write only what the object's spec asks for, not a time or a random value, and do not write the spec"
 )
 
 
 class Write(NamedTuple):
     """
-    An accepted write: the request, the response body, the object, and its subresource.
+    A write that the server has accepted.
 
-    idle means that the write changed nothing and is not counted.
+    Fields: call, the request; answer, the response body; target, the written object; subresource; done, a
+    verb such as "updated"; idle, whether the write changed nothing, in which case it is not counted.
     """
 
     call: Call
@@ -75,10 +76,11 @@ class Write(NamedTuple):
 
 class _Pace(NamedTuple):
     """
-    How often a name is written, as the number of writes since a point in time, in tenths.
+    How often a name's reconciles write.
 
-    A hot name waits wait_seconds after its last write. last holds its latest writes until the cause is
-    logged.
+    Fields: since, when the count began, or when a hot name was last written; tenths, the count in tenths of a
+    write; wait_seconds, how long a hot name waits after its last write; last, a hot name's latest writes,
+    until their cause is logged.
     """
 
     since: float
@@ -88,7 +90,7 @@ class _Pace(NamedTuple):
 
 
 class _Undone(NamedTuple):
-    """How many reconciles since then have resent what was undone. sent maps writes to content hashes."""
+    """The number of reconciles that repeated an undone write. sent maps recent writes to content hashes."""
 
     since: float
     times: int = 0
@@ -97,16 +99,16 @@ class _Undone(NamedTuple):
 
 class HotLoops:
     """
-    Tracks how often the names of one controller are written.
+    Counts the writes of one controller's reconciles, for each name.
 
-    State: _paces and _undone, for the most recently written names.
-    Threads: workers, each for the name that it has.
+    State: _paces and _undone, which store the most recently written names.
+    Threads: workers, each for the name that it is working on.
     """
 
     def __init__(
         self, client: Client, *, slowed: Callable[[], None] = lambda: None, clock: Clock = REAL_CLOCK
     ) -> None:
-        """Args: slowed is called for each name that becomes hot."""
+        """Args: slowed is called whenever a name becomes hot."""
         self._client = client
         self._slowed = slowed
         self._clock = clock
@@ -114,7 +116,11 @@ class HotLoops:
         self._undone: NameTable[_Undone] = NameTable()
 
     def wrote(self, name: ObjectName, writes: Sequence[Write], *, follows: bool = False) -> None:
-        """A reconcile has ended. follows means that it wrote only a status, after another object changed."""
+        """
+        Count the writes of a reconcile that has ended.
+
+        Args: follows is True if it wrote only statuses, after another object changed.
+        """
         now = self._clock.now()
         before = self._paces.get(name) or _Pace(now)
         pace = _after(before, now, writes, follows=follows)
@@ -126,7 +132,7 @@ class HotLoops:
         if before.last and pace.wait_seconds:
             earlier = {(write.target, write.call.path): write.answer for write in before.last}
             places = [(write, (write.target, write.call.path)) for write in writes]
-            # Writes may go to several objects in turn, so compare those to the same object.
+            # The reconciles of a name can write several objects. Compare only writes to the same object.
             pairs = [(write, earlier[place]) for write, place in places if place in earlier] or [
                 (write, b"{}") for write in writes
             ]
@@ -140,7 +146,7 @@ class HotLoops:
         self._undone.forget_names(gone)
 
     def seconds_to_wait(self, name: ObjectName) -> float:
-        """Return how long to park a name that a worker holds. Blocks: for GETs, while the name is hot."""
+        """Return for how many seconds a worker must park its name. Blocks: for GETs if the name is hot."""
         pace = self._paces.get(name)
         if pace is None or not pace.wait_seconds:
             return 0.0
@@ -151,20 +157,20 @@ class HotLoops:
         return max(0.0, left)
 
     def _is_undone(self, name: ObjectName, now: float, writes: Sequence[Write]) -> bool:
-        """Return whether enough reconciles, this one included, have resent what was undone."""
+        """Return whether enough reconciles, including this one, have repeated an undone write."""
         before = self._undone.get(name) or _Undone(now)
         if now - before.since > SLOW_SECONDS:
             before = before._replace(since=now, times=0)
         sent = {str(write): _content(write) for write in writes if not write.idle}
         times = before.times + (not sent.items().isdisjoint(before.sent.items()))
-        # A fast loop is already hot, and is reported with the fields that it changes.
+        # The count over ten seconds detects faster loops, and its report names the fields that change.
         enough = times >= SLOW_WRITES and now - before.since > HOT_SECONDS
         kept = [*{**before.sent, **sent}.items()][-_MOST_SENT:]
         self._undone.put(name, before._replace(times=0 if enough else times, sent=dict(kept)))
         return enough
 
     def _has_rival(self, name: ObjectName, write: Write) -> bool:
-        """Return whether a rival has changed fields that we wrote, and log that once."""
+        """Return whether a rival has changed fields that we wrote. If so, log them once."""
         try:
             live = _decoded(self._client.send(_get_of(write)).body)
         except NotFound:
@@ -178,7 +184,7 @@ class HotLoops:
 
 
 def _after(before: _Pace, now: float, writes: Sequence[Write], *, follows: bool) -> _Pace:
-    """Return the pace after one more reconcile that wrote."""
+    """Return the new pace of a name after another of its reconciles has written."""
     if now - before.since > (before.wait_seconds + QUIET_SECONDS if before.wait_seconds else HOT_SECONDS):
         before = _Pace(now)
     if before.wait_seconds:
@@ -205,14 +211,14 @@ def _tell(
 
 
 def _get_of(write: Write) -> Call:
-    """Return the request that gets the object that was written."""
+    """Return the GET request for the object that was written."""
     call, name = write.call, write.target.name
     path = call.path.removesuffix(f"/{write.subresource}") if call.name else f"{call.path}/{quote(name)}"
     return call._replace(verb="get", method="GET", path=path, query={}, headers={}, body=None, name=name)
 
 
 def _content(write: Write) -> int:
-    """Return a hash of what was sent, without the version that it was sent for."""
+    """Return a hash of the sent object, without the metadata that differs in every write."""
     sent = _decoded(write.call.body or b"")
     if isinstance(sent, dict) and isinstance(metadata := sent.get("metadata"), dict):
         rest = {key: value for key, value in metadata.items() if key not in _OF_EVERY_WRITE}
@@ -225,17 +231,17 @@ def _manager(write: Write) -> str:
 
 
 def _managers_since(write: Write, live: Any) -> set[str]:
-    """Return the field managers whose entries have changed since."""
+    """Return the managers whose managedFields entries differ in a write's response and in live."""
     before, after = (
         each.get("metadata", {}).get("managedFields") or [] for each in (_decoded(write.answer), live)
     )
     changed = [each for each in (*before, *after) if (each in before) != (each in after)]
-    # A writer may have omitted its name.
+    # An entry without a manager stands for a writer that did not send its name.
     return {each.get("manager", "") for each in changed if each.get("subresource", "") == write.subresource}
 
 
 def _differences(write: Write, other: Any) -> Iterator[str]:
-    """Return the fields of a write that differ in another state, without values, which may be secret."""
+    """Return the paths of a write's fields that differ in other, without the values, which may be secret."""
     stored = _decoded(write.answer)
     if write.call.method == "DELETE" or not other:
         is_back_or_gone = bool(other) == (write.call.method == "DELETE")
@@ -247,7 +253,7 @@ def _differences(write: Write, other: Any) -> Iterator[str]:
 
 
 def _paths(sent: Any, stored: Any, other: Any, path: str = "") -> Iterator[str]:
-    """Return the paths of the sent values that differ."""
+    """Yield the paths at which stored and other differ, if the write sent a value there."""
     if isinstance(stored, dict) and isinstance(other, dict):
         for key in sent if isinstance(sent, dict) else stored:
             if path != "metadata" or key not in _OF_EVERY_WRITE:
@@ -261,7 +267,7 @@ def _paths(sent: Any, stored: Any, other: Any, path: str = "") -> Iterator[str]:
 
 
 def _decoded(body: bytes) -> Any:
-    """Return a body as JSON, or nothing if the body is YAML or empty."""
+    """Return the body decoded from JSON, or {} if the body is YAML or empty."""
     try:
         return pruning(msgspec.json.decode)(body)
     except msgspec.DecodeError:

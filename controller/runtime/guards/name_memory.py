@@ -1,20 +1,20 @@
 """
-What one controller remembers about names between reconciles, and forgets when they leave.
+The data that a controller stores by name between reconciles, and drops when a name moves to another replica.
 
-When replicas divide the work, another one may have worked on a name in the meantime. So when the name
-returns, nothing remembered is valid: no back-off, no floor, no applied fields. Every table that a controller
-keeps by name is registered here when the table is created:
+When replicas divide the work, another replica can reconcile a name before the name returns to this one. All
+data stored here is then outdated: the back-off, the expected writes, the applied fields. A controller
+registers each of its tables by name here when it creates the table:
 
-    queue             names that wait, back off, are scheduled, or have failed for good
-    own writes        the floors that a cache has to reach, and the paces of names that are written often
-    applied fields    what was applied last to each child
-    owners            those whose children have disappeared
-    decisions         recent decisions, for those who ask
-    pauses            names that an annotation keeps from being reconciled
-    refusals, faults  what was reported about a name, and how often it was reconciled without effect
+    queue             names that wait, back off, are scheduled, or have failed permanently
+    own writes        the writes that the caches must show first, and how often each name is written
+    applied fields    the fields last applied to each child
+    owners            owners whose children have disappeared
+    decisions         recent decisions, for the explanations
+    pauses            names that are not reconciled because of an annotation
+    refusals, faults  the reports about each name, and how often it was reconciled without effect
 
-A table whose entries are compared with the object itself, such as a status by UID, is not registered here.
-The caches forget on their own.
+Tables that compare each entry with the object itself, such as a status by UID, need not be registered. The
+caches remove their own entries.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Remembering(Protocol):
     """Something that stores data by name."""
 
     def forget_names(self, gone: Chosen) -> None:
-        """Forget the names that are gone. Workers may be working on other names; gone may take a lock."""
+        """Forget names for which gone is true. Workers can be using other names. gone can take a lock."""
 
 
 R = TypeVar("R", bound=Remembering)
@@ -40,22 +40,22 @@ R = TypeVar("R", bound=Remembering)
 
 class NameMemory:
     """
-    The parts of one controller.
+    The parts of one controller that store data by name.
 
-    A controller that is created while its manager runs registers its parts while names come and go. A part
-    that is added late has nothing to forget yet. Threads: one thread registers; those that divide the work
-    call forget.
+    If a controller is created while its manager runs, names can leave before all parts are registered. That
+    is harmless, because a part that is not yet registered has stored no names.
+    Threads: one thread registers the parts; the threads that divide the work call forget_names.
     """
 
     def __init__(self) -> None:
         self._parts: list[Remembering] = []
 
     def keep(self, part: R) -> R:
-        """Make a part forget together with the others. Returns: the part."""
+        """Register a part, so that forget_names reaches it. Returns: the part."""
         self._parts.append(part)
         return part
 
     def forget_names(self, gone: Chosen) -> None:
-        """Forget the names that are gone, in each part."""
+        """Make every part forget the names for which gone is true."""
         for part in tuple(self._parts):
             part.forget_names(gone)

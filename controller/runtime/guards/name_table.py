@@ -1,4 +1,4 @@
-"""The table in which every guard stores names: those that have to wait, and those that it watches."""
+"""A table in which a guard stores one value per name, for example for each name that must wait."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ REMEMBERED: Final = 10_000
 
 class NameTable(Generic[V]):
     """
-    A value for each of the last 10,000 names.
+    Stores a value for each of the 10,000 most recently used names.
 
-    Threads: any. While a worker has a name, no other thread changes the name's value.
+    Threads: any. Only the worker that is working on a name changes the name's value.
     Locks: _lock is a leaf.
     """
 
@@ -38,7 +38,7 @@ class NameTable(Generic[V]):
             self._values[name] = value
 
     def pop(self, name: ObjectName) -> V | None:
-        """Remove and return the value of a name; None if there is none."""
+        """Remove and return the value of a name. Return None if the table has no value for it."""
         with self._lock:
             return self._values.pop(name, None)
 
@@ -46,7 +46,7 @@ class NameTable(Generic[V]):
         """See NameMemory."""
         with self._lock:
             names = tuple(self._values)
-        # Call gone without the lock, because it may take a lock of its own.
+        # Call gone outside the lock, because gone can take a lock of its own.
         leaving = [name for name in names if gone(name)]
         with self._lock:
             for name in leaving:

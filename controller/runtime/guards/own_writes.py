@@ -1,17 +1,18 @@
 """
-The own-write floor: a controller does not act on a cache that lacks its own last writes.
+The own-write floor keeps a controller from acting on a cache that lacks the controller's own last writes.
 
     reconcile --context.client--> accepted write --> floor of the name
     next reconcile of that name: parked until the cache has the written object
 
-Without the floor, a reconcile can run before the previous write has come back through the watch. It would
-decide from the state before that write, and create the object again or undo the write. A parked name keeps no
-worker busy, because the write's watch event wakes it. After five seconds, the server is asked for one of the
-objects. While the server has another version of it, the cache is behind, and the name keeps waiting. A watch
-that has died silently is noticed after 75 s, and the new list ends the wait. The wait ends after 300 s in any
-case, like client-go's expectations. If the server answers with a version older than our write, it is believed
-after 30 s, and so is a list with such a version. An object that neither side has was deleted without being
-noticed; its owner may also be gone.
+A floor is the version that the cache must reach first. Without floors, a reconcile can run before the watch
+has delivered the previous write. It would see the state before that write, and create the object again or
+undo the write. A parked name does not occupy a worker: the watch event of the write wakes it. After five
+seconds, the worker requests one of the objects from the server. While the server's version of the object
+differs from the cached one, the cache is behind, and the name keeps waiting. If the watch has died silently,
+the informer lists again after 75 s, and that list ends the wait. Every wait ends after 300 s, like
+client-go's expectations. If the server or a list returns a version older than our write, that version is
+believed only after 30 s. If neither the server nor the cache has the object, its deletion went unnoticed, and
+its owner may also be gone.
 Decision: A reconcile waits for our own writes.
 """
 
@@ -41,37 +42,37 @@ from handloop.seams.logs import get_logger
 log = get_logger("ownwrites")
 
 OWN_WRITE_TIMEOUT_SECONDS: Final = 5.0
-"""How long to wait for a cache before asking the server, and between two such requests."""
+"""How long to wait for a cache before the first request to the server, and between requests."""
 LONGEST_WAIT_SECONDS: Final = 300.0
-"""How long to wait for a cache that is behind."""
+"""The longest wait for a cache that is behind."""
 LOOK_AGAIN_SECONDS: Final = 0.25
-"""How soon to look again at first for an object that the cache lacks, since a watch event may never come."""
+"""The shortest time between checks for an object that the cache lacks: its watch event may never arrive."""
 KEPT_SECONDS: Final = 600.0
-"""How long floors wait for the next reconcile of their name, which may never come for a deleted object."""
+"""How long to store floors without a reconcile of their name. A deleted object may not get another one."""
 
 
 class Mirror(Protocol):
-    """The caches of one kind, or of a part of its objects."""
+    """The cached objects of one kind, or some of them."""
 
     @property
     def kind(self) -> type[Kind]:
         """The kind of the objects."""
 
     def get_by_key(self, key: str) -> Object | None:
-        """Return the cached object with that store key."""
+        """Return the cached object with that key, or None."""
 
     def has_seen(self, namespace: str, resource_version: str) -> bool:
-        """Return whether the cache has all changes in the namespace up to that version."""
+        """Return whether the cache has every change in the namespace up to that version."""
 
     def would_hold(self, body: bytes) -> bool:
-        """Return whether an object, as the server sent it, belongs in the cache."""
+        """Return whether the cache stores the object in body, a response from the server."""
 
 
 class _Floor(NamedTuple):
     """
-    One write: the version that the cache must reach, or the UID that must disappear from it.
+    A write that the cache must show: either a version of the object, or the absence of a UID.
 
-    outside: whether the cache does not hold the written object, which can then only disappear from it.
+    Fields: outside is True if the cache does not store such an object, so that only its absence can be seen.
     """
 
     resource: str
@@ -96,7 +97,7 @@ class _Details(msgspec.Struct, frozen=True):
 
 
 class _Answer(msgspec.Struct, frozen=True):
-    """What a write's response says about its object: the object's metadata, or the Status of a deletion."""
+    """The part of a write's response that identifies the object: metadata, or the details of a Status."""
 
     metadata: _Metadata = _Metadata()
     details: _Details = _Details()
@@ -109,16 +110,16 @@ class OwnWrites:
     """
     The floors of one controller.
 
-    Resources are spelled `plural.group`, so that a write through another typed view of a kind is included.
-    State, under _lock: _floors, name -> the last write of each object that was written on its behalf;
-    _parked_at, name -> since when it has been parked; _waiting, object -> the names to wake at its next watch
-    event; _behind_until, resource -> until when its cache is assumed to be behind without asking again, so
-    that an overloaded server is asked once per kind, not once per name. A name that no worker gets any more,
-    such as that of a deleted object, loses its floors after KEPT_SECONDS; a parked name does not. Only the
-    worker that has a name adds and drops its floors.
-    Threads: workers record writes and ask, listeners report watch events.
-    Locks: _lock is a leaf; caches, the queue and the server are used without it. A name is in _waiting before
-    the cache is read, so that a watch event between the two is not missed.
+    Resources are spelled `plural.group`, so that all typed views of a kind share their floors.
+    State, under _lock: _floors, name -> the last write to each object that its reconciles wrote; _parked_at,
+    name -> when it was parked; _waiting, object -> the names to wake at its next watch event; _behind_until,
+    resource -> the time until which its cache is assumed to be behind, so that an overloaded server receives
+    one request per kind and not one per name. The floors of a name expire KEPT_SECONDS after its last
+    reconcile, for example if its object was deleted; those of a parked name do not. Only the worker that is
+    working on a name adds and removes its floors.
+    Threads: workers record writes and request waits; listeners report watch events.
+    Locks: _lock is a leaf; caches, the queue and the server are used outside it. A name is added to _waiting
+    before the cache is read, so that no watch event in between is missed.
     """
 
     def __init__(
@@ -136,12 +137,12 @@ class OwnWrites:
         """
         Start without floors.
 
-        Args: mirrors returns None for a resource without a cache; no name waits for such a write. newest gets
-        an object's resource version from the server, "" if there is none; it raises ClientError. tells
-        returns whether watch events for a resource are passed to observed; if not, its cache is checked
-        repeatedly. vanished is called, before the reconcile, with a name whose written object neither the
-        cache nor the server has. timeout_seconds is how long to wait before asking the server; 0 turns
-        waiting off.
+        Args: mirrors returns the cache of a resource, or None; without a cache, names do not wait. newest
+        requests an object's resource version from the server, and returns "" if the object does not exist; it
+        raises ClientError. tells returns whether the resource's watch events are passed to observed;
+        otherwise its cache is checked repeatedly. vanished is called before the reconcile of a name if an
+        object that was written for it is neither in the cache nor on the server. timeout_seconds is how long
+        to wait before a request to the server; 0 disables waiting.
         """
         self._mirrors = mirrors
         self._newest = newest
@@ -160,21 +161,21 @@ class OwnWrites:
         self._behind_until: dict[str, float] = {}
 
     def note(self, name: ObjectName, obj: Kind, *, gone: bool) -> None:
-        """Record a write, or a deletion, on behalf of a name."""
+        """Record that the reconcile of a name has written obj or, if gone, deleted it."""
         resource, metadata = obj.resource.group_resource, obj.metadata
         floor = _Floor(resource, object_name(obj), metadata.uid, metadata.resource_version, gone)
         self._add(name, floor, json_of(obj))
 
     def accepted(self, name: ObjectName, call: Call, response: Response) -> tuple[ObjectName, bool]:
         """
-        Record a write by a client, on behalf of a name.
+        Record a client's write, made by the reconcile of a name.
 
-        Returns: the name of the written object, and whether the cache already has it, unchanged.
+        Returns: the written object's name, and whether the cache already has the version in the response.
         """
         try:
             answer = _decoded(response.body)
         except msgspec.MsgspecError:
-            return ObjectName(call.namespace, call.name), False  # no object: the caller gets a DecodeError
+            return ObjectName(call.namespace, call.name), False  # the caller of the client gets a DecodeError
         target = ObjectName(call.namespace, call.name or answer.metadata.name)
         uid = answer.metadata.uid or answer.details.uid
         version, gone = answer.metadata.resource_version, call.method == "DELETE"
@@ -192,26 +193,25 @@ class OwnWrites:
             floors = self._floors.get(name, {})
             before = floors.get((floor.resource, floor.name))
             if before is not None and not floor.resource_version:
-                # The answer to a deletion can lack a version. The cache must at least have our last write.
+                # A deletion's response can lack a version. The cache must then reach our previous write.
                 floor = floor._replace(resource_version=before.resource_version, outside=before.outside)
             floors[floor.resource, floor.name] = floor
             # Store the entry again, so that its age counts from now.
             self._floors[name] = floors
 
     def has_deleted(self, name: ObjectName, obj: Kind) -> bool:
-        """Return whether exactly that object was deleted for a name, and no reconcile knows that yet."""
+        """Return whether a name's last reconcile deleted exactly that object, and no later one has begun."""
         with self._lock:
             floor = self._floors.get(name, {}).get((obj.resource.group_resource, object_name(obj)))
         return floor is not None and floor.gone and floor.uid == obj.metadata.uid
 
     def seconds_to_wait(self, name: ObjectName) -> float:
         """
-        Return for how long to park a name that a worker has.
+        Return for how many seconds a worker must park its name.
 
-        Returns: 0 to reconcile now; otherwise the longest wait. A watch event that ends the wait wakes the
-        name.
-        Blocks: for one request once the name has waited for timeout_seconds, and for another one per object
-        that is the same on the server and in the cache.
+        Returns: 0 if it can be reconciled now; otherwise the longest wait, which a watch event can end early.
+        Blocks: for one request once the name has waited for timeout_seconds, and for another request each
+        time the server's version of an object equals the cached one.
         """
         floors = self._watch(name)
         if not floors:
@@ -225,14 +225,14 @@ class OwnWrites:
         return left
 
     def observed(self, resource: str, name: ObjectName) -> None:
-        """A watch event for an object has arrived. Every listener calls this for each of its watch events."""
+        """Wake the names that wait for an object. Listeners call this for each of their watch events."""
         with self._lock:
             names = tuple(self._waiting.get((resource, name), ()))
         for waiting in names:
             self._wake(waiting)
 
     def forget_names(self, gone: Callable[[ObjectName], bool]) -> None:
-        """Forget the writes for all names that are gone. They are no longer compared with a cache."""
+        """Forget the writes of all names for which gone is true. Those names no longer wait for a cache."""
         with self._lock:
             names = tuple(self._floors)
         for name in names:
@@ -242,7 +242,7 @@ class OwnWrites:
                     self._parked_at.pop(name, None)
 
     def _watch(self, name: ObjectName) -> dict[_Target, _Floor]:
-        """Let watch events of the written objects wake the name from now on."""
+        """Return a name's floors. From now on, watch events of the written objects wake the name."""
         with self._lock:
             floors = self._floors.get(name, {})
             for target in floors:
@@ -255,7 +255,7 @@ class OwnWrites:
             return True
         cached = mirror.get_by_key(str(floor.name))
         if cached is None:
-            # It is not in the cache yet, or no longer there. The cache may never have seen a deleted object.
+            # The object is not in the cache yet, or was deleted, perhaps before it reached the cache.
             version = floor.resource_version
             return floor.outside or not version or mirror.has_seen(floor.name.namespace, version)
         if floor.gone:
@@ -264,7 +264,7 @@ class OwnWrites:
         return not is_older(cached.metadata.resource_version, floor.resource_version)
 
     def _will_tell(self, floor: _Floor) -> bool:
-        """Return whether a watch event will come. None comes for an object that existed between two lists."""
+        """Return whether a watch event is certain. An object that existed only between two lists has none."""
         mirror = self._mirrors(floor.resource) if self._tells(floor.resource) else None
         return mirror is not None and mirror.get_by_key(str(floor.name)) is not None
 
@@ -274,12 +274,12 @@ class OwnWrites:
             return now - self._parked_at.setdefault(name, now)
 
     def _seconds_left(self, name: ObjectName, unmet: dict[_Target, _Floor], waited: float) -> float:
-        """Return how much longer to wait. Remove from unmet those whose cached version is the server's."""
+        """Return how much longer to wait. Remove from unmet each floor whose cached object is up to date."""
         if waited < self._timeout_seconds:
             return self._timeout_seconds - waited
         if waited >= LONGEST_WAIT_SECONDS:
             writes = ", ".join(f"{floor.resource} {floor.name}" for floor in unmet.values())
-            log.warning("Cache still lacks our own write, going on anyway", objectName=name, writes=writes)
+            log.warning("Cache still lacks our own write, reconciling anyway", objectName=name, writes=writes)
             self._metrics.timeouts.inc()
             return 0.0
         for target, floor in tuple(unmet.items()):
@@ -292,7 +292,7 @@ class OwnWrites:
         return 0.0
 
     def _seconds_behind(self, floor: _Floor, *, believes_past: bool) -> float:
-        """Return how long to treat the cache as behind; 0 if its object is the same as the server's."""
+        """Return how long to treat the cache as behind, or 0 if its object equals the server's."""
         resource, now = floor.resource, self._clock.now()
         with self._lock:
             until = self._behind_until.get(resource, -math.inf)
@@ -301,22 +301,27 @@ class OwnWrites:
         why = self._why_behind(floor, believes_past=believes_past)
         if not why:
             return 0.0
-        # Log this once per lag, not on every check.
+        # Warn once per lag. The later checks log at debug level.
         write = log.debug if now - until < self._timeout_seconds else log.warning
         write("Cache lacks our own write, waiting for it", resource=resource, object=floor.name, why=why)
         with self._lock:
-            # Count from the response, because the request may also have taken this long.
+            # Count from the response, because the request itself can take this long.
             self._behind_until[resource] = self._clock.now() + self._timeout_seconds
         return self._timeout_seconds
 
     def _why_behind(self, floor: _Floor, *, believes_past: bool) -> str:
-        """Without an answer, treat the cache as behind, because a wait ends but a second child would stay."""
+        """
+        Return why the cache is behind the server, or "" if it is not.
+
+        If the request fails, the cache counts as behind. A needless wait ends, but a child that is created
+        twice remains.
+        """
         try:
             newest = self._newest(floor.resource, floor.name)
         except Forbidden as error:
-            return f"it may be behind, and we may not check ({error}): add the verb get to the role"
+            return f"it may be behind, and the role does not allow a check ({error}): add the verb get to it"
         except ClientError as error:
-            return f"it may be behind, and the server does not say: {error}"
+            return f"it may be behind, and the request that checks it failed: {error}"
         if newest != self._cached_version(floor.resource, floor.name):
             return "it is behind the server"
         is_past = is_older(newest, floor.resource_version) and not believes_past
@@ -328,7 +333,7 @@ class OwnWrites:
         return cached.metadata.resource_version if cached else ""
 
     def _keep(self, name: ObjectName, floors: dict[_Target, _Floor], unmet: dict[_Target, _Floor]) -> None:
-        """Keep the unmet floors. If there are none, the wait is over."""
+        """Store only the unmet floors of a name. If all floors are met, end its wait."""
         with self._lock:
             self._forget_targets_locked(name, floors.keys() - unmet.keys())
             if unmet:

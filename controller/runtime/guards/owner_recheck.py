@@ -1,13 +1,13 @@
 """
-Ask the server whether an owner still exists when its children disappear.
+Ask the server whether an owner still exists after one of its children has disappeared.
 
     a child is deleted --child_gone--> its owner is a suspect --check, before the next reconcile--> one GET
 
-A watch can lag by more than a minute. During that time, the cache holds owners that are gone. The garbage
-collector deletes every child that is created for such an owner, the deletion wakes the name, and the child is
-created again, at full speed. The builder prevents this for every controller. A controller that is written by
-hand creates an OwnerRecheck, calls child_gone in its handler for deletions, and calls check at the beginning
-of its sync; see handloop.controller.foo.production.
+A watch can lag by more than a minute, and meanwhile the cache still has owners that no longer exist. The
+garbage collector deletes each child that is created for such an owner, the deletion wakes the owner's name,
+and the reconcile creates the child again, at full speed. The builder prevents this for every controller. A
+controller written by hand creates an OwnerRecheck, calls child_gone in its delete handler, and calls check at
+the beginning of its sync; see handloop.controller.foo.production.
 Follows: kubernetes pkg/controller RecheckDeletionTimestamp, differs: the server is asked once a child has
 disappeared.
 """
@@ -36,16 +36,16 @@ C = TypeVar("C", bound=Kind)
 
 
 class OwnerGoneError(WaitError):
-    """The owner is gone from the server, or being deleted, but the cache does not show this yet."""
+    """The owner no longer exists or is being deleted, but the cache does not show that yet."""
 
 
 class OwnerRecheck(Generic[T]):
     """
-    The owners of one kind whose children have disappeared.
+    Tracks the owners of one kind whose children have disappeared, and checks whether they still exist.
 
-    State: _suspects, the owners to ask about before their next reconcile; under _lock, _told, whether it was
-    logged that the permission to ask is missing.
-    Threads: listeners call child_gone; workers call check, each for the name that it has.
+    State: _suspects, the owners to check before their next reconcile; under _lock, _told, whether the missing
+    permission for that check has been logged.
+    Threads: listeners call child_gone; workers call check, each for the name that it is working on.
     """
 
     def __init__(
@@ -57,41 +57,42 @@ class OwnerRecheck(Generic[T]):
         deleted_by_us: Callable[[ObjectName, Kind], bool] = lambda _owner, _child: False,
         clock: Clock = REAL_CLOCK,
     ) -> None:
-        """Args: cache holds the kind; deleted_by_us(owner, child) returns whether we deleted the child."""
+        """Args: cache has the owners; deleted_by_us(owner, child) returns whether we deleted the child."""
         self._resource = kind.resource
         self._client = client.resource(kind)
         self._cache = cache
         self._owners_of = OwnerNames(kind, cache, every_owner=True)
         self._deleted_by_us = deleted_by_us
-        self._backoff = RepeatBackoff("children disappear, and we may not get their owner", clock=clock)
+        self._backoff = RepeatBackoff("children disappear, and the role does not allow a check", clock=clock)
         self._lock = new_lock("OwnerRecheck._lock", 95)
         self._suspects: NameTable[bool] = NameTable()
         self._told = False
 
     def child_gone(self, child: C | DeletedFinalStateUnknown[C]) -> None:
-        """A child was deleted. Call this before the names of its owners are queued."""
+        """Suspect the owners of a deleted child. Call this before their names are queued."""
         state = final_state(child)
         if state is None:
             return
         uids = {reference.uid for reference in state.metadata.owner_references}
         for name in self._owners_of(state):
             owner = self._cache.get_by_key(str(name))
-            # The deletion of a predecessor's child is expected.
+            # Ignore a child of an earlier owner with the same name: its deletion is expected.
             if owner is not None and owner.metadata.uid in uids and not self._deleted_by_us(name, state):
                 self.suspect(name)
 
     def suspect(self, name: ObjectName) -> None:
-        """Ask before an owner's next reconcile, because an object written for it has vanished unnoticed."""
+        """Check the owner before its next reconcile, because an object written for it has disappeared."""
         self._suspects.put(name, True)
 
     def check(self, name: ObjectName) -> None:
         """
-        Raise an error if the owner with that name is known to be gone.
+        Raise an error if a child has disappeared and the owner with that name no longer exists.
 
-        Raises: OwnerGoneError; HeldBackError without permission to get owners; ClientError. Retry after each.
-        Blocks: for one request if a child has disappeared; otherwise it does not block.
+        Raises: OwnerGoneError; HeldBackError if the role does not allow getting owners; ClientError. The
+        caller retries after each of them.
+        Blocks: for one request if a child has disappeared; otherwise not at all.
         """
-        # Do this before the request: a child that disappears during it makes the owner a suspect again.
+        # Remove the suspect first. A child that disappears during the request must add the owner again.
         if self._suspects.pop(name) is None:
             return
         try:
@@ -101,7 +102,7 @@ class OwnerRecheck(Generic[T]):
             raise
 
     def forget_names(self, gone: Callable[[ObjectName], bool]) -> None:
-        """Forget the owners that another replica has taken over."""
+        """Forget the owners for which gone is true, because another replica has taken them over."""
         self._suspects.forget_names(gone)
         self._backoff.forget_names(gone)
 
@@ -115,7 +116,7 @@ class OwnerRecheck(Generic[T]):
             live = None
         except Forbidden as error:
             self._tell(error)
-            # A reconcile of a changed spec is not a repetition.
+            # The generation is part of the value: a reconcile of a changed spec is not a repetition.
             self._backoff.attempt(name, (cached.metadata.uid, cached.metadata.generation), lambda: True)
             return
         if live is None or live.uid != cached.metadata.uid or live.deletion_timestamp is not None:
@@ -128,8 +129,8 @@ class OwnerRecheck(Generic[T]):
         if not told:
             resource = self._resource
             text = (
-                "Children disappear, and we may not check whether their owner still exists: "
-                "they are created again less and less often"
+                "Children disappear, and the role does not allow checking whether their owner still exists. "
+                "They are created again at increasing intervals"
             )
             rule = f'verb "get", resource "{resource.plural}", API group "{resource.group}"'
             log.warning(text, err=str(error), fix=f"add to the role: {rule}")

@@ -1,8 +1,9 @@
 """
 Warn about mistakes in a reconciler that cause no error but can be detected with certainty.
 
-They are: a reconcile that keeps triggering itself; a Result that was not returned; an object whose deletion
-waits for this program's finalizer; a reconcile that goes on with an object that it has released.
+The mistakes are: a reconcile that keeps triggering itself; a Result that was created but not returned; an
+object whose deletion waits for this program's finalizer; a reconcile that still uses its object after it has
+removed the last finalizer.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ class QuietFaults:
     """
     Checks how the reconciles of one controller end.
 
-    State: _idle, name -> how often it was reconciled without a write, and since when.
-    Threads: workers, each for the name that it has.
+    State: _idle, name -> since when, and how often, it was reconciled without a write.
+    Threads: workers, each for the name that it is working on.
     """
 
     def __init__(self, controller: str, clock: Clock = REAL_CLOCK) -> None:
@@ -37,7 +38,7 @@ class QuietFaults:
         self.forget_names = self._idle.forget_names
 
     def reconciled(self, name: ObjectName, causes: Sequence[str], *, wrote: bool) -> None:
-        """A reconcile has ended. Ten per second without a write are a loop, no matter what triggers them."""
+        """Warn if a name is reconciled ten times a second without a write, whatever the causes are."""
         now = self._clock.now()
         since, count = self._idle.get(name) or (now, 0)
         if wrote or now - since > BUSY_SECONDS:
@@ -54,7 +55,7 @@ class QuietFaults:
             )
 
     def ended(self, name: ObjectName, made: Sequence[Result], returned: object) -> None:
-        """A reconcile has returned. Args: made has the Results that it created."""
+        """Warn if a reconcile created a requeue_after, but returned None. Args: made has its Results."""
         lost = [each for each in made if each.requeue_after] if returned is None else []
         if lost:
             self._log.warning(
@@ -65,9 +66,9 @@ class QuietFaults:
             )
 
     def went_on(self, name: ObjectName, error: Exception) -> None:
-        """A reconcile has removed its object's last finalizer, and then asked for the object."""
+        """Warn that a reconcile removed its object's last finalizer, and then requested the object."""
         self._log.warning(
-            "Went on after it had removed the last finalizer: the object is gone",
+            "Reconcile went on after it removed the last finalizer, so the object is gone",
             object=name,
             err=str(error),
             fix="return after remove_finalizer(...)",
@@ -75,9 +76,10 @@ class QuietFaults:
 
     def kept(self, obj: Kind | None) -> None:
         """
-        An object was reconciled; None means that it is gone.
+        Warn if a reconciled object was deleted long ago, but still has a finalizer of this program.
 
-        Finalizers in the domain of its kind's group are ours.
+        Args: obj is None if the object no longer exists. A finalizer is ours if its domain ends with the
+        kind's API group.
         """
         there = None if obj is None else obj.metadata
         if obj is None or there is None or there.deletion_timestamp is None:
@@ -86,7 +88,7 @@ class QuietFaults:
         seconds = self._clock.time() - parse_time(there.deletion_timestamp)
         if obj.resource.group and ours and seconds >= HELD_SECONDS:
             self._log.warning(
-                "Deleted long ago, but held by a finalizer of this program",
+                "Object deleted long ago still has a finalizer of this program",
                 object=ObjectName(there.namespace, there.name),
                 finalizers=", ".join(ours),
                 since=there.deletion_timestamp,

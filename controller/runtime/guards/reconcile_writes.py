@@ -1,10 +1,10 @@
 """
-The writes by one controller's reconciles: caches are waited for, a line is logged, loops are slowed down.
+Record the writes of a controller's reconciles: log them, wait until the caches show them, detect hot loops.
 
     worker: to_wait(name) --> reconcile --accepted(name, ...), for each write--> ended(name)
 
-The builder uses it for every controller. A controller that is written by hand calls check, and writes through
-telling(client). Those writes are recorded for the name that the thread checked last; see
+The builder uses this module for every controller. A controller written by hand calls check, and writes
+through telling(client). Each write is recorded for the name that its thread checked last; see
 handloop.controller.foo.production.
 Decision: Writes report themselves.
 """
@@ -43,25 +43,25 @@ _DONE: Final = {"POST": "created", "PUT": "updated", "PATCH": "patched", "DELETE
 
 
 class CacheBehindError(HeldBackError):
-    """A cache lacks what the last sync of a name wrote."""
+    """A cache lacks objects that the last sync of a name wrote."""
 
     def __init__(self, seconds: float) -> None:
         ReconcileError.__init__(
-            self, f"a cache lacks what the last sync wrote: the next one waits for it for up to {seconds:g} s"
+            self, f"a cache lacks what the last sync wrote: the next sync waits for it, up to {seconds:g} s"
         )
         self.retry_seconds = seconds
 
 
 class ReconcileWrites:
     """
-    The writes by the reconciles that are in progress.
+    Stores the writes of the reconciles that are in progress.
 
     Fields: own_writes.
-    State: _works_on, the name that each thread works on; under _lock, _of, name -> the first writes by its
-    reconcile, and the number of all of them; _statuses, name -> kind and new version of each status under
-    that name that its reconcile wrote; _freed, name -> the kind of its object, if the reconcile has removed
-    its last finalizer.
-    Threads: workers, each for the name that it has.
+    State: _works_on, the name that each thread is working on; under _lock, _of, name -> the first writes of
+    its reconcile, and the count of all its writes; _statuses, name -> the kind and new version of each status
+    that its reconcile wrote to an object of that name; _freed, name -> the kind of the object whose last
+    finalizer the reconcile has removed.
+    Threads: workers, each for the name that it is working on.
     """
 
     def __init__(self, own_writes: OwnWrites, hot_loops: HotLoops) -> None:
@@ -74,7 +74,7 @@ class ReconcileWrites:
         self._freed: dict[ObjectName, str] = {}
 
     def to_wait(self, name: ObjectName) -> tuple[float, str]:
-        """Return how long to park a worker's name, and why. HotLoops decides first, then OwnWrites."""
+        """Return for how long to park a worker's name, and why. Ask HotLoops first, then OwnWrites."""
         self._works_on.set(name)
         if (seconds := self._hot_loops.seconds_to_wait(name)) > 0:
             return seconds, HOT
@@ -82,9 +82,9 @@ class ReconcileWrites:
 
     def check(self, name: ObjectName) -> None:
         """
-        Raise an error if a name that a worker has must wait.
+        Raise an error if the name that a worker is working on must wait.
 
-        Raises: HeldBackError, with the time to wait; CacheBehindError.
+        Raises: HeldBackError, which has the time to wait; CacheBehindError.
         """
         self._works_on.set(name)
         if (seconds := self._hot_loops.seconds_to_wait(name)) > 0:
@@ -93,12 +93,12 @@ class ReconcileWrites:
             raise CacheBehindError(seconds)
 
     def forget_names(self, gone: Callable[[ObjectName], bool]) -> None:
-        """Forget what was written for the names that are gone."""
+        """Forget the writes of the names for which gone is true."""
         self.own_writes.forget_names(gone)
         self._hot_loops.forget_names(gone)
 
     def telling(self, client: Client) -> Client:
-        """Return a client like this one whose writes are recorded for the name that the thread works on."""
+        """Return a copy of a client that records each write for the name that the thread is working on."""
         return client.telling(self._accepted_here)
 
     def _accepted_here(self, call: Call, response: Response) -> None:
@@ -106,7 +106,7 @@ class ReconcileWrites:
             self.accepted(name, call, response)
 
     def accepted(self, name: ObjectName, call: Call, response: Response) -> None:
-        """Record a write by a client, on behalf of a name; an OnWrite."""
+        """Record a client's write, made by the reconcile of a name. The client calls this as its OnWrite."""
         target, idle = self.own_writes.accepted(name, call, response)
         is_own = (call.namespace, call.name) == name
         answer = _metadata_in(response.body) if is_own else _Metadata()
@@ -123,22 +123,22 @@ class ReconcileWrites:
             writes.append(Write(call, response.body, target, call.subresource, done, idle))
 
     def status_versions(self, name: ObjectName, kind: str) -> frozenset[str]:
-        """Return the versions that an object got when the current reconcile wrote its status."""
+        """Return an object's versions that result from status writes by the current reconcile."""
         with self._lock:
             return frozenset(version for of, version in self._statuses.get(name, ()) if of == kind)
 
     def has_freed(self, name: ObjectName, error: NotFound) -> bool:
-        """Return whether this same reconcile released the object that the server no longer finds."""
+        """Return whether this reconcile removed the last finalizer of the object that error is about."""
         with self._lock:
             kind = self._freed.get(name)
         return (error.kind, error.namespace, error.name) == (kind, *name)
 
     def ended(self, name: ObjectName, *, follows: bool) -> str:
         """
-        Note that the reconcile of a name has ended.
+        Finish the record of a name's reconcile, and count its writes.
 
-        Args: follows tells whether a change to another object triggered it.
-        Returns: its writes, for the log; "" if there are none.
+        Args: follows is True if a change to another object triggered the reconcile.
+        Returns: a list of its writes for the log, or "" if it wrote nothing.
         """
         with self._lock:
             writes, count = self._of.pop(name, ([], 0))
@@ -154,17 +154,17 @@ class ReconcileWrites:
 
 
 class NameWrites(NamedTuple):
-    """Records the writes of one name's reconcile, for its Context."""
+    """Records the writes of one name's reconcile. The reconcile's Context uses it."""
 
     writes: ReconcileWrites
     name: ObjectName
 
     def accepted(self, call: Call, response: Response) -> None:
-        """Record a write by a client; an OnWrite."""
+        """Record a client's write. The client calls this as its OnWrite."""
         self.writes.accepted(self.name, call, response)
 
     def wrote(self, obj: Kind) -> None:
-        """Record a write by another client, from the server's response."""
+        """Record a write by another client. Args: obj is the object in the server's response."""
         self.writes.own_writes.note(self.name, obj, gone=False)
 
     def deleted(self, obj: Kind) -> None:
@@ -199,7 +199,7 @@ def reconcile_writes(
     timeout_seconds: float = OWN_WRITE_TIMEOUT_SECONDS,
     clock: Clock = REAL_CLOCK,
 ) -> ReconcileWrites:
-    """Return the ReconcileWrites of a controller. The arguments are those of OwnWrites."""
+    """Return the ReconcileWrites of a controller. The arguments have the same meaning as in OwnWrites."""
     own_writes = OwnWrites(
         mirrors,
         newest=partial(_newest, client, mirrors),
@@ -215,7 +215,7 @@ def reconcile_writes(
 
 def _newest(client: Client, mirrors: Callable[[str], Mirror | None], resource: str, name: ObjectName) -> str:
     """
-    Return an object's resource version on the server; "" if there is none that the cache would hold.
+    Return an object's resource version on the server, or "" if the cache would not store the object.
 
     Raises: ClientError.
     """

@@ -1,7 +1,7 @@
 """
-Slow down work that succeeds every time and is undone every time.
+Slow down an action that succeeds every time and is undone every time.
 
-A workqueue does not slow down such loops, because it forgets its back-off on every success.
+A workqueue does not slow down this kind of loop, because every success resets its back-off.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ QUIET_SECONDS: Final = 60.0
 
 
 class HeldBackError(ReconcileError):
-    """It is too early to repeat an action. It is retried. Fields: retry_seconds, until it may be repeated."""
+    """An action was repeated too early, and is retried. Fields: retry_seconds, the time until the retry."""
 
     def __init__(self, why: str, seconds: float) -> None:
         super().__init__(f"{why}: held back for {seconds:.1f} s")
@@ -35,14 +35,15 @@ class _Done(NamedTuple):
 
 class RepeatBackoff:
     """
-    Spaces out repetitions: the second comes 10 s after the first, the next ones after 20 s, 40 s, ... 300 s.
+    Spaces out the repetitions of an action: after 10 s, then after 20 s, 40 s, ... up to 300 s.
 
-    A different value for the same name is not a repetition. After a quiet minute, the spacing starts over.
-    State: _last, the last value brought about for a name. Threads: any, but one at a time per name.
+    An action with a different value for the same name is not a repetition. After a minute without a
+    repetition, the spacing starts again at 10 s.
+    State: _last, the last value of each name. Threads: any, but only one at a time per name.
     """
 
     def __init__(self, why: str, *, clock: Clock = REAL_CLOCK) -> None:
-        """Args: why a repetition is held back, for the error."""
+        """Args: why is the reason that the error gives for holding back a repetition."""
         self._why = why
         self._clock = clock
         self._last: NameTable[_Done] = NameTable()
@@ -50,20 +51,21 @@ class RepeatBackoff:
 
     def attempt(self, name: ObjectName, value: Hashable, do: Callable[[], bool]) -> bool:
         """
-        Call do, unless it is too early to bring about that value again.
+        Call do, unless it is too early to repeat it with that value.
 
-        Args: value includes the UID of an object that may be recreated; do returns whether it did anything.
-        Returns: the result of do. Raises: HeldBackError; errors of do.
+        Args: value identifies the action, and includes the object's UID if the object can be recreated. do
+        returns whether it changed anything.
+        Returns: the result of do. Raises: HeldBackError; any error of do.
         """
         now, wait_seconds = self._clock.now(), FIRST_SECONDS
-        # It is put back below, unless do fails. The effect is then unknown, so a retry is no repetition.
+        # If do fails, the entry stays removed: the effect is unknown, so a retry is not a repetition.
         last = self._last.pop(name)
         if last is not None and last.value == value:
             left = last.at + last.wait_seconds - now
             if left > 0:
                 self._last.put(name, last)
                 raise HeldBackError(self._why, left)
-            # A retry can come up to twice as late as it should.
+            # Allow for a retry that arrives late, after up to twice its wait.
             if now - last.at < 2 * last.wait_seconds + QUIET_SECONDS:
                 wait_seconds = min(2 * last.wait_seconds, MAX_SECONDS)
         done = do()

@@ -1,1 +1,1 @@
-"""One controller: its workers, the arguments of a reconcile, and its reports."""
+"""A single controller: its workers, the Context that a reconcile receives, and its logs and explanations."""

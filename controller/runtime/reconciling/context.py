@@ -1,4 +1,4 @@
-"""The second argument of a reconcile: why it runs, how long it may take, and the tools that it works with."""
+"""The second argument of a reconcile: its causes, its deadline, and the tools for reading and writing."""
 
 from __future__ import annotations
 
@@ -61,23 +61,23 @@ NO_NAME: Final = ObjectName("", "")
 
 
 class Listers(Caches, Protocol):
-    """The caches: either a ControllerCaches or a Manager."""
+    """The caches that a Context reads: either a ControllerCaches or a Manager."""
 
     def referred(self, kind: type[K], name: ObjectName, *, owner: ObjectName) -> K | None:
-        """Return the object with that name that owner refers to, or None."""
+        """Return the object with that name, to which owner refers, or None if it does not exist."""
 
 
 class TrackedWrites(Protocol):
     """The writes of one reconcile: a NameWrites."""
 
     def accepted(self, call: Call, response: Response) -> None:
-        """The server accepted a write by the context's client. An OnWrite."""
+        """Record a write by the context's client, which calls this as its OnWrite."""
 
     def wrote(self, obj: Kind) -> None:
-        """The server accepted a write by another client. Args: obj is the server's response."""
+        """Record a write by another client. Args: obj is the object in the server's response."""
 
     def deleted(self, obj: Kind) -> None:
-        """The server accepted a deletion by another client. Args: obj is the object as last known."""
+        """Record a deletion by another client. Args: obj is the object's last known state."""
 
 
 class Context:
@@ -89,29 +89,29 @@ class Context:
     call wrote with the server's response to each write, and call deleted with the last known state of each
     object whose deletion the server accepted.
 
-    A unit test builds a Context from the parts that its reconciler uses. Threads: the worker's.
+    A unit test creates a Context with only the parts that its reconciler uses. Threads: only the worker's.
     """
 
     controller: str
-    """The controller's name, which is the field manager of apply."""
+    """The controller's name, which apply uses as its field manager."""
 
     name: ObjectName
     """The name of the reconciled object."""
 
     id: str
-    """Included in every log line of this reconcile."""
+    """An ID of this reconcile, which is included in each of its log lines."""
 
     causes: tuple[str, ...]
-    """The merged causes of this reconcile, such as ("MyApp default/a updated", "requeue after 30s")."""
+    """All causes of this reconcile, such as ("MyApp default/a updated", "requeue after 30s")."""
 
     deadline: Deadline
-    """Co-operative: the reconcile checks it between steps."""
+    """The time limit of this reconcile. Nothing interrupts the reconcile: it must check deadline itself."""
 
     log: Any
-    """A logger that is bound to controller, object and id."""
+    """A logger whose lines include the controller, the object's name, and id."""
 
     dry_run: bool
-    """Whether this reconcile is for a plan: it writes nothing, and may change nothing outside the cluster."""
+    """Whether this reconcile is a dry run for a plan, and so must not change anything outside the cluster."""
 
     def __init__(
         self,
@@ -134,10 +134,10 @@ class Context:
         clock: Clock = REAL_CLOCK,
     ) -> None:
         """
-        Args: applied knows the fields that the controller applied earlier. statuses knows the results of its
-        status writes; if it is None, none are known. writes records each write that the server accepted.
-        child_labels are the labels of children. told is called for each Warning Event. A test's clock may be
-        a FakeClock.
+        Args: applied has the fields that the controller applied earlier. statuses has the results of its
+        earlier status writes; None means that none are known. writes records each write that the server
+        accepts. child_labels returns the labels to add to children. told is called for each Warning Event.
+        clock can be a FakeClock in a test.
         """
         self.controller = controller
         self.name = name
@@ -160,14 +160,14 @@ class Context:
         return f"<Context of {self.controller}, id {self.id or '-'}, causes {', '.join(self.causes) or '-'}>"
 
     def now(self) -> datetime:
-        """Return the time on the controller's clock, in UTC. For a test: `Context(clock=FakeClock())`."""
+        """Return the time of the controller's clock, in UTC. In a test, use `Context(clock=FakeClock())`."""
         return datetime.fromtimestamp(self._clock.time(), UTC)
 
     @cached_property
     def client(self) -> Client:
-        """The manager's client, which records this reconcile's writes."""
+        """The manager's client, extended to record this reconcile's writes."""
         if self._client is None:
-            raise RuntimeError("this Context was made without a client: Context(client=...)")
+            raise RuntimeError("this Context has no client: create it with Context(client=...)")
         return self._client if self._writes is None else self._client.telling(self._writes.accepted)
 
     def wrote(self, obj: Kind) -> None:
@@ -176,7 +176,7 @@ class Context:
             self._writes.wrote(obj)
 
     def deleted(self, obj: Kind) -> None:
-        """Record an accepted deletion by another client. Args: obj is the object as last known."""
+        """Record an accepted deletion by another client. Args: obj is the object's last known state."""
         if self._writes is not None:
             self._writes.deleted(obj)
 
@@ -184,14 +184,14 @@ class Context:
     def recorder(self) -> EventRecorder:
         """Records Events in the controller's name."""
         if self._recorder is None:
-            raise RuntimeError("this Context was made without a recorder: Context(recorder=...)")
+            raise RuntimeError("this Context has no recorder: create it with Context(recorder=...)")
         return self._recorder
 
     def event(self, obj: Kind, reason: str, message: str, event_type: str = EVENT_TYPE_NORMAL) -> None:
         """
-        Tell people about an object, through recorder.event and `kubectl describe`. Never raises or blocks.
+        Record an Event about an object, which `kubectl describe` shows to users. Never raises or blocks.
 
-        Args: reason is in CamelCase, for programs; event_type is Normal or Warning.
+        Args: reason is a CamelCase word for programs; message is for people; event_type is Normal or Warning.
         """
         self.recorder.event(obj, event_type, reason, message)
         if self._told is not None and event_type == EVENT_TYPE_WARNING:
@@ -199,28 +199,31 @@ class Context:
 
     def lister_for(self, kind: type[K], *, labels: Labels = "", fields: str = "") -> Lister[K]:
         """
-        Return the cached objects of a kind: those that the controller watches, otherwise all, or a selection.
+        Return a lister for the cached objects of a kind.
 
-        An object that is missing from a selection's cache may still exist with other labels or fields.
-        Raises: SeveralSelections if the controller watches several, and the call names none; MetadataOnly if
-        it watches only metadata; as Manager.lister_for.
+        If labels or fields are given, the lister has the objects that match them. Otherwise it has the
+        objects that the controller watches or, if the controller does not watch the kind, all objects. An
+        object that is missing from a selection's cache may still exist with other labels or fields.
+        Raises: SeveralSelections if the controller watches several selections of the kind, and the call gives
+        none; MetadataOnly if it watches only the kind's metadata; the errors of Manager.lister_for.
         """
         selection: dict[str, Any] = {"labels": labels, "fields": fields} if labels or fields else {}
         return self._caches().lister_for(kind, **selection)
 
     def referred(self, kind: type[K], name: ObjectName | str) -> K | None:
         """
-        Return an object that the reconciled one refers to, from its cache; None if there is none, or for "".
+        Return an object to which the reconciled object refers, from its own cache.
 
-        Args: a str is a name in the namespace of the reconciled object.
-        Raises: LookupError for a kind without ControllerBuilder.refers_to; NotReferredError for a name that
-        its function does not return; TerminalError for a name that it does not allow; WaitError while we may
-        not read the object, or its list fails for another reason.
+        Args: name, if it is a str, is the name of an object in the reconciled object's namespace.
+        Returns: the object, or None if it does not exist or name is "".
+        Raises: LookupError if ControllerBuilder.refers_to was not called for the kind; NotReferredError if
+        the function passed to refers_to does not return the name; TerminalError if the name is not allowed;
+        WaitError while the role does not allow reading the object, or its list fails for another reason.
         Blocks: briefly on the first call, until the object's first list has arrived.
         """
         listers = self._caches()
         if self.name is NO_NAME:
-            raise RuntimeError("this Context was made without a name: Context(name=object_name(obj))")
+            raise RuntimeError("this Context has no name: create it with Context(name=object_name(obj))")
         if not name:
             return None
         full = referred_name(kind, name, self.name.namespace)
@@ -228,22 +231,23 @@ class Context:
 
     def apply(self, obj: K, *, owner: Kind | None = None) -> K:
         """
-        Create an object, or correct the fields in which it differs. Fields that were applied earlier and are
-        no longer in obj are removed. If nothing differs, no request is sent, except one read of each object
-        that an earlier process applied, or that another client has changed. An object that the cache does not
-        hold completely is read from the server.
+        Create an object, or correct the fields in which it differs from obj. Fields that were applied earlier
+        and are no longer in obj are removed. If nothing differs, nothing is written. The object is read from
+        the server once if an earlier process applied it or another client has changed it, and always if the
+        cache does not store the whole object.
 
-        The parts: with_controller(obj, owner), lister_for, is_controlled_by, is_applied, AppliedFields, and
-        the function apply with the controller's name as field manager, taking fields over from others.
+        Built from: with_controller(obj, owner), lister_for, is_controlled_by, is_applied, AppliedFields, and
+        the function apply, with the controller's name as field manager, taking over fields from others.
 
-        Args: owner controls the object. If an object with that name exists and owner does not control it, it
-        is left alone, and a Warning Event on owner reports it; a precondition makes the server check this,
-        too. None means that there is no owner, and any object with that name is treated as ours.
+        Args: owner becomes the controller of the object. If an object with that name exists and owner does
+        not control it, that object is not changed, and a Warning Event on owner reports it; the server checks
+        this too, through a precondition. If owner is None, the object has no owner, and any object with that
+        name is treated as ours.
         Returns: the object from the cache or from the response. While owner is being deleted, nothing is
         written.
-        Raises: WaitError while the object is being deleted, or an earlier object with the owner's name owns
-        it; NameTakenError; OwnerError; TypeError for string_data; as ResourceClient.patch and
-        Manager.lister_for.
+        Raises: WaitError while the object is being deleted, or while an earlier object with owner's name owns
+        it; NameTakenError; OwnerError; TypeError if obj has string_data; the errors of ResourceClient.patch
+        and Manager.lister_for.
         """
         try:
             return self._children().apply(obj, owner, caller=sys._getframe(1))  # noqa: SLF001 - documented
@@ -254,30 +258,32 @@ class Context:
 
     def prune(self, kind: type[K], *, keep: Iterable[Kind], owner: Kind) -> tuple[K, ...]:
         """
-        Delete the children of owner (by its UID) that are no longer wanted. Declare the verb `delete`.
+        Delete the children of owner (by its UID) that are not in keep. The role needs the verb `delete`.
 
-        The parts: the lists of all caches of the kind, is_controlled_by, and delete of client.resource(kind),
+        Built from: the lists of all caches of the kind, is_controlled_by, and client.resource(kind).delete,
         in the background, with the UID and version in the cache. Reads all cached objects in the namespace.
 
-        Args: keep are the wanted children, matched by name, as apply takes or returns them.
-        Returns: the deleted objects, as the cache has them; none while owner is being deleted.
-        Raises: Conflict for a child that has changed; as ResourceClient.delete and Manager.lister_for.
+        Args: keep has the children to keep, as passed to apply or returned by it. They are matched by name.
+        Returns: the deleted objects, as they were in the cache. While owner is being deleted, nothing is
+        deleted.
+        Raises: Conflict if a child has changed; the errors of ResourceClient.delete and Manager.lister_for.
         """
         return self._children().prune(kind, keep=keep, owner=owner)
 
     def update_status(self, obj: K, status: APIStruct, *, observed: bool = True) -> K:
         """
-        Write the differences in an object's status. If the status is equal, no request is sent.
+        Write the fields in which an object's status differs. If nothing differs, no request is sent.
 
-        A field observed_generation is set to the generation of obj, which the status is about, unless
-        observed is False. Fields that the type does not have are kept, because they come from a newer
-        definition. A field that the server does not store, because its definition is older, is reported once
-        (E18) and does not cause a write. The parts: evolve(obj, "status", status), StatusWrites, and a merge
-        patch by client.resource for the version of obj, with the controller's name as field manager.
+        If the status has a field observed_generation, it is set to the generation of obj, unless observed is
+        False. Fields in the stored status that the type lacks are not removed, because they come from a newer
+        definition. If the server does not store a field, because its definition is older, the field is logged
+        once (E18) and does not cause further writes. Built from: evolve(obj, "status", status), StatusWrites,
+        and a merge patch by client.resource for obj's version, with the controller's name as field manager.
 
-        Returns: the stored object, or obj. Raises: TypeError for a status of another type, or of a kind
-        without its subresource; Conflict if the object has changed since it was read; NotFound if it is gone;
-        ReconcileError if the server keeps no status of this kind (a NotFound for ResourceClient); as
+        Returns: the stored object, or obj if nothing was sent.
+        Raises: TypeError if status has another type, or the kind has no status subresource; Conflict if the
+        object has changed since it was read; NotFound if it no longer exists; ReconcileError if the server
+        has no status subresource for the kind, which ResourceClient reports as NotFound; the errors of
         ResourceClient.patch.
         """
         if not has_status_subresource(type(obj)):
@@ -292,10 +298,10 @@ class Context:
 
     def set_conditions(self, obj: Reporting, *conditions: Condition) -> Conditions:
         """
-        Return an object's conditions with these added, or replaced by type, as set_condition does now.
+        Return an object's conditions with the given ones added, as set_condition does at the current time.
 
-        A condition without an observed_generation gets the object's generation, because `kubectl wait`
-        ignores a condition of an earlier generation.
+        A condition replaces an earlier one of the same type. If it has no observed_generation, the object's
+        generation is used, because `kubectl wait` ignores a condition of an earlier generation.
         """
         changed, generation = obj.status.conditions, obj.metadata.generation
         for condition in conditions:
@@ -310,5 +316,5 @@ class Context:
 
     def _caches(self) -> Listers:
         if self._listers is None:
-            raise RuntimeError("this Context was made without caches: Context(listers=...)")
+            raise RuntimeError("this Context has no caches: create it with Context(listers=...)")
         return self._listers

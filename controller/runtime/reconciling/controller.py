@@ -1,5 +1,5 @@
 """
-A controller: sources of watch events feed a queue, and workers take names from it and call a reconciler.
+A controller: sources of watch events add names to a queue, and workers take them and call a reconciler.
 
     sources --add(name, cause)--> ReconcileQueue --> workers --> Reconciler.reconcile(name, context)
                                        ^                 |
@@ -7,7 +7,7 @@ A controller: sources of watch events feed a queue, and workers take names from 
 
 Follows: controller-runtime pkg/internal/controller @v0.25, differs: reconciles wait for our own writes; a
 resync does not retry a name that failed permanently; a delayed reconcile is skipped if an earlier one made it
-unnecessary; a process whose caches do not fill logs the kind and the reason.
+unnecessary; if the caches do not fill, the process logs the kind and the reason.
 """
 
 from __future__ import annotations
@@ -76,55 +76,55 @@ CACHE_SYNC_TIMEOUT_SECONDS: Final = 120.0
 _WORKER_PERIOD_SECONDS: Final = 1.0
 UNKNOWN_OUTCOME_SECONDS: Final = 1.0
 """
-How long after an unanswered write a retry follows, if no watch event comes first.
+The wait before the retry that follows an unanswered write, unless a watch event arrives earlier.
 
-Such a write has no floor. An immediate retry would not find its object in the cache, and would create a
-second one if the server generates the names.
+The version of such a write is unknown, so the name cannot wait for the cache to show it. An immediate retry
+would not find the object in the cache, and would create a second one if the server generates the names.
 """
 BLOCKED_SECONDS: Final = 60.0
 STUCK_SECONDS: Final = 300.0
-"""A reconcile is reported as stuck this long after its deadline, because slow requests take less time."""
+"""The time after its deadline at which a reconcile is reported as stuck. Slow requests end earlier."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControllerOptions:
-    """How a controller works. Raises: ValueError."""
+    """The options of a controller. Raises: ValueError if an option is out of range."""
 
     max_concurrent_reconciles: int = 1
-    """The number of workers, each of which works on a different name."""
+    """The number of workers, which reconcile different names at the same time."""
 
     rate_limiter: RateLimiter[ObjectName] | None = None
-    """The back-off for retries; None = per name, starting at 5 ms and doubling up to 1000 s."""
+    """The back-off for retries. None means a back-off per name, which doubles from 5 ms up to 1000 s."""
 
     max_retries: int | None = None
-    """After this many failures in a row, a name waits for a change as with TerminalError; None = no limit."""
+    """After this many retries, a failing name waits for a change, as with TerminalError. None: no limit."""
 
     reconcile_timeout_seconds: float | None = None
-    """Positive; None = no deadline. A reconcile that is STUCK_SECONDS late fails the liveness check."""
+    """A reconcile's deadline; None means none. If it is STUCK_SECONDS late, the liveness check fails."""
 
     blocked_after_seconds: float | None = BLOCKED_SECONDS
     """
-    A reconcile that runs beyond its deadline, or for this long without a deadline, is logged while it runs;
-    None = never.
+    If a reconcile without a deadline runs for this long, it is logged while it still runs. With a deadline,
+    it is logged once the deadline has passed. None means that no reconcile without a deadline is logged.
     """
 
     cache_sync_timeout_seconds: float = CACHE_SYNC_TIMEOUT_SECONDS
-    """How long a start waits for the caches. It may be infinite."""
+    """How long the start of the controller waits for the caches. Infinity is allowed."""
 
     own_write_timeout_seconds: float = OWN_WRITE_TIMEOUT_SECONDS
-    """If a cache still lacks our writes after this time, ask the server; 0 = do not wait for them."""
+    """How long a name waits for a cache that lacks our writes before asking the server; 0 means no wait."""
 
     pauses_deletion: bool = False
-    """Whether a pause also delays the finalizers of objects that are being deleted."""
+    """Whether a pause also stops the reconciles of an object that is being deleted."""
 
     plannable: bool = False
-    """Whether reconciles do nothing outside the cluster while Context.dry_run is set, so plans call them."""
+    """Whether a plan can call the reconciles, because they obey Context.dry_run outside the cluster."""
 
     shutdown_timeout_seconds: float = 30.0
-    """How long a stop waits for the reconciles in flight."""
+    """How long a stop waits for the reconciles that are still running."""
 
     needs_leader_election: bool = True
-    """Whether the controller works only while this process leads."""
+    """Whether the controller runs only while this process is the leader."""
 
     def __post_init__(self) -> None:
         if self.max_concurrent_reconciles < 1:
@@ -144,17 +144,17 @@ DEFAULT_CONTROLLER_OPTIONS: Final = ControllerOptions()
 
 
 class Watch(Protocol):
-    """A source of watch events that has not started, such as an InformerSource."""
+    """A source of watch events, such as an InformerSource, that the controller starts."""
 
     def start(self) -> None:
-        """Feed the queue from now on, beginning with the objects in the cache."""
+        """Begin to add names to the queue, starting with the objects in the cache."""
 
     def troubles(self) -> list[str]:
-        """Return why the first list is not complete and delivered yet; empty once it is."""
+        """Return why the first list has not been fully delivered yet, or an empty list once it has."""
 
 
 class ReconcileStatistics(NamedTuple):
-    """The workers wanted (0 before the caches are filled) and alive, and how reconciles ended so far."""
+    """The wanted workers (0 until the caches are filled), the living ones, and how reconciles have ended."""
 
     workers: int = 0
     workers_alive: int = 0
@@ -167,12 +167,13 @@ class Controller(DividedWork):
     """
     Implements handloop.controller.runtime.life.runnable.Runnable.
 
-    Fields: name; kind, the kind of the reconciled objects; queue; decisions, the record of what was decided
-    about each name; explainer, set before run; for a plan, sources, the names of the sources outside the
-    cluster, and plannable, the option; ends_first, as in Runnable.
-    State, under _lock: _counts; _watches, which only grow; _started, set by run. run starts the watches that
-    it finds; watch() starts a watch that is added later.
-    Threads: `<name>-worker-<i>`, never two for one name of the queue; listeners add to the queue.
+    Fields: name; kind, the kind of the reconciled objects; queue; decisions, the record of the decisions
+    about each name; explainer, which is set before run; sources, the names of the sources outside the
+    cluster, and plannable, the option, which are both for plans; ends_first, as in Runnable.
+    State, under _lock: _counts; _watches, which only grows; _started, set by run. run starts the watches
+    added so far; watch() starts the watches added later.
+    Threads: the workers are `<name>-worker-<i>`, and two never work on the same name; listeners add to the
+    queue.
     """
 
     ends_first = True
@@ -198,10 +199,10 @@ class Controller(DividedWork):
         seams: Seams = REAL_SEAMS,
     ) -> None:
         """
-        Args: kind is the kind of the objects; new_context is Context with the parts that all reconciles of
-        the controller share. admitted is entered for each reconcile, and raises what Admitted raises.
-        decisions records how reconciles end, and why they wait. annotations returns a cached object's
-        annotations.
+        Args: kind is the reconciled objects' kind. new_context creates a Context with the parts that all of
+        the controller's reconciles share. admitted returns a context manager that each reconcile enters; see
+        Admitted. decisions records how reconciles end, and why they wait. annotations returns a cached
+        object's annotations.
         """
         self.name = name
         self.needs_leader_election = options.needs_leader_election
@@ -239,7 +240,7 @@ class Controller(DividedWork):
         return f"<Controller {self.name}: {state}, {queue.queued} queued, {queue.in_flight} in flight>"
 
     def watch(self, watch: Watch) -> None:
-        """Add a source of watch events. If the controller is running, the source starts immediately."""
+        """Add a source of watch events. If the controller has already started, start the source, too."""
         with self._lock:
             self._watches.append(watch)
             started = self._started
@@ -247,29 +248,29 @@ class Controller(DividedWork):
             watch.start()
 
     def enqueue(self, name: ObjectName, cause: str) -> None:
-        """Reconcile a name for a reason other than a watch event, such as news from outside the cluster."""
+        """Queue a name for a cause other than a watch event, such as a change outside the cluster."""
         self.queue.add(name, Cause(cause))
 
     def reconcile_again(self, cause: str) -> None:
-        """Reconcile the names that are in work once more, for this cause, in the caller's words."""
+        """Queue again all names that are being reconciled now. Args: cause is the cause, in words."""
         for name in self._watchman.names():
             self.enqueue(name, cause)
 
     def has_work(self, name: ObjectName) -> bool:
-        """Return whether a name is in work or is waiting for work, apart from a requeue_after."""
+        """Return whether a name is being reconciled or waits for work. A requeue_after does not count."""
         return self._watchman.find(name) is not None or self.queue.has_work(name)
 
     def running(self, name: ObjectName) -> tuple[float, str] | None:
-        """Return how long a name's reconcile has run, and where its code is; None if none is running."""
+        """Return how long a name's reconcile has run, and which line it is at, or None if none is running."""
         found = self._watchman.find(name)
         return None if found is None else (self._clock.now() - found.began_at, where_is(found.thread_id)[1])
 
     def troubles(self) -> list[str]:
-        """Return why the caches are not filled; empty once they are."""
+        """Return why the caches are not filled, or an empty list once they are."""
         return [text for watch in self._watches for text in watch.troubles()]
 
     def explain(self, name: ObjectName) -> Explanation | None:
-        """Explain what happens to a name, or why nothing does; None before the controller is complete."""
+        """Explain what happens to a name, or why nothing does. Return None if explainer is not set yet."""
         return None if self.explainer is None else self.explainer.explain(name)
 
     def statistics(self) -> ReconcileStatistics:
@@ -278,7 +279,7 @@ class Controller(DividedWork):
             return self._counts
 
     def workers_check(self) -> str | None:
-        """A health check: all workers are alive, and none is stuck in a reconcile."""
+        """Check that all workers are alive and that no reconcile is stuck. Returns: the problem, or None."""
         counts = self.statistics()
         if self._stop.is_set():
             return None
@@ -291,9 +292,9 @@ class Controller(DividedWork):
 
     def run(self, stop: threading.Event) -> None:
         """
-        Wait for the caches, work until stop is set, and let the reconciles in flight end.
+        Wait for the caches, reconcile names until stop is set, and wait for the reconciles still running.
 
-        Raises: RuntimeError for a controller that has already been started; CacheSyncTimeoutError;
+        Raises: RuntimeError if the controller has already been started; CacheSyncTimeoutError;
         WorkersBusyError if reconciles are still running at the end.
         Blocks: until stop is set, and then for at most shutdown_timeout_seconds.
         """
@@ -314,10 +315,10 @@ class Controller(DividedWork):
 
     def prepare(self, stop: threading.Event) -> list[ObjectName]:
         """
-        Begin a plan, instead of run. No worker starts.
+        Start the watches for a plan, which calls this method instead of run. No worker starts.
 
-        Returns: the names that a run would reconcile first, sorted; none after a stop.
-        Raises: as run. Blocks: until the caches are filled.
+        Returns: the sorted names that run would reconcile first, or an empty list if stop is set.
+        Raises: RuntimeError; CacheSyncTimeoutError. Blocks: until the caches are filled.
         """
         for watch in self._take_watches():
             watch.start()
@@ -325,10 +326,11 @@ class Controller(DividedWork):
 
     def reconcile_once(self, name: ObjectName) -> float | None:
         """
-        Reconcile a name for a plan. This does not retry, does not keep state, and does not wait for writes.
+        Reconcile a name for a plan, without retries, stored state, or waits for writes.
 
-        Returns: the seconds until it would be reconciled again, 0 if only after a change; None if paused.
-        Raises: whatever the reconcile raises.
+        Returns: the seconds after which the name would be reconciled again, 0 if it would only be reconciled
+        after a change, or None if it is paused.
+        Raises: any error of the reconcile.
         """
         before = READER.set("reconcile")
         try:
@@ -340,7 +342,7 @@ class Controller(DividedWork):
             READER.reset(before)
 
     def _take_watches(self) -> tuple[Watch, ...]:
-        """Return the watches that run starts. Those added later start at once."""
+        """Return the watches for run to start. Later ones are started when they are added."""
         with self._lock:
             if self._started:
                 raise RuntimeError(f"controller {self.name} has already been started: add it once")
@@ -376,7 +378,7 @@ class Controller(DividedWork):
     # worker threads
 
     def _run_worker(self, stop: threading.Event) -> None:
-        """Take and process names until stop is set. Names that are queued at that point stay in the queue."""
+        """Take and process names until stop is set. The names that are then queued remain unprocessed."""
         before = READER.set("reconcile")
         running = True
         try:
@@ -392,7 +394,7 @@ class Controller(DividedWork):
             self._count(workers_alive=-1)
 
     def _process_next(self) -> bool:
-        """Returns: False once the queue is shut down."""
+        """Process the next name. Returns: False once the queue has been shut down, otherwise True."""
         try:
             name = self.queue.get()
         except ShutDown:
@@ -415,7 +417,7 @@ class Controller(DividedWork):
         except NotYetAdmittedError as opening:
             self._park(name, taken, opening.retry_seconds, "the caches do not have all of its objects yet")
         except NotAdmittedError:
-            # Do not drop the name. Keep later causes, because the object may have arrived in the meantime.
+            # Do not drop causes that were added later, because the object may have arrived in the meantime.
             self.queue.settle(name)
 
     def _work_on_ours(self, name: ObjectName, taken: Taken) -> None:
@@ -465,7 +467,7 @@ class Controller(DividedWork):
                 result = _checked(returned)
         except WaitError as wait:
             what = WAITS
-            # Do this first, because formatting an author's error can fail and the name must not be lost.
+            # Requeue the name first. Formatting an author's error can fail, and would then lose the name.
             self._settled(name, context, Result(requeue_after=wait.retry_seconds), began_at, why="wait")
             text = in_words(wait)
             self._reports.waits(context, wait)
@@ -498,9 +500,9 @@ class Controller(DividedWork):
             id=identity,
             causes=tuple(str(cause) for cause in causes),
             deadline=Deadline(self._options.reconcile_timeout_seconds, stop=self._stop, clock=self._clock),
-            # The logger is bound when it is first used.
+            # The logger is bound to these values only when it is first used.
             log=get_logger(self.name, controller=self.name, object=name, reconcileID=identity),
-            # A dry write never reaches a cache.
+            # A cache never shows the write of a dry run, so the name must not wait for it.
             writes=None if dry_run else NameWrites(self._writes, name),
             told=None if dry_run else partial(self.decisions.note, name, TOLD),
             dry_run=dry_run,
@@ -519,10 +521,10 @@ class Controller(DividedWork):
         self._reports.settled(context, after)
 
     def _failed(self, name: ObjectName, context: Context, error: BaseException, began_at: float) -> bool:
-        """Returns: whether the name is tried again only after a change."""
+        """Handle a reconcile's error. Returns: whether the name is retried only after a change."""
         terminal, unexpected = self._is_final(name, error), not is_expected(error)
         own = self._writes.status_versions(name, self.kind)
-        # Handle the name first, so that an error below does not lose it.
+        # Requeue the name first, so that an error below does not lose it.
         if terminal:
             self.queue.give_up(name, own=own)
             self._metrics.terminal.inc()
@@ -539,7 +541,7 @@ class Controller(DividedWork):
         return terminal
 
     def _is_final(self, name: ObjectName, error: BaseException) -> bool:
-        """Return whether another try cannot help, or the name has failed too often."""
+        """Return whether the error is terminal or the name has already been retried max_retries times."""
         limit = self._options.max_retries
         tried = limit is not None and self.queue.num_requeues(name) >= limit
         return tried or isinstance(error, TerminalError)
@@ -551,7 +553,7 @@ class Controller(DividedWork):
 
 
 def _least_wait_seconds(error: BaseException) -> float:
-    """Return the minimum wait before a retry, even if the back-off is shorter."""
+    """Return the minimum wait before a retry. It applies even if the back-off is shorter."""
     if isinstance(error, ReconcileError):
         return error.retry_seconds
     if isinstance(error, TransportError) and error.outcome_unknown:
@@ -560,9 +562,9 @@ def _least_wait_seconds(error: BaseException) -> float:
 
 
 def _checked(result: Any) -> Result:
-    """Return the result; None means DONE. Raises: TypeError for anything else that is not a Result."""
+    """Return a reconcile's result, or DONE for None. Raises: TypeError if it is not a Result or None."""
     if result is None:
         return DONE
     if not isinstance(result, Result):
-        raise TypeError(f"a reconcile returns a Result or None, not {result!r}")
+        raise TypeError(f"a reconcile must return a Result or None, not {result!r}")
     return result

@@ -1,4 +1,4 @@
-"""The caches as one controller sees them: its own watches of a kind, otherwise the manager's cache."""
+"""The caches that one controller reads: the caches of its own watches, otherwise the manager's caches."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class SharedCaches(Protocol):
     """The caches of the process: a Manager."""
 
     def lister_for(self, kind: type[K], *, labels: Labels = "", fields: str = "") -> Lister[K]:
-        """Return the cached objects of a selection; see Manager.lister_for."""
+        """Return a lister for the cached objects of a selection; see Manager.lister_for."""
 
     def informer_of(self, group_resource: str) -> MultiNamespaceInformer[Any] | None:
         """Return the cache of all objects of a kind; see Manager.informer_of."""
@@ -31,7 +31,7 @@ class ControllerCaches:
     """Implements handloop.controller.runtime.reconciling.context.Listers. Threads: any."""
 
     def __init__(self, shared: SharedCaches, watched: Iterable[MultiNamespaceInformer[Any]]) -> None:
-        """Args: watched has one informer for each kind and selection that the controller watches."""
+        """Args: watched has an informer for each kind and selection that the controller watches."""
         self._shared = shared
         self._referred: dict[type[Kind], ReferredObjects[Any]] = {}
         self._watched: dict[str, list[MultiNamespaceInformer[Any]]] = {}
@@ -40,9 +40,9 @@ class ControllerCaches:
 
     def lister_for(self, kind: type[K], *, labels: Labels = "", fields: str = "") -> Lister[K]:
         """
-        Return the cached objects of a kind: those that the controller watches, or those of a selection.
+        Return a lister for the objects of a kind that the controller watches, or for those of a selection.
 
-        Raises: SeveralSelections; MetadataOnly; as Manager.lister_for.
+        Raises: SeveralSelections; MetadataOnly; the errors of Manager.lister_for.
         """
         watched = self._watched.get(kind.resource.group_resource, ())
         own = [each for each in watched if each.kind is kind]
@@ -56,32 +56,33 @@ class ControllerCaches:
         return (whole or own)[0]
 
     def listers_of(self, kind: type[K]) -> Sequence[Lister[Any]]:
-        """Return all caches of a kind that the controller watches, otherwise the manager's cache."""
+        """Return the controller's caches of a kind or, if it does not watch the kind, the manager's cache."""
         watched: Sequence[Lister[Any]] = self._watched.get(kind.resource.group_resource, ())
         return watched or [self._shared.lister_for(kind)]
 
     def refer_to(self, referred: ReferredObjects[Any]) -> None:
-        """Add a kind that the controller's objects refer to."""
+        """Add a kind to which the controller's objects refer."""
         self._referred[referred.kind] = referred
 
     def keep_cached(self) -> None:
-        """End the watches for objects that no cached object refers to any more."""
+        """End the watches of objects to which no cached object refers now."""
         for referred in self._referred.values():
             referred.keep_cached()
 
     def referred(self, kind: type[K], name: ObjectName, *, owner: ObjectName) -> K | None:
         """
-        Return the object with that name that owner refers to, or None.
+        Return the object with that name, to which owner refers, or None if it does not exist.
 
-        Raises: LookupError for a kind without refers_to; as ReferredObjects.get. Blocks: as that.
+        Raises: LookupError if refers_to was not called for the kind; the errors of ReferredObjects.get.
+        Blocks: like ReferredObjects.get.
         """
         found: ReferredObjects[K] | None = self._referred.get(kind)
         if found is None:
-            raise LookupError(f"the set-up names no references: .refers_to({kind.__name__}, names)")
+            raise LookupError(f"the builder lacks a reference to this kind: .refers_to({kind.__name__}, ...)")
         return found.get(owner, name)
 
     def mirror(self, group_resource: str) -> Mirror | None:
-        """Return the cache from which the controller reads a kind; None without a cache."""
+        """Return the cache from which the controller reads a kind, or None if no cache has it."""
         own = self._watched.get(group_resource)
         if own is None:
             named = [each for each in self._referred.values() if _is_of(each.kind, group_resource)]
@@ -98,14 +99,14 @@ def _is_of(kind: type[Kind], group_resource: str) -> bool:
 
 
 class _Several:
-    """Several selections of a kind as one. An object may be in each of them, in different versions."""
+    """Several selections of a kind, combined. An object can be in each of them, in different versions."""
 
     def __init__(self, parts: Sequence[MultiNamespaceInformer[Any]]) -> None:
         self.kind = parts[0].kind
         self._parts = parts
 
     def get_by_key(self, key: str) -> Kind | None:
-        """Return the oldest version, so that no part is behind."""
+        """Return the object's oldest version in the parts, so that every part has at least that version."""
         oldest: Kind | None = None
         for found in filter(None, (part.get_by_key(key) for part in self._parts)):
             version = found.metadata.resource_version
@@ -114,9 +115,9 @@ class _Several:
         return oldest
 
     def has_seen(self, namespace: str, resource_version: str) -> bool:
-        """Return whether each part has."""
+        """Return whether each part has seen the version."""
         return all(part.has_seen(namespace, resource_version) for part in self._parts)
 
     def would_hold(self, body: bytes) -> bool:
-        """Return whether any of the parts would hold the object."""
+        """Return whether at least one part would store the object."""
         return any(part.would_hold(body) for part in self._parts)

@@ -1,4 +1,4 @@
-"""Collect what one controller knows about a name, to explain what happens to it."""
+"""Explain what happens to a name, from the data that one controller has about it."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ _ILL: Final = {
     "Reconciling": "True",
     "Stalled": "True",
 }
-"""The conditions that say why an object is not done, as in kstatus and the API conventions."""
+"""The condition statuses that mean that an object is not ready, as in kstatus and the API conventions."""
 
 
 class Explanation(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """
     One controller's explanation for a name.
 
-    Fields: says, sentences, newest first; known, whether it has the object, or has decided something about
-    it; near, known names that are similar to an unknown one.
+    Fields: says, the sentences of the explanation, newest first; known, whether the controller has the object
+    in its cache or has decided something about it; near, known names that resemble an unknown name.
     """
 
     controller: str
@@ -47,11 +47,11 @@ class Explanation(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
 
 class Why(msgspec.Struct, frozen=True, kw_only=True):
     """
-    The explanation of a whole process.
+    A process's explanation for a name.
 
-    Fields: process is its identity, "" without Leases; elsewhere says why another process works on the name,
-    and holder is the identity of that process, both "" if we work on it; explanations come from the
-    controllers that know the name, or from all controllers if none does.
+    Fields: process, the identity of this process, or "" without Leases; elsewhere, why another process
+    reconciles the name, and holder, the identity of that process, which are both "" if this process
+    reconciles it; explanations, those of the controllers that know the name, or of all if none knows it.
     """
 
     process: str
@@ -61,7 +61,7 @@ class Why(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Explainer:
-    """Asks the parts of a controller. Threads: any. Parts are asked one by one, so others can change."""
+    """Explains what happens to a name. Threads: any. A controller's parts are read one after another."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class Explainer:
         poke: str,
         clock: Clock,
     ) -> None:
-        """Args: as the fields of Now; informer is the one for the reconciled kind."""
+        """Args: informer has the reconciled kind. The others return the values of the fields of Now."""
         self._controller = controller
         self._informer = informer
         self._decisions = decisions
@@ -88,7 +88,7 @@ class Explainer:
         self._clock = clock
 
     def explain(self, name: ObjectName) -> Explanation:
-        """Return what is known about a name. Never waits for a cache."""
+        """Return the explanation for a name. Never waits for a cache."""
         kind = self._informer.kind.resource
         if kind.namespaced != bool(name.namespace):
             return self._unknown(name, f"a {kind.kind} has {'a' if kind.namespaced else 'no'} namespace")
@@ -133,7 +133,7 @@ class Explainer:
 
 
 def _not_well(obj: Any) -> Iterator[str]:
-    """Return an object's conditions that report a problem; nothing for a kind without conditions."""
+    """Yield an object's conditions that report a problem, as text. A kind without conditions yields none."""
     for each in getattr(getattr(obj, "status", None), "conditions", ()):
         if each.status == _ILL.get(each.type):
             yield f"{each.type}={each.status} ({each.reason}){f': {each.message}' if each.message else ''}"

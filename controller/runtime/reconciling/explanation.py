@@ -1,10 +1,10 @@
 """
-Explain in sentences what happens to a name, or why nothing does, newest first.
+Explain in sentences what happens to a name, or why nothing does, with the newest sentence first.
 
-    how it stands now (queue, worker, pause, cache)     --> the first sentences
-    recent decisions (sources/decisions.py) --> one sentence each
+    the current state (queue, worker, pause, cache)     --> the first sentences
+    the recent decisions (sources/decisions.py) --> one sentence each
 
-The functions are pure: the caller collects both.
+The functions are pure: the caller collects the state and the decisions.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ _HOUR: Final = 3600
 _MOST: Final = 3
 _ROUNDED: Final = 0.001
 _COMPARED: Final = 2_000
-"""The number of names that are compared letter by letter. Twenty take one millisecond."""
+"""The most names that are compared letter by letter. Comparing twenty names takes one millisecond."""
 
 
 class Now(NamedTuple):
     """
     The state of a name in a controller.
 
-    Fields: queue, its state in the queue; running, how long a reconcile has run, and where its code is, None
-    if none is running; paused, what pauses it, "" if it is not paused; misfit, whether the object exists but
-    does not fit its type; troubles, why the caches are not filled; known, whether the cache has the object;
-    deleting, whether the object has a deletion timestamp; poke, the annotation that wakes it; status, the
-    problems that the object's conditions report.
+    Fields: queue, its state in the queue; running, how long its reconcile has run and which line it is at, or
+    None if no reconcile is running; paused, the reason for its pause, or "" if it is not paused; misfit,
+    whether the object exists but does not fit its type; troubles, why the caches are not filled; known,
+    whether the cache has the object; deleting, whether the object has a deletion timestamp; poke, the
+    annotation that triggers a reconcile; status, the problems that the object's conditions report.
     """
 
     queue: Standing
@@ -57,7 +57,7 @@ class Now(NamedTuple):
 
 
 def explained(now: Now, decisions: Sequence[Decision], at: float) -> tuple[str, ...]:
-    """Return the sentences. Args: at is the time, by the clock of the decisions, which are in order."""
+    """Return the sentences. Args: decisions are sorted by time; at is the time now, on the same clock."""
     return (*_present(now, decisions), *(_told(each, at) for each in reversed(decisions)))
 
 
@@ -93,7 +93,7 @@ def _waits(now: Now, decisions: Sequence[Decision], last: Decision | None) -> It
         causes = ", ".join(map(str, queue.causes))
         parked = decisions[-1] if decisions and decisions[-1].what == PARKED else None
         if now.running is not None:
-            yield f"is reconciled once more afterwards, for {causes}"
+            yield f"is reconciled again afterwards, for {causes}"
         elif parked is not None:
             yield f"waits at most {_took(parked)} as {parked.text}, then for {causes}"
         else:
@@ -108,7 +108,7 @@ def _waits(now: Now, decisions: Sequence[Decision], last: Decision | None) -> It
     elif last is not None and last.what == WAITS:
         yield f"waits for a watch event, {seconds} more at most: {last.text}"
     else:
-        yield f"is reconciled again in {seconds}, as its last reconcile asked for"
+        yield f"is reconciled again in {seconds}, as its last reconcile requested"
 
 
 def _last(last: Decision | None) -> str:
@@ -120,7 +120,7 @@ def _nothing(decisions: Sequence[Decision], last: Decision | None) -> str:
     said = [f"{_counted(each.count, 'event')} since {_was(each)}" for each in since if each.what == DROPPED]
     said += [f"{_counted(each.count, 'cause')} since {_was(each)}" for each in since if each.what == IGNORED]
     if last is None:
-        first = "nothing to do: this process does not remember a reconcile of it"
+        first = "nothing to do: this process has no record of a reconcile"
     else:
         first = f"nothing to do: the last reconcile wrote {last.changes or 'nothing'}"
     began = 0.0 if last is None else last.at - last.milliseconds / 1000 - _ROUNDED
@@ -146,10 +146,10 @@ def _told(each: Decision, at: float) -> str:
         return f"{ago}: told the user{'' if each.count == 1 else f' {each.count} times'}: {each.text}"
     if each.what == PARKED:
         often = "" if each.count == 1 else f", {each.count} times"
-        return f"{ago}: put aside as {each.text}{often}"
+        return f"{ago}: parked, because {each.text}{often}"
     because = f" for {each.cause}" if each.cause else ""
     if each.what == PAUSED:
-        return f"{ago}: left alone, as it is paused{because}"
+        return f"{ago}: not reconciled, because it is paused{because}"
     often = "" if each.count == 1 else f" {each.count} times, the last"
     return f"{ago}: reconciled{often} in {_took(each)}{because}: {_outcome(each)}"
 
@@ -172,7 +172,7 @@ def _counted(count: int, noun: str) -> str:
 
 
 def _seconds(seconds: float) -> str:
-    """Return a duration such as `0.004 s`, `41 s`, `3 min`."""
+    """Return a duration as text, such as `0.004 s`, `41 s` or `3 min`."""
     if seconds < 1:
         return f"{seconds:.3f} s"
     if seconds < 2 * _MINUTE:
@@ -181,7 +181,7 @@ def _seconds(seconds: float) -> str:
 
 
 def near(name: str, names: Iterable[str]) -> tuple[str, ...]:
-    """Return up to three names like an unknown one: the same name elsewhere, or similar names nearby."""
+    """Return up to three names: the same name in other namespaces, then similar names in the same one."""
     from difflib import get_close_matches  # noqa: PLC0415 - needed only after a typo
 
     namespace, _, last = name.rpartition("/")

@@ -1,9 +1,9 @@
 """
-Leave objects alone: an annotation on an object, or on its namespace, stops its reconciles.
+Pause the reconciles of an object that has an annotation, or whose namespace has it.
 
 A reconcile that is in progress continues. The next one only writes the condition Paused, if the status has
-conditions. Everything that arrives during the pause is dropped, because the reconcile after the pause sees
-the current state. The annotation is read from the cache, so the pause begins with its watch event.
+conditions. Events that arrive during the pause are dropped, because the reconcile after the pause reads the
+current state. The annotation is read from the cache, so the pause begins with the annotation's watch event.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class Pausing:
     """
     Calls a reconcile, unless its object is paused. Implements Reconciler[ObjectName].
 
-    State, under _lock: _held, the paused names -> why, as of their last reconcile. _odd, the values that
-    pause nothing and were reported.
-    Threads: workers, each for the name that it has; the metrics server counts.
+    State, under _lock: _held, paused name -> why, as of its last reconcile. _odd, name -> the annotation
+    value that does not pause it and was reported.
+    Threads: workers, each for the name that it is working on; the metrics server calls count.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class Pausing:
         deletions: bool,
         tells: bool,
     ) -> None:
-        """Args: deletions also pauses objects in deletion; tells, whether there is a condition to write."""
+        """Args: deletions is True to pause deletions, too; tells is True to write the condition Paused."""
         self._commands = commands
         self._cached = cached
         self._namespaces = namespaces
@@ -55,7 +55,7 @@ class Pausing:
         self._odd: NameTable[str] = NameTable()
 
     def reconcile(self, name: ObjectName, context: Context) -> Result | None:
-        """Raises: errors of the reconcile; ClientError from writing the condition."""
+        """Raises: any error of the reconcile; ClientError if the condition cannot be written."""
         seen = self._cached(name)
         why = self._why(name, seen, context)
         with self._lock:
@@ -73,7 +73,7 @@ class Pausing:
         return LEFT_ALONE
 
     def _why(self, name: ObjectName, seen: Any, context: Context) -> str:
-        """Return why an object is paused; "" if it is not paused, or does not exist."""
+        """Return why an object is paused, or "" if it is not paused or does not exist."""
         if seen is None or (is_being_deleted(seen) and not self._deletions):
             return ""
         key = self._commands.paused
@@ -86,27 +86,27 @@ class Pausing:
         return ""
 
     def _tell_of_odd(self, name: ObjectName, value: str | None, context: Context) -> None:
-        """Once per name and value."""
+        """Report an annotation value that does not pause, once per name and value."""
         if value is None:
             self._odd.pop(name)
         elif self._odd.get(name) != value:
             self._odd.put(name, value)
             key = self._commands.paused
             context.log.warning(
-                "Not paused: the value is not true",
+                "Not paused: the value of the annotation is not true",
                 object=name,
                 annotation=f"{key}={value[:64]!r}",
-                fix=f"{key}=true pauses; without the annotation it is reconciled",
+                fix=f"set {key}=true to pause the object, or remove the annotation to reconcile it",
                 once=True,
             )
 
     def why(self, name: ObjectName) -> str:
-        """Return why the last reconcile of a name left it alone; "" if it did not."""
+        """Return why a name was paused at its last reconcile, or "" if it was not paused."""
         with self._lock:
             return self._held.get(name, "")
 
     def count(self) -> int:
-        """Return how many objects are paused. A predicate may have dropped the deletion of one of them."""
+        """Return the number of paused objects. Leave out deleted ones, whose event a predicate can drop."""
         self.forget_names(lambda name: self._cached(name) is None)
         with self._lock:
             return len(self._held)

@@ -1,8 +1,8 @@
 """
-The code that reconciles: a function, or an object with a method `reconcile`.
+The author's reconcile, which is a function, or an object with a method `reconcile`.
 
-    complete(reconcile)             reconcile(obj, context)    the object in the cache
-    complete_by_name(reconcile) reconcile(name, context) the name, even if the object is gone
+    complete(reconcile)             reconcile(obj, context)    receives the object in the cache
+    complete_by_name(reconcile) reconcile(name, context) receives the name, even of a deleted object
 
 Follows: controller-runtime pkg/reconcile (Reconciler, ObjectReconciler).
 """
@@ -28,30 +28,30 @@ _OF_THE_GARBAGE_COLLECTOR: Final = frozenset({"foregroundDeletion", "orphan"})
 
 
 class Reconciler(Protocol[S_contra]):
-    """Makes the cluster match one object's spec. Reconciler[Foo] gets a Foo, [ObjectName] a name."""
+    """Makes the cluster match an object's spec. The subject is the object in Reconciler[Foo], or its name."""
 
     def reconcile(self, subject: S_contra, context: Context, /) -> Result | None:
         """
         Compare the wanted state with the current state, and write the difference.
 
-        It never runs twice at the same time for one object.
-        Returns: None means DONE.
-        Raises: anything, to be called again with back-off; TerminalError to wait for a change.
+        There is never more than one running call per object.
+        Returns: a Result; None means DONE.
+        Raises: TerminalError to wait for a change; any other error to be called again after a back-off.
         """
 
 
 ReconcileFunc = Callable[[S, Context], Result | None]
-"""A reconcile as a function; see Reconciler.reconcile."""
+"""The type of a reconcile that is a function; see Reconciler.reconcile."""
 
 
 class ByObject(Generic[K]):
     """
     Calls a reconcile with the cached object of a name. Implements Reconciler[ObjectName].
 
-    It is not called if the object is not in the cache, or if its deletion waits only for the garbage
-    collector, because its children are deleted first and must not be recreated. It is called for every other
-    object that is being deleted. In that case, check is_being_deleted(obj), and remove the controller's
-    finalizer.
+    The reconcile is not called if the object is not in the cache. It is also not called if the object's
+    deletion waits only for the garbage collector, which is deleting the children: they must not be recreated.
+    It is called for every other object that is being deleted. The reconcile must then check
+    is_being_deleted(obj), and remove its finalizer.
     """
 
     def __init__(self, cached: Callable[[ObjectName], K | None], reconcile: ReconcileFunc[K]) -> None:
@@ -68,11 +68,11 @@ class ByObject(Generic[K]):
 
 class ByName:
     """
-    Calls a reconcile with a name, even if its object is gone. Implements Reconciler[ObjectName].
+    Calls a reconcile with a name, even if its object no longer exists. Implements Reconciler[ObjectName].
 
-    An object that does not fit its type is missing from the cache, as if it were gone. The reconcile is not
-    called, because it would clean up after an object that still exists. The name returns when the object fits
-    again, and every MISFIT_SECONDS, because the deletion of such an object causes no watch event.
+    The cache does not store an object that does not fit its type. For such a name, the reconcile is not
+    called, because it would clean up as if the object had been deleted. The name is queued again when the
+    object fits, and every MISFIT_SECONDS, because the deletion of such an object causes no watch event.
     """
 
     def __init__(
@@ -95,24 +95,24 @@ def _is_left_to_the_garbage_collector(obj: Kind) -> bool:
 
 def function_of(reconciler: Reconciler[S] | ReconcileFunc[S], subject: str) -> ReconcileFunc[S]:
     """
-    Return the function to call with a subject and a context.
+    Return the reconcile function of a reconciler, which is called with a subject and a context.
 
-    Args: subject is the name of the first argument, for errors.
-    Raises: TypeError for a class, for a coroutine or generator function, which would do nothing, and for
-    something that cannot be called with two arguments.
+    Args: subject is the name of the first argument, for error messages.
+    Raises: TypeError if reconciler is a class; if it is a coroutine or generator function, because calling it
+    would have no effect; or if it cannot be called with two arguments.
     """
     if isinstance(reconciler, type):
-        raise TypeError(f"a reconciler is an object, not a class: call {reconciler.__name__}(...)")
+        raise TypeError(f"a reconciler must be an object, not a class: pass {reconciler.__name__}(...)")
     function: Any = getattr(reconciler, "reconcile", reconciler)
     wanted = f"reconcile({subject}, context)"
     if not callable(function):
-        raise TypeError(f"a reconciler is a function {wanted}, or has such a method: {reconciler!r} has none")
+        raise TypeError(f"a reconciler must be a function {wanted} or have this method: {reconciler!r}")
     name = getattr(function, "__qualname__", repr(function))
     called = function if inspect.isroutine(function) else type(function).__call__
     if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(called):
-        raise TypeError(f"{name} is async: a reconcile runs on a worker thread, make it a plain `def`")
+        raise TypeError(f"{name} is async, but a reconcile runs on a worker thread: make it a plain `def`")
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-        raise TypeError(f"{name} is a generator: a reconcile returns a Result or None, it does not yield")
+        raise TypeError(f"{name} is a generator, but a reconcile must return a Result or None")
     try:
         inspect.signature(function).bind(None, None)
     except TypeError as error:

@@ -1,7 +1,7 @@
 """
-Log how syncs and reconciles end: a lost race is not an error, and a bug is logged with its stack.
+Log how syncs and reconciles end. A lost race is not logged as an error, and a bug is logged with its stack.
 
-SyncReporter is for a controller that is written by hand, ReconcileReporter for the runtime's controllers.
+SyncReporter is for controllers written by hand. ReconcileReporter is for the runtime's controllers.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ _DENIED: Final = re.compile(r'cannot (\w+) resource "[^"/]+(?:/([^"]+))?"')
 
 
 def is_expected(error: BaseException) -> bool:
-    """Return whether the cluster caused an error or code raised it on purpose. Any other error is a bug."""
+    """Return whether the cluster caused an error, or code raised it on purpose. Other errors are bugs."""
     return isinstance(error, ClientError | ReconcileError)
 
 
 def shown(error: BaseException) -> str:
-    """Return an error in words, with its class if it is a bug."""
+    """Return an error as text. For a bug, the text includes the error's class."""
     return in_words(error, str if is_expected(error) else repr)
 
 
 def _bug(error: BaseException) -> dict[str, Any]:
-    """Return the traceback of a bug, which is logged only once per place in the code."""
+    """Return the log field for a bug's traceback. Tracebacks are logged once per place in the code."""
     return {} if is_expected(error) else {"exc_info": error}
 
 
 def _fix(error: BaseException) -> dict[str, str]:
-    """Return what to declare after a 403 that RBAC caused; nothing after a quota's 403."""
+    """Return a log field with the permission to declare if RBAC caused a 403, or {} for other errors."""
     denied = _DENIED.search(error.status.message) if isinstance(error, Forbidden) and error.kind else None
     if denied is None:
         return {}
@@ -55,7 +55,7 @@ def _fix(error: BaseException) -> dict[str, str]:
 
 
 def where_is(thread_id: int) -> tuple[traceback.StackSummary, str]:
-    """Return a thread's stack and, in words, the place where the thread is."""
+    """Return a thread's stack and, as text, the line that the thread is executing."""
     frame = sys._current_frames().get(thread_id)  # noqa: SLF001 - documented
     stack = traceback.extract_stack(frame)
     last = stack[-1] if frame is not None and stack else None
@@ -63,7 +63,7 @@ def where_is(thread_id: int) -> tuple[traceback.StackSummary, str]:
 
 
 class Outcomes(NamedTuple):
-    """The syncs that settled and those that failed, including the unexpected failures."""
+    """Counts of the syncs that succeeded, that failed, and that failed with an unexpected error."""
 
     synced: int = 0
     failed: int = 0
@@ -85,7 +85,7 @@ class SyncReporter:
         decisions: Decisions | None = None,
         clock: Clock = REAL_CLOCK,
     ) -> None:
-        """Args: decisions is a record of how syncs end."""
+        """Args: decisions is the record to which the end of each sync is added."""
         self._log = get_logger(logger_name)
         self._metrics = metrics
         self._decisions = decisions
@@ -100,20 +100,20 @@ class SyncReporter:
             return self._counts
 
     def began(self, name: ObjectName) -> None:
-        """A sync is about to run. A name never has two syncs at once."""
+        """Note that a sync begins. A name never has two syncs at once."""
         with self._lock:
             self._began_at[name] = self._clock.now()
         if self._metrics is not None:
             self._metrics.active.inc()
 
     def succeeded(self, name: ObjectName, *, changes: str = "") -> None:
-        """A sync settled. Args: changes are its writes, in words."""
+        """Report a successful sync. Args: changes are its writes, in words."""
         self._count(synced=1)
         self._measure(name, "success", SETTLED, changes=changes)
         self._log.debug("Successfully synced", v=4, objectName=name)
 
     def waits(self, name: ObjectName, error: HeldBackError | WaitError, *, changes: str = "") -> None:
-        """A sync came too early, which is not a failure."""
+        """Report a sync that must wait. It does not count as a failure."""
         self._measure(name, "requeue_after", WAITS, in_words(error), changes=changes)
         if isinstance(error, WaitError):
             self._log.info("Sync waits", objectName=name, why=in_words(error))
@@ -121,7 +121,7 @@ class SyncReporter:
             self._log.debug("Held back", v=4, objectName=name, why=str(error))
 
     def failed(self, name: ObjectName, error: BaseException, *, changes: str = "") -> None:
-        """A sync raised and will be retried."""
+        """Report a sync that raised an error and will be retried."""
         expected = is_expected(error)
         self._count(failed=1, unexpected=0 if expected else 1)
         self._measure(name, "error", FAILED, shown(error), changes=changes, unexpected=not expected)
@@ -161,26 +161,26 @@ class SyncReporter:
 
 
 class ReconcileReporter:
-    """The log of reconciles. Every line has the id and, if they matter, the causes. Threads: any."""
+    """Logs how reconciles begin and end. Each line has the ID and, if useful, the causes. Threads: any."""
 
     def begins(self, context: Context) -> None:
-        """A worker starts a reconcile."""
+        """Log that a reconcile begins."""
         context.log.debug("Reconciling", v=4, causes=", ".join(context.causes))
 
     def settled(self, context: Context, requeue_after: float | None) -> None:
-        """The reconcile returned."""
+        """Log that a reconcile returned."""
         more = {} if requeue_after is None else {"requeueAfter": requeue_after}
         context.log.debug("Reconcile successful", v=4, **more)
 
     def waits(self, context: Context, wait: WaitError) -> None:
-        """The reconcile cannot continue yet."""
+        """Log that a reconcile must wait."""
         context.log.info("Reconcile waits", why=in_words(wait))
 
     def failed(self, context: Context, error: BaseException, failures: int, *, final: bool = False) -> None:
         """
-        The reconcile raised.
+        Log that a reconcile raised an error.
 
-        Args: failures in a row so far; final means that no retry follows until something changes.
+        Args: failures is the number of failures in a row; final is True if no retry follows until a change.
         """
         terminal = final or isinstance(error, TerminalError)
         is_lost = not terminal and _is_lost_race(error, failures)
@@ -196,24 +196,25 @@ class ReconcileReporter:
         )
 
     def blocks(self, context: Context, seconds: float, thread_id: int) -> None:
-        """The reconcile has run for too long. Log where its thread is now."""
+        """Log that a reconcile has run for too long, and which line its thread is executing."""
         stack, where = where_is(thread_id)
         context.log.warning("Reconcile blocks", seconds=round(seconds, 3), at=where, once=True)
         context.log.debug("Where the reconcile blocks", v=4, stack="".join(traceback.format_list(stack)))
 
     def timed_out(self, context: Context, seconds: float) -> None:
-        """The reconcile took longer than it may, whatever its result."""
+        """Log that a reconcile exceeded its deadline, whatever its result was."""
         context.log.warning("Reconcile took longer than its deadline", seconds=round(seconds, 3))
 
 
 def _is_lost_race(error: BaseException, failures: int) -> bool:
     """
-    Return whether the object has just been deleted. A second "not found" is treated as an error.
+    Return whether an error is harmless because another client was faster, for example deleted the object.
 
-    Nothing can be created in a namespace that is being deleted, but its objects will soon be gone, too.
+    Errors from a namespace that is being deleted are harmless too, because its objects will soon be deleted.
+    Only the first "not found" is harmless. If it is repeated, it is an error.
     """
     if isinstance(error, Forbidden):
         return any(cause.reason == _NAMESPACE_TERMINATING for cause in error.status.details.causes)
-    # With NotReferredError, the object may have changed during the reconcile.
+    # NotReferredError can mean that the object changed during the reconcile.
     is_late = isinstance(error, NotFound | NotReferredError) and failures <= 1
     return is_late or isinstance(error, _LOST_RACES)

@@ -1,8 +1,8 @@
 """
-The condition Stalled: the reconcile ended with a TerminalError, so nothing happens until something changes.
+Write the condition Stalled if a reconcile ends with a TerminalError and is not retried until a change.
 
-kstatus, which `helm --wait` and Flux use, calls such an object Failed. Stalled is replaced by Reconciling
-while the object is retried, and by Paused while it is paused.
+kstatus, which `helm --wait` and Flux use, reports an object with this condition as Failed. The condition is
+Reconciling instead while the object is retried, and Paused while it is paused.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ RECONCILING: Final = "Reconciling"
 PAUSED: Final = "Paused"
 TERMINAL_ERROR: Final = "TerminalError"
 _REASONS: Final = {STALLED: TERMINAL_ERROR, RECONCILING: "Retrying", PAUSED: "Annotated"}
-"""The reasons in our conditions. A condition with any other reason is the author's."""
+"""The reasons of the conditions that this module writes. A condition with another reason is the author's."""
 _LONGEST: Final = 32_768
 
 
 def can_stall(kind: type[Kind]) -> bool:
-    """Return whether a kind's status has conditions that its controller writes, unlike a partial view's."""
+    """Return whether a kind has status conditions to write. Built-in kinds and partial views are excluded."""
     status = fields_of(kind).get("status")
     if status is None or not has_status_subresource(kind) or kind.partial or is_built_in(kind.resource.group):
         return False
@@ -45,7 +45,7 @@ def can_stall(kind: type[Kind]) -> bool:
 
 
 class Stalling:
-    """Calls a reconcile, and writes whether its object is stalled. Implements Reconciler[ObjectName]."""
+    """Calls a reconcile, and writes a condition if the object stalls. Implements Reconciler[ObjectName]."""
 
     def __init__(
         self,
@@ -54,18 +54,19 @@ class Stalling:
         *,
         is_last: Callable[[ObjectName], bool] = lambda _name: False,
     ) -> None:
-        """Args: is_last returns whether nothing is tried again after an error of the current reconcile."""
+        """Args: is_last returns whether a name is not retried if its current reconcile fails."""
         self._cached = cached
         self._reconcile = reconcile
         self._is_last = is_last
 
     def reconcile(self, name: ObjectName, context: Context) -> Result | None:
         """
-        An object that was stalled, and is now retried or waits, becomes Reconciling, so that kstatus
-        considers it neither failed nor done.
+        Call the reconcile, and write or remove the condition.
 
-        Raises: errors of the reconcile; ClientError from the write after a TerminalError or a success, so
-        that the write is retried.
+        If an object was stalled or paused and is now retried or waits, its condition becomes Reconciling.
+        Otherwise kstatus would report it as failed or done.
+        Raises: any error of the reconcile; ClientError if the condition cannot be written after a
+        TerminalError or a success, so that the write is retried.
         """
         seen = self._cached(name)
         try:
@@ -86,16 +87,16 @@ class Stalling:
 
 
 _Say = tuple[str, str] | None
-"""The type of our condition and its text; None = no condition."""
+"""The type and message of our condition. None means that the object has no such condition."""
 
 
 def tell_condition(seen: Any, context: Context, say: _Say) -> bool:
     """
-    Write or remove our condition, if that differs from the object before the reconcile.
+    Write or remove our condition if seen, the object before the reconcile, has another one.
 
-    The reconcile may have written, so the live object decides. If its generation differs, it has not been
-    reconciled yet, and the watch event about it triggers the next reconcile.
-    Returns: whether the condition differs.
+    The live object is read first, because the reconcile may have written it. If its generation differs,
+    nothing is written, because that generation has a watch event that triggers the next reconcile.
+    Returns: whether the condition differs from the one in seen.
     """
     if seen is None or seen.status is None:
         return False
@@ -108,13 +109,13 @@ def tell_condition(seen: Any, context: Context, say: _Say) -> bool:
         live = context.client.resource(type(seen)).get(there.name, namespace=there.namespace)
         if (live.metadata.uid, live.metadata.generation) == (there.uid, there.generation):
             status = replace(live.status, conditions=told(live, context, say))
-            # A paused reconcile has not read the spec, so the last observed generation stays.
+            # A paused reconcile has not read the spec, so it does not change the observed generation.
             context.update_status(live, status, observed=say is None or is_about_spec)
     return True
 
 
 def is_stalled(obj: Any) -> bool:
-    """Return whether the object has our condition."""
+    """Return whether the object has our condition Stalled."""
     return _has(obj, STALLED)
 
 
@@ -129,9 +130,9 @@ def _is_ours(condition: Condition) -> bool:
 
 def told(obj: Any, context: Context, say: _Say) -> Conditions:
     """
-    Return the object's conditions with ours, which has one of three types. The author's conditions are kept.
+    Return the object's conditions with ours added, replaced or removed, and the author's unchanged.
 
-    Ours comes first, because kstatus uses the first of Stalled and Reconciling.
+    Our condition comes first, because kstatus uses the first of Stalled and Reconciling.
     """
     before: Conditions = obj.status.conditions
     others = tuple(each for each in before if not _is_ours(each))

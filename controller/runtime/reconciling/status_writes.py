@@ -1,9 +1,9 @@
 """
-Write a status as a merge patch of the differences, and handle the server's response.
+Write a status as a merge patch of its differences, and learn from the response which fields the server drops.
 
-A PUT of our type would delete the extra fields of a newer definition. An older definition lacks some of our
-fields. The server drops those, so the object would differ from the wanted one forever. Such fields are
-reported, and do not cause a write.
+If the server's definition is newer than our type, a PUT would delete its additional fields. If the definition
+is older, the server drops the fields that it lacks, so the object would always differ from the wanted status.
+These fields are logged and do not cause further writes.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ log = get_logger("controller")
 K = TypeVar("K", bound=Kind)
 
 TRY_AGAIN_SECONDS: Final = 600.0
-"""How long a dropped field causes no write. After that, one object tries the field again."""
+"""The time for which a dropped field causes no write. After that, one object tries the field again."""
 
 _REMEMBERED: Final = 50_000
 
@@ -38,13 +38,13 @@ _Path = tuple[str, ...]
 
 
 def status_of(obj: Kind) -> dict[str, Any]:
-    """Return an object's status as JSON, {} without one."""
+    """Return an object's status as decoded JSON, or {} if it has no status."""
     status: dict[str, Any] | None = msgspec.json.decode(json_of(obj)).get("status")
     return status or {}
 
 
 def with_status(obj: K, status: APIStruct) -> K:
-    """Return the object with that status, and with observed_generation set. Raises: TypeError."""
+    """Return the object with that status, and set its observed_generation. Raises: TypeError."""
     changed = evolve(obj, "status", status)
     if hasattr(status, "observed_generation"):
         changed = evolve(changed, "status.observed_generation", obj.metadata.generation)
@@ -52,13 +52,13 @@ def with_status(obj: K, status: APIStruct) -> K:
 
 
 def for_this_version(obj: Kind, **changes: Any) -> dict[str, Any]:
-    """Return a merge patch for only the version of obj. For any other, the server answers Conflict."""
+    """Return a merge patch that the server accepts only for the version of obj; otherwise Conflict."""
     there = {"uid": obj.metadata.uid, "resourceVersion": obj.metadata.resource_version}
     return {"metadata": {name: value for name, value in there.items() if value}, **changes}
 
 
 def merge_patch(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the patch from one to the other: maps are merged, removed keys null, all else is replaced."""
+    """Return the JSON merge patch that turns before into after. Keys to remove are null in it."""
     patch: dict[str, Any] = dict.fromkeys(before.keys() - after.keys())
     for key, value in after.items():
         old = before.get(key)
@@ -71,10 +71,10 @@ def merge_patch(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str
 
 class StatusWrites:
     """
-    The results of one controller's status writes.
+    Stores the results of one controller's status writes.
 
-    State, under _lock, a leaf: _dropped, kind and path of each field that the server drops -> when to try it
-    again; _last, UID -> the last wanted status, and what the server stored of it, as hashes.
+    State, under _lock, a leaf: _dropped, kind and path of each field that the server drops -> when to write
+    it again; _last, UID -> the hashes of the last wanted status and of the status that the server stored.
     Threads: workers.
     """
 
@@ -85,7 +85,7 @@ class StatusWrites:
         self._last: LRUCache[str, tuple[int, int]] = LRUCache(_REMEMBERED)
 
     def write(self, obj: K, changed: K, *, client: Client, manager: str) -> K:
-        """Context.update_status. Args: changed is with_status(obj, ...); manager is the field manager."""
+        """Write a status for Context.update_status. Args: changed is obj with the new status."""
         wanted = status_of(changed)
         patch = merge_patch(status_of(obj), wanted)
         if not self.is_due(obj, patch, wanted):
@@ -100,9 +100,9 @@ class StatusWrites:
 
     def is_due(self, obj: Kind, patch: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
         """
-        Return whether a patch would change anything, as far as is known.
+        Return whether the stored results of earlier writes suggest that a patch would change something.
 
-        Args: obj comes from the cache; wanted is the whole status.
+        Args: obj is the cached object; wanted is the whole status.
         """
         resource, now = obj.resource.group_resource, self._clock.now()
         made = _hash(wanted), _hash(status_of(obj))
@@ -117,9 +117,9 @@ class StatusWrites:
         self, obj: Kind, patch: Mapping[str, Any], wanted: Mapping[str, Any], stored: Kind, answer: bytes
     ) -> None:
         """
-        The server has accepted a patch. Log each field that it dropped, once.
+        Record the result of an accepted patch, and log each field that the server dropped, once.
 
-        Args: answer is the stored object as sent by the server, because our type adds defaults to stored.
+        Args: answer is the server's response body. It is needed because our type adds defaults to stored.
         """
         resource, now = obj.resource.group_resource, self._clock.now()
         there = msgspec.json.decode(answer).get("status")
@@ -130,14 +130,14 @@ class StatusWrites:
                 field = resource, path
                 if value is None or _has(there, path):
                     if self._dropped.pop(field, None) is not None:
-                        # The definition was repaired, so the results for other objects are outdated, too.
+                        # The definition was updated, so the results for other objects are outdated, too.
                         self._last.clear()
                     continue
                 news += [] if field in self._dropped else [path]
                 self._dropped[field] = now + TRY_AGAIN_SECONDS
         if news:
             log.warning(
-                "The server does not store some status fields",
+                "The server dropped some status fields because its definition of the kind lacks them",
                 code="E18",
                 kind=obj.resource.kind,
                 fields=", ".join(f"status.{'.'.join(path)}" for path in news),
@@ -167,7 +167,7 @@ def _patched(obj: K, patch: Mapping[str, Any], client: Client, manager: str) -> 
 
 
 def _has_status(resource: Resource, client: Client) -> bool:
-    """Return whether the server serves the subresource; True if the server does not say."""
+    """Return whether the server has the status subresource. Return True if discovery fails or omits it."""
     try:
         served = client.discovery().resources(resource.group, resource.version)
     except ClientError:

@@ -1,4 +1,4 @@
-"""Show a reconcile as a span, with what its queue, its context and the record of decisions know."""
+"""Trace a reconcile as a span, with data from its queue, its Context and the record of decisions."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from handloop.seams.tracing import TRACING, SpanContext, Wait, Work, annotated
 
 def work_of(context: Context, kind: str, taken: Taken, annotations: Mapping[str, str], *, now: float) -> Work:
     """
-    Return the span of a reconcile that begins now, by the clock.
+    Return the data for the span of a reconcile that begins at now, a time on the controller's clock.
 
-    It continues the trace that a watch event has just delivered, if there is only one. All other traces
-    become links: those of several events, of the previous reconcile, and of the object's older annotation.
+    If the watch events behind the reconcile belong to one trace, the span continues that trace. All other
+    traces become links: those of several events, of the previous reconcile, and in the object's annotation.
     Every trace therefore ends, even if reconciles run in an endless loop.
     """
     brought = dict.fromkeys(each.trace for each in taken.causes if each.trace and each.verb)
@@ -44,7 +44,7 @@ def work_of(context: Context, kind: str, taken: Taken, annotations: Mapping[str,
 
 
 def outcome_of(line: Decision) -> tuple[dict[str, str | int], str]:
-    """Return what a span gets at its end: attributes, and the reason if it failed."""
+    """Return the attributes to add to a span at its end, and the error text, which is "" on success."""
     failed = line.text if line.what in (FAILED, GAVE_UP) else ""
     facts = {"changes": line.changes, "error": failed, "waitsFor": "" if failed else line.text}
     return {"result": line.what, **{key: text for key, text in facts.items() if text}}, failed
@@ -54,10 +54,10 @@ def sync_span(
     controller: str, kind: str, name: ObjectName, decisions: Decisions
 ) -> AbstractContextManager[None]:
     """
-    Open a span around a sync of a controller that is written by hand. Without tracing, there is none.
+    Open a span around a sync of a controller written by hand, if tracing is on.
 
-    Such a controller's queue knows no causes and no waits. The last line in decisions says how the sync
-    ended.
+    The queue of such a controller does not record causes and waits. The last entry in decisions says how the
+    sync ended.
     """
     return _sync_span(controller, kind, name, decisions) if TRACING.on else nullcontext()
 

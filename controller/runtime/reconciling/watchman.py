@@ -1,5 +1,5 @@
 """
-The running reconciles of a controller, and the thread that reports reconciles that block.
+Track a controller's running reconciles, and report those that block.
 
 Decision: a thread for each controller that works, none for an idle one. It sleeps until the oldest reconcile
 reaches the limit, so in a busy controller it wakes once per limit, however many reconciles there are.
@@ -20,7 +20,7 @@ from handloop.seams.threads import Joinable, outliving
 
 
 class Running(NamedTuple):
-    """A running reconcile: its name, context and start time, and the thread that runs it."""
+    """A running reconcile: its name, context and start time, and its thread's ID."""
 
     name: ObjectName
     context: Context
@@ -30,13 +30,14 @@ class Running(NamedTuple):
 
 class Watchman:
     """
-    Knows which reconciles are running, and reports each one that runs too long, once.
+    Tracks which reconciles are running, and reports each one that runs too long, once.
 
-    Fields: limit_seconds, how long a reconcile may run before it is reported, None = forever; stop, the event
-    that ends the thread.
-    State, under _lock: _running, by name; _told, the ids of the reported reconciles; _thread, None while it
-    is not needed.
-    Threads: workers begin and end reconciles; `<name>-watchman` is in _thread; any thread may ask.
+    Fields: limit_seconds, how long a reconcile can run before it is reported, or None for no reports; stop,
+    the event that ends the thread.
+    State, under _lock: _running, name -> its reconcile; _told, the IDs of the reported reconciles; _thread,
+    which is None while it is not needed.
+    Threads: workers call begins and ended; the thread `<name>-watchman` in _thread reports; any thread can
+    call the other methods.
     """
 
     def __init__(
@@ -46,7 +47,7 @@ class Watchman:
         blocks: Callable[[Running, float], None],
         seams: Seams,
     ) -> None:
-        """Args: name is that of the controller; blocks reports a reconcile, and how long it has run."""
+        """Args: name is the controller's name; blocks reports a reconcile and how long it has run."""
         self.limit_seconds = limit_seconds
         self.stop = threading.Event()
         self._name = name
@@ -59,14 +60,14 @@ class Watchman:
         self._thread: Joinable | None = None
 
     def begins(self, running: Running) -> None:
-        """A reconcile begins. Raises: RuntimeError if there is no room for a thread."""
+        """Note that a reconcile begins. Raises: RuntimeError if the watchman's thread cannot be started."""
         with self._lock:
             self._running[running.name] = running
             if self._thread is None and self.limit_seconds is not None:
                 self._thread = self._spawn(f"{self._name}-watchman", self._watch)
 
     def ended(self, name: ObjectName) -> None:
-        """The reconcile of a name has ended."""
+        """Note that the reconcile of a name has ended."""
         with self._lock:
             self._told.discard(self._running.pop(name).context.id)
 
@@ -76,21 +77,21 @@ class Watchman:
             return list(self._running)
 
     def find(self, name: ObjectName) -> Running | None:
-        """Return a name's reconcile, if it is running."""
+        """Return a name's running reconcile, or None."""
         with self._lock:
             return self._running.get(name)
 
     def late(self, limit_seconds: float) -> list[tuple[Running, float]]:
-        """Return the reconciles that have run for longer than the limit, and for how long."""
+        """Return the reconciles that have run at least as long as the limit, each with its running time."""
         now = self._clock.now()
         with self._lock:
             running = [(each, now - each.began_at) for each in self._running.values()]
         return [(each, ran) for each, ran in running if ran >= limit_seconds]
 
     def _watch(self) -> None:
-        """Report the reconciles that block, each once, while others run."""
+        """Report each blocked reconcile once. End when every running reconcile has been reported."""
         limit = self.limit_seconds or 0.0
-        seconds: float | None = limit  # at first, since most reconciles end before this thread runs
+        seconds: float | None = limit  # sleep first, because most reconciles end earlier
         while seconds is not None and not self._clock.sleep(seconds, self.stop):
             for running, ran in self.late(limit):
                 with self._lock:

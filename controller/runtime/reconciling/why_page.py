@@ -1,5 +1,5 @@
 """
-The page `/why?name=NAMESPACE/NAME`: what happens to a name, or why nothing does; `&o=json` for programs.
+Serve the page `/why?name=NAMESPACE/NAME`, which explains what happens to a name; `&o=json` is for programs.
 
 The page contains error texts and object names. It is therefore served only on loopback, or to clients that
 `--metrics-auth` allows to read it; see PageServer.
@@ -20,14 +20,14 @@ _JSON: Final = "application/json"
 
 
 class Explaining(Protocol):
-    """A manager."""
+    """A manager that explains names."""
 
     def why(self, name: ObjectName, controller: str) -> Why:
-        """Return what its controllers know about a name. Args: controller may be "", for all of them."""
+        """Return the explanation for a name. Args: controller is a controller's name, or "" for all."""
 
 
 def why_page(manager: Explaining) -> Page:
-    """Return the page of a manager."""
+    """Return the page that shows a manager's explanations."""
 
     def page(query: Mapping[str, Sequence[str]]) -> tuple[int, str, bytes]:
         asked = query.get("name", [""])[0]
@@ -46,16 +46,16 @@ def why_page(manager: Explaining) -> Page:
 
 
 def lines(why: Why) -> list[str]:
-    """Return the answer for people, newest first."""
+    """Return the lines of the page for people, with the newest first."""
     found = [why.elsewhere] if why.elsewhere else []
     for each in why.explanations:
         found.append(f"{each.controller}: {each.kind} {each.name}")
         found += [f"  {line}" for line in each.says]
         if each.near:
             found.append(f"  is it one of {', '.join(each.near)}?")
-    return found or ["no controller that can be asked runs here"]
+    return found or ["no controller that can explain a name runs in this process"]
 
 
 def _shown(text: str) -> str:
-    """Put a text on one line, because an error may contain anybody's text."""
+    """Return text on one line, with escapes. An error can contain text from anyone."""
     return text if text.isprintable() else repr(text)[1:-1]

@@ -1,12 +1,12 @@
 """
-Decide which member should have which slot: a pure function that every member computes for itself.
+Compute which member should have which slot, with a pure function that every member calls on its own.
 
-The members may see different things for a while, and ask for the same slot. The slot's Lease then decides,
-because the assignment only says whose elector asks for it.
+For a while, members can see different Leases and request the same slot. The slot's Lease then admits one of
+them, because the assignment only decides whose elector requests the Lease.
 
-A rolling update adds a member and removes another, again and again. To keep slots from moving often, slots
-without a holder go to the youngest members, which will stay, and of the slots that may move, those that have
-moved least often move first.
+During a rolling update, members are added and removed one after another. To keep slots from moving often, a
+slot without a holder goes to the youngest member, which the update will not remove. Among the slots that can
+move, the ones that have moved least often move first.
 """
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ def assignment(
     """
     Return the member that should have each slot from 0 to count - 1.
 
-    Holders keep their slots. A slot without a holder goes to the member with the fewest slots, or to the
-    youngest of several such members. Slots move for balance only if settled is True. Each member then ends
-    with count / members slots, rounded up or down. A member that joins moves at most count / members slots,
-    rounded up; a member that leaves moves only its own.
+    Holders keep their slots. A slot without a holder goes to the member with the fewest slots or, if several
+    members have equally few, to the youngest of them. Slots move for balance only if settled is True. Each
+    member then has count / members slots, rounded up or down. If a member joins, at most count / members
+    slots, rounded up, move to it; if a member leaves, only its own slots move.
 
-    Args: members are the living ones, oldest first; holders are the members that hold slots; moves counts how
-    often each slot has changed hands. settled tells whether the members have stayed the same for a while.
-    Returns: slot -> member; {} without members.
+    Args: members are the living members, oldest first; holders maps each slot that is held to its member;
+    moves has the number of times that each slot has changed its holder; settled is True if the members have
+    not changed for a while.
+    Returns: slot -> member, or {} if there are no members.
     """
     kept: dict[str, list[int]] = {member: [] for member in members}
     if not kept:
@@ -46,7 +47,7 @@ def assignment(
 
 
 def _level(kept: Sequence[list[int]], least: int) -> None:
-    """Take the slots that moved least from the fullest, oldest member until all have their minimum."""
+    """Move the slots that moved least from the fullest (then oldest) member until all have the minimum."""
     for slots in kept:
         while len(slots) < least:
             slots.append(max(kept, key=len).pop())

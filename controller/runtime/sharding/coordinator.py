@@ -1,13 +1,14 @@
 """
-One replica's share of the work: the slots that it should have, and an elector for the Lease of each.
+Acquire and release this replica's slots. Each slot has a Lease, and an elector that acquires it.
 
-    each retry period:  renew our member Lease, list all Leases --> who lives, who holds what
-                        --> assignment --> an elector on each slot that should be ours
+    each retry period:  renew our member Lease, list all Leases --> the living members, the slots' holders
+                        --> assignment --> an elector for each slot that should be ours
     a slot:  elector --leads--> serve(slot, stop) --should be another's: stop--> drained --> Lease released
-                        |--Lease lost--> serve ends, only for this slot; the elector may run again
+                        |--Lease lost--> serve ends, only for this slot; the elector can run again
 
-The assignment is advice: members that see different things may ask for the same slot, but its Lease admits
-only one. seconds_to_write comes from the slot's elector; slot_candidacy.py states the guarantees.
+The assignment is only advice. Members that see different Leases can request the same slot, but the slot's
+Lease admits only one of them. seconds_to_write comes from the slot's elector; slot_candidacy.py states the
+guarantees.
 """
 
 from __future__ import annotations
@@ -43,34 +44,34 @@ from handloop.seams.threads import Joinable, join_all
 log = get_logger("shards")
 
 _LEAST_SECONDS: Final = 0.05
-"""The shortest time between two turns, however soon something changes."""
+"""The shortest time between two turns. In each turn, the coordinator lists the Leases and acts on them."""
 
 
 _PATIENCE_PERIODS: Final = 0.5
-"""For how many retry periods a free slot is left to the member that should have it."""
+"""For this many retry periods, only the member that should have a free slot requests it."""
 _SHORT: Final = 4
 
 
 class SlotServer(Protocol):
-    """The part that works on a replica's slots: a Replica."""
+    """The part of a program that works on its slots; Replica implements it."""
 
     def serve(self, slot: int, stop: threading.Event) -> None:
         """
-        Do a slot's work, on a thread `slot-<i>`, never twice at the same time for one slot.
+        Do a slot's work, on a thread `slot-<i>`. There is never more than one running call per slot.
 
-        Raises: StopTimeoutError, after which the Lease is left to expire. Blocks: until stop is set, and work
-        has ended.
+        Raises: StopTimeoutError if the work has not ended; the Lease is then not released, but expires.
+        Blocks: until stop is set and the work has ended.
         """
 
     def lost(self, slot: int) -> None:
-        """A Lease is lost. Called on the elector's thread, before stop is set. Must not block."""
+        """React to a lost Lease. Runs on the elector's thread, before stop is set. Must not block."""
 
     def turned(self) -> None:
-        """A retry period is over. Called on the thread `shards`."""
+        """React to the end of a turn, of which there is one per retry period. Runs on the thread `shards`."""
 
 
 class SlotStatistics(msgspec.Struct, frozen=True, kw_only=True):
-    """A slot: its holder as last seen ("" = none), and since when, in Unix seconds by our clock."""
+    """A slot: its last seen holder, or "", and since when it has that holder, in Unix seconds."""
 
     slot: int
     holder: str
@@ -79,13 +80,13 @@ class SlotStatistics(msgspec.Struct, frozen=True, kw_only=True):
 
 class ShardStatistics(msgspec.Struct, frozen=True, kw_only=True):
     """
-    Who has which slot, as this replica saw it in its last turn. msgspec encodes it as JSON.
+    The holders of all slots, as this replica saw them in its last turn. msgspec encodes it as JSON.
 
-    Fields: group is the `namespace/name` that the Leases begin with; leader, a process that works by leader
-    election under that name, whose end we wait for; members, the living replicas, including us, or () if we
-    have not joined; settled, whether slots may move for balance; held, our slots; unheld, those that no
-    member holds. taken, given_up and lost count how often this replica took a slot, gave one up, or lost one
-    with its Lease.
+    Fields: group, the `namespace/name` with which the Leases' names begin; leader, a process that runs with
+    leader election under that name, and for whose end we wait; members, the living replicas including this
+    one, or () if this one has not joined; settled, whether slots can move for balance; held, this replica's
+    slots; unheld, the slots that no member holds; taken, given_up and lost, how often this replica took a
+    slot, gave one up, or lost one with its Lease.
     """
 
     group: str
@@ -105,10 +106,11 @@ class ShardStatistics(msgspec.Struct, frozen=True, kw_only=True):
 
 class _Slot:
     """
-    A slot, and the elector on its Lease while the slot should be ours.
+    A slot, with the elector that acquires its Lease while the slot should be ours.
 
-    State: _thread and _stop of the elector's run, which only `shards` replaces; _error of the last run, which
-    the threads of that run write, and `shards` takes once they have ended.
+    State: _thread and _stop, which belong to the elector's current run, and which only the thread `shards`
+    replaces; _error, the last run's error, which that run's threads write, and which `shards` collects once
+    they have ended.
     """
 
     def __init__(
@@ -141,39 +143,39 @@ class _Slot:
 
     @property
     def is_held(self) -> bool:
-        """Return whether the slot's Lease is ours, so that its work may be running."""
+        """Return whether the slot's Lease is ours, which means that its work can be running."""
         return self.candidacy.is_leading
 
     @property
     def is_idle(self) -> bool:
-        """Return whether no elector is running, which means that all work has ended."""
+        """Return whether no elector is running, which means that all work on the slot has ended."""
         return not self.is_alive()
 
     def is_expected(self, seconds: float) -> bool:
-        """Return whether an elector has just taken its Lease, or will find it free within this time."""
+        """Return whether a running elector has the Lease, or can find it free within this time."""
         if self.is_idle or self._stop.is_set():
             return False
         return self.candidacy.is_leader() or self.candidacy.statistics().expires_in_seconds <= seconds
 
     def observe(self, lease: Lease | None, renewal: Renewal | None) -> None:
-        """Record the slot's Lease as last listed, or None. The elector reads the Lease itself."""
+        """Record the slot's Lease from the last list. A running elector uses it only to confirm its mark."""
         if self.is_idle and lease is not None:
             self.candidacy.observe(lease)
         elif not self.is_idle and renewal is not None:
             self.candidacy.confirm(renewal, lease)
 
     def ask(self) -> None:
-        """Start an elector for the Lease, unless one is running or the last one's error was not collected."""
+        """Start the elector, unless it is already running or its last error has not been collected."""
         if self.is_idle and self._error is None:
             self._stop = threading.Event()
             self._start(self._run)
 
     def give_up(self) -> None:
-        """End the work, and then release the Lease. Does not wait."""
+        """Make the elector end the slot's work and then release the Lease. Does not wait for it."""
         self._stop.set()
 
     def unmark(self) -> None:
-        """Let the Lease expire if a run has ended without releasing it. A mark would keep it alive."""
+        """Remove our mark if a run ended without releasing the Lease. Otherwise the Lease never expires."""
         if self.is_idle and self.candidacy.is_left_marked():
             self._start(self.candidacy.let_expire)
 
@@ -190,7 +192,7 @@ class _Slot:
             self._thread.join(timeout)
 
     def take_error(self) -> BaseException | None:
-        """Take the error of a run that has ended, once."""
+        """Return the error of a run that has ended, and clear it. Return None if there is no error."""
         if not self.is_idle:
             return None
         error, self._error = self._error, None
@@ -200,7 +202,7 @@ class _Slot:
         try:
             self._elector.run(self._stop)
         except LeadershipLost:
-            pass  # on_lost has reported it; an error of the work is kept
+            pass  # on_lost has reported the loss; _work has already stored an error of the work
         except BaseException as error:  # noqa: BLE001 - `shards` raises it
             self._error = error
 
@@ -214,15 +216,15 @@ class _Slot:
 
 class ShardCoordinator:
     """
-    Takes part in the sharing of all slots.
+    Divides the slots with the other replicas, and runs an elector for each of this replica's slots.
 
-    State, under _lock: _lost, the slots whose Lease was lost since the last turn, and why; _statistics of the
-    last turn. Used only by `shards`: _living and _settles_at, the members, and when they will have been the
-    same for long enough; _wanted, the last assignment; _free_since, since when a slot has had no known
-    holder; _sources, who held each slot before us; _outage, the server's last error; _leader, the process
-    that works by leader election.
-    Threads: `shards` runs `run`; `slot-<i>-lease` keeps a slot's Lease; `slot-<i>` serves it; any thread may
-    ask.
+    State, under _lock: _lost, the slots whose Lease was lost since the last turn, and why; _statistics, those
+    of the last turn. State that only the thread `shards` uses: _living, the members; _settles_at, when they
+    will have been the same for long enough; _wanted, the last assignment; _free_since, slot -> since when it
+    has had no known holder; _sources, slot -> its holder before us; _outage, the server's last error;
+    _leader, the process that runs with leader election.
+    Threads: `shards` runs `run`; `slot-<i>-lease` renews a slot's Lease; `slot-<i>` serves the slot; any
+    thread can call the other methods.
     """
 
     def __init__(
@@ -237,10 +239,10 @@ class ShardCoordinator:
         seams: Seams = REAL_SEAMS,
     ) -> None:
         """
-        Prepare. No request is sent.
+        Create the coordinator without sending a request.
 
-        Args: terms are those of shards. leases neither retries a request nor waits for a rate limit. identity
-        ends with `_` and a part that no other replica has.
+        Args: terms come from shards. leases must not retry requests or wait for a rate limit. identity ends
+        with `_` and a part that is unique to this replica.
         """
         self._shards = shards
         self._terms = terms
@@ -275,25 +277,25 @@ class ShardCoordinator:
         self._leader = ""
 
     def seconds_to_write(self, slot: int) -> float:
-        """Return for how long no other replica can write for a slot; 0 if the slot's Lease is not ours."""
+        """Return for how long only this replica can write for a slot, or 0 if its Lease is not ours."""
         return self._slots[slot].candidacy.seconds_to_write()
 
     def statistics(self) -> ShardStatistics:
-        """Return who has what, as of the last turn."""
+        """Return the members and the holders of the slots, as of the last turn."""
         with self._lock:
             return self._statistics
 
     def check(self) -> str | None:
-        """A health check. It fails if we work on a slot whose Lease has expired. Returns: None if healthy."""
+        """Return None if healthy, or the reason why not: we work on a slot whose Lease has expired."""
         reasons = (slot.candidacy.check() for slot in self._slots if slot.is_held)
         return next((reason for reason in reasons if reason is not None), None)
 
     def run(self, stop: threading.Event) -> None:
         """
-        Take part until stop is set. Then end the work of all slots, and release their Leases.
+        Divide the slots with the other replicas until stop is set. Then end all work, and release the Leases.
 
         Blocks: until stop is set and all work has ended.
-        Raises: ShardMismatchError if another replica has other shards; the error of a serve.
+        Raises: ShardMismatchError if another replica has different shards; any error of SlotServer.serve.
         """
         log.info("Joining the replicas", lease=self._members.group, shards=str(self._shards))
         try:
@@ -309,7 +311,7 @@ class ShardCoordinator:
             raise errors[0]
 
     def _slot_lost(self, slot: int, lost: LeadershipLost) -> None:
-        """The slot's elector's thread."""
+        """Record a slot's lost Lease. Runs on the thread of the slot's elector."""
         with self._lock:
             self._lost[slot] = f"not renewed for {lost.seconds:.0f} s ({lost.why})"
         self._server.lost(slot)
@@ -341,7 +343,7 @@ class ShardCoordinator:
         self._server.turned()
 
     def _assign(self) -> None:
-        """From the list just read, compute who should have which slot, and act on it."""
+        """Compute the assignment from the last list, and request or give up slots accordingly."""
         living, leases, now = self._members.living(), self._members.slot_leases(), self._clock.now()
         for slot in self._slots:
             slot.observe(leases.get(slot.number), self._members.view.renewal)
@@ -368,7 +370,7 @@ class ShardCoordinator:
                 slot.unmark()
 
     def _holders(self) -> dict[int, str]:
-        """Return who holds which slot, as listed, except that for our own slots we know better."""
+        """Return slot -> holder from the last list. Our own slots come from the electors, which are newer."""
         ours = {slot.number: self._identity for slot in self._slots if slot.is_held}
         return {**self._members.holders(), **ours}
 
@@ -376,9 +378,9 @@ class ShardCoordinator:
         """
         Return whether to treat a slot without a living holder as ours.
 
-        A slot that we may be taking right now is not released to a new member. Every member asks for a slot
-        that stays free, because the member that should have it may be dead, or have to wait longer: each
-        member counts a Lease's time from when it first saw it.
+        A slot that we are possibly acquiring now must not be released to a new member. Every member requests
+        a slot that stays free, because the member that should have it may be dead. That member may also have
+        to wait longer, because each member counts a Lease's duration from when it first saw the Lease.
         """
         if holders.get(slot.number) in self._living:
             return False
@@ -387,7 +389,7 @@ class ShardCoordinator:
         return slot.is_expected(request_seconds) or now - free_since > _PATIENCE_PERIODS * period
 
     def _check_work(self) -> None:
-        """Raises: an error of serve, unless work only took too long, and others wait for that slot."""
+        """Raise any error of serve except StopTimeoutError, which is logged while the Lease expires."""
         for slot in self._slots:
             error = slot.take_error()
             if isinstance(error, StopTimeoutError):
@@ -407,7 +409,7 @@ class ShardCoordinator:
         self._report()
 
     def _report(self) -> None:
-        """Count what has changed since the last report, and log one line for each kind of change."""
+        """Count the slots that have changed since the last report, and log one line per kind of change."""
         with self._lock:
             lost, self._lost, before = self._lost, {}, self._statistics
         slots, holders = range(self._shards.count), self._holders()
@@ -474,6 +476,6 @@ class ShardCoordinator:
 
 
 def _short(identity: str) -> str:
-    """Shorten `pod-a_8dd654b7-...` to `pod-a_8dd6` for people. The member Lease's name has all of it."""
+    """Shorten `pod-a_8dd654b7-...` to `pod-a_8dd6` for people. The member Lease's name is not shortened."""
     host, _, random = identity.rpartition("_")
     return f"{host}_{random[:_SHORT]}" if host else identity

@@ -1,17 +1,18 @@
 """
-The replicas that share the work: each has a member Lease, and one list shows all of them.
+Track the replicas that share the work. Each is a member with its own Lease, and one list returns all Leases.
 
-A member is alive by the same rule as a leader: until its Lease has been unchanged for its duration, by our
-clock. The wall clocks of two machines are never compared. If two members have different settings, the younger
-one refuses to start: it joins only after it has read the Leases again, two seconds after it created its own.
+A member counts as alive by the same rule as a leader: until its Lease has been unchanged for its duration, by
+our clock. The wall clocks of two machines are never compared. If two members have different settings, the
+younger one refuses to start. To notice this, a member joins only after it has read the Leases again, two
+seconds after it created its own.
 
-A member's Lease also renews the slots that the member has marked (slot_candidacy.py). Before others take such
-a slot, they clear the Lease of the dead member, which then can no longer renew it.
+A member's Lease also renews the slots that the member has marked (slot_candidacy.py). Before other members
+take a dead member's marked slot, they clear that member's Lease, so that the member cannot renew it.
 
-The members jointly hold the Lease of leader election, whose name the other Leases' names begin with, until
-the last member's work has ended. It excludes a process that runs with --leader-elect, in an earlier or later
-rollout. It is renewed less often than a slot's Lease, and therefore lasts twice as long, so that a slot's
-Lease is lost first even if all members are suspended at the same time.
+The members jointly hold the Lease of leader election, with whose name the other Leases' names begin, until
+the last member's work has ended. This Lease excludes processes that run with --leader-elect, in an earlier or
+later rollout. It is renewed less often than a slot's Lease and lasts twice as long, so that a slot's Lease is
+lost first even if all members are suspended at the same time.
 """
 
 from __future__ import annotations
@@ -42,41 +43,41 @@ from handloop.seams.logs import get_logger
 log = get_logger("shards")
 
 GROUP_LABEL: Final = "handloop.dev/shards"
-"""A label on each Lease of a slot or member, with the name that all of them begin with."""
+"""The label on each Lease of a slot or member. Its value is the common beginning of the Leases' names."""
 SETTINGS_LABEL: Final = "handloop.dev/slots"
-"""A label on the same Leases, with count and by of the last holder, such as `16-namespace`."""
+"""The label on the same Leases with the last holder's count and by, such as `16-namespace`."""
 MARKS_LABEL: Final = "handloop.dev/marks-slots"
-"""A label on the Lease of a member that knows marks. Members with an earlier version do not set it."""
+"""The label on the Lease of a member that supports marks. Earlier versions do not set it."""
 
 _JOIN_SECONDS: Final = 2.0
-"""creationTimestamp has whole seconds, so if two do not see each other by then, one of them is older."""
+"""The wait before joining. creationTimestamp has whole seconds: after two, it shows which member is older."""
 _PROOF_PERIODS: Final = 3
-"""For this many retry periods, a Lease that we have not seen change is taken for that of a living member."""
+"""For this many retry periods, a member counts as alive without our having seen its Lease change."""
 _STALE_DURATIONS: Final = 10
 _MIN_REQUEST_SECONDS: Final = 1.0
 
 
 class ShardMismatchError(Exception):
-    """Another replica splits the same work differently, so two replicas would write for one object."""
+    """Another replica splits the same work differently, so that two replicas would write for one object."""
 
     def __init__(self, group: str, holder: str, theirs: str, ours: Shards) -> None:
         count, _, by = theirs.partition("-")
         super().__init__(
-            f"shards: the replica {holder} has {count} slots by {by}, this one {ours}: all replicas of "
-            f"{group} need the same. To change it, stop all of them before the first new one starts: kubectl "
-            "scale --replicas=0, or strategy: Recreate in the Deployment"
+            f"shards: the replica {holder} has {count} slots by {by}, but this one has {ours}: all replicas "
+            f"of {group} need the same. To change it, stop all of them before the first new one starts: "
+            "kubectl scale --replicas=0, or strategy: Recreate in the Deployment"
         )
 
 
 class _Seen(NamedTuple):
-    """A Lease as last listed, since when its spec has been unchanged, and whether we have seen it change."""
+    """A Lease from the last list, since when its spec is unchanged, and whether we have seen it change."""
 
     lease: Lease
     since: float
     changed: bool
 
     def expires_at(self) -> float:
-        """Return when the holder's time ends; -inf without a holder."""
+        """Return when the holder's time ends, or -inf if the Lease has no holder."""
         spec = self.lease.spec
         return self.since + (spec.lease_duration_seconds or 0) if spec.holder_identity else -inf
 
@@ -91,26 +92,27 @@ class _Seen(NamedTuple):
 
     @property
     def is_cleared(self) -> bool:
-        """Return whether the Lease was released, or cleared by a member. A user's edit keeps the duration."""
+        """Return whether the Lease was released, or cleared by a member. Both set a special duration."""
         spec = self.lease.spec
         return not spec.holder_identity and spec.lease_duration_seconds == RELEASED_SECONDS
 
     @property
     def marked_by(self) -> str:
-        """Return the Lease's holder if the holder's member Lease renews it, otherwise ""."""
+        """Return the Lease's holder if the holder's member Lease renews this Lease, otherwise ""."""
         holder = self.lease.spec.holder_identity or ""
         return holder if holder == self.lease.metadata.annotations.get(RENEWED_BY) else ""
 
 
 class Members:
     """
-    Our own membership, and what we see of other members' Leases.
+    Renews this replica's member Lease, and tracks the Leases of the other members and of the slots.
 
-    State: joined, whether our settings have been compared with those of all living members, and no leader is
-    working; _own keeps our member Lease, and _leaders the Lease of leader election; _begun_at, when our own
-    was created, None before; _seen, the Leases of the last list by name; _alone, since when a version of a
-    marked Lease has been without its member's Lease; view, replaced as a whole.
-    Threads: only `shards`; any thread may read view.
+    State: joined, whether our settings have been compared with those of all living members and no leader is
+    working; _own, the candidate for our member Lease, and _leaders, the candidate for the Lease of leader
+    election; _begun_at, when our member Lease was created, or None; _seen, name -> its Lease in the last
+    list; _alone, version of a marked Lease -> since when its member's Lease has been missing; view, which is
+    replaced as a whole.
+    Threads: only `shards`; any thread can read view.
     """
 
     def __init__(
@@ -148,16 +150,16 @@ class Members:
 
     @property
     def group(self) -> str:
-        """The `namespace/name` that all who share the work have in common."""
+        """The `namespace/name` of the Lease that all replicas of the program have in common."""
         return f"{self._terms.namespace}/{self._terms.name}"
 
     def slot_config(self, slot: int) -> LeaderElectionConfig:
-        """Return the configuration with which a slot's Lease is kept."""
+        """Return the configuration with which an elector acquires and renews a slot's Lease."""
         return self._terms.config(self._lock(self._slot_names[slot], self._identity), of_many=True)
 
     @property
     def leader(self) -> str:
-        """Return the process that leads by leader election, under the Lease with our name; "" if none."""
+        """Return the process that leads by leader election under our name, or "" if no process does."""
         return self._leaders.get_leader() if self._leaders.held_by_another() else ""
 
     def _lock(self, name: str, identity: str, labels: Mapping[str, str] = EMPTY_MAP) -> LeaseLock:
@@ -171,12 +173,12 @@ class Members:
 
     def turn(self) -> str:
         """
-        Renew our Lease, and read all Leases.
+        Renew our Lease, and list all Leases.
 
-        If we could not renew our Lease in time, the others treat it as gone, and we join again.
+        If our Lease was not renewed in time, the other members treat us as dead, and we must join again.
 
-        Returns: why our Lease could not be renewed, or "" if it was.
-        Raises: ClientError if the Leases could not be listed, and nothing is known; ShardMismatchError.
+        Returns: why our Lease could not be renewed, or "" if it was renewed.
+        Raises: ClientError if the Leases could not be listed; ShardMismatchError.
         Blocks: for at most the renew deadline.
         """
         ends_at = self._clock.now() + self._terms.renew_deadline_seconds
@@ -187,7 +189,7 @@ class Members:
         try:
             self._look()
         finally:
-            # Do this even without a list, because the electors may still reach the server and renew slots.
+            # Renew this Lease even if the list failed, because the electors may still be renewing slots.
             self._keep_leaders_out(ends_at)
             self.joined = self.joined and not self.leader
         self.view = self.view._replace(renewal=self._renewal())
@@ -197,7 +199,7 @@ class Members:
         return (self._own if self.joined else self._leaders).statistics().last_error
 
     def leave(self) -> None:
-        """Delete our Lease, so that others prepare for our slots. After an error (logged), it expires."""
+        """Delete our Lease, so that others request our slots. An error is logged; the Lease then expires."""
         self.joined, self.view = False, View()
         try:
             self._delete(self._own_name)
@@ -207,14 +209,14 @@ class Members:
             log.info("Our member Lease stays until it expires", lease=self._own_name, err=str(error))
 
     def work_goes_on(self) -> None:
-        """After leave, while our work ends, keep leaders out. Blocks: for at most the renew deadline."""
+        """Keep leaders out while our work ends, after leave. Blocks: for at most the renew deadline."""
         ends_at = self._clock.now() + self._terms.renew_deadline_seconds
         with suppress(ClientError):
             self._look()
         self._keep_leaders_out(ends_at)
 
     def work_has_ended(self) -> None:
-        """After leave, let leaders in if no other member has a Lease. If one does, or on error, they wait."""
+        """Release the Lease of leader election after leave, unless a member has a Lease or the list fails."""
         with suppress(ClientError):
             self._look()
             now, others = self._clock.now(), (name for name in self._seen if name != self._terms.name)
@@ -237,11 +239,11 @@ class Members:
         ]
 
     def slot_leases(self) -> dict[int, Lease]:
-        """Return the Leases of the slots, as last listed."""
+        """Return slot -> its Lease in the last list."""
         return {slot: seen.lease for slot, seen in self._seen_slots()}
 
     def holders(self) -> dict[int, str]:
-        """Return who holds which slot, according to Leases that have not expired."""
+        """Return slot -> its holder, for the Leases that have not expired."""
         now = self._clock.now()
         return {
             slot: seen.lease.spec.holder_identity or ""
@@ -253,7 +255,7 @@ class Members:
         return ((n, self._seen[name]) for n, name in enumerate(self._slot_names) if name in self._seen)
 
     def next_change(self) -> float:
-        """Return when the next unrenewed Lease expires, or when we may join; infinity = never."""
+        """Return when the next Lease can expire or when we can join, whichever is first, or infinity."""
         now = self._clock.now()
         may_join_at = inf if self.joined or self._begun_at is None else self._begun_at + _JOIN_SECONDS
         changes = (may_join_at, *map(self._ends_at, self._seen.values()))
@@ -263,7 +265,7 @@ class Members:
 
     def _renew(self) -> bool:
         if self._begun_at is None:
-            # a replica that begins is the youngest
+            # A replica that begins must be the youngest member, so it needs a new Lease.
             with suppress(NotFound):
                 self._delete(self._own_name)
         deadline, own_ends_at = self._clock.now() + self._seconds, self._own_ends_at()
@@ -280,11 +282,11 @@ class Members:
         return self._own.renew_deadline() - self._terms.renew_deadline_seconds
 
     def _own_ends_at(self) -> float:
-        """Return when others may consider us dead if no renewal follows the last one."""
+        """Return when the other members can treat us as dead, if our last renewal remains the last one."""
         return self._own_sent_at() + self._terms.lease_duration_seconds
 
     def _clear_the_dead(self) -> None:
-        """Clear the Leases of members whose time is over, by a write that any renewal of theirs prevents."""
+        """Clear the Leases of dead members, with writes that fail if the member has renewed its Lease."""
         cleared = LeaseSpec(holder_identity="", lease_duration_seconds=RELEASED_SECONDS)
         others = ((name, seen) for name, seen in self._seen.items() if name != self._own_name)
         dead = [
@@ -297,9 +299,10 @@ class Members:
 
     def _renewal(self) -> Renewal | None:
         """
-        Return the renewal by which marked slots are held, or None if the list does not show our last one yet.
+        Return our last renewal, by which marked slots are held.
 
-        None also while we are not a member, or while another member does not know marks.
+        Returns: None if the list does not show that renewal yet, if we have not joined, or if a living member
+        does not support marks.
         """
         own, knows = (
             self._seen.get(self._own_name),
@@ -329,12 +332,12 @@ class Members:
         self._clean_up(now)
 
     def _member_of(self, slot: _Seen) -> _Seen | None:
-        """Return the Lease that renews a marked slot, even if cleared; None if it is gone or emptied."""
+        """Return the member Lease that renews a marked slot, even if it was cleared, or None if missing."""
         found = self._seen.get(self._member_name(slot.marked_by))
         return found if found is not None and (found.lease.spec.holder_identity or found.is_cleared) else None
 
     def _ends_at(self, seen: _Seen) -> float:
-        """Return when the time of a Lease's holder ends, -inf without a holder."""
+        """Return when the time of a Lease's holder ends, or -inf if the Lease has no holder."""
         if not seen.marked_by:
             return seen.expires_at()
         member = self._member_of(seen)
@@ -343,12 +346,12 @@ class Members:
         return self._alone[seen.version] + marked_seconds(seen.lease.spec)
 
     def _mark_ends_at(self, slot: _Seen) -> float:
-        """As _ends_at; FREE once the holder of a marked slot can no longer renew it."""
+        """Return _ends_at of a marked slot, or FREE once its holder can no longer renew it."""
         ends_at = self._ends_at(slot)  # FREE for a member Lease that was cleared
         return FREE if self._member_of(slot) is None and ends_at <= self._clock.now() else ends_at
 
     def _keep_leaders_out(self, ends_at: float) -> None:
-        """Take the Lease of leader election. The oldest renews it after a third of its time, others later."""
+        """Acquire or renew the Lease of leader election: the oldest member first, others only if needed."""
         seen = self._seen.get(self._terms.name)
         if seen is not None:
             self._leaders.observe(seen.lease)
@@ -358,12 +361,12 @@ class Members:
             self._leaders.try_acquire_or_renew(deadline=ends_at)
 
     def _clean_up(self, now: float) -> None:
-        """Delete a Lease that nobody needs: of a dead member, or of a slot from a different slot count."""
+        """Delete one unneeded Lease: that of a dead member, or of a slot from a different slot count."""
         ours = {self._own_name, self._terms.name, *self._slot_names}
         for name, seen in self._seen.items():
             is_stale = now - seen.since > _STALE_DURATIONS * self._terms.lease_duration_seconds
             if name not in ours and is_stale and self._ends_at(seen) <= now:
-                # Another replica was faster, or the holder has returned. Either is fine.
+                # An error means that another replica was faster or the holder has returned.
                 with suppress(ClientError):
                     self._delete(name, seen.lease.metadata.resource_version)
                 return
@@ -375,11 +378,11 @@ class Members:
 
     def _may_join(self, begun_at: float) -> bool:
         """
-        Return whether no replica that splits the work differently can be alive.
+        Return whether it is certain that no replica that splits the work differently is alive.
 
-        A Lease that we have not seen change may be that of a dead member, so we give it time to change.
+        A Lease that we have not seen change may belong to a dead member, so we wait until it expires.
 
-        Raises: ShardMismatchError for a Lease that we have seen change.
+        Raises: ShardMismatchError if a Lease with different settings has changed.
         """
         own, now = self._seen.get(self._own_name), self._clock.now()
         if own is None or now < begun_at + _JOIN_SECONDS:
@@ -409,5 +412,5 @@ class Members:
 
 
 def _age(lease: Lease) -> tuple[str, str]:
-    """Return a key that sorts Leases, oldest first. All times have the server's spelling."""
+    """Return a key that sorts Leases, oldest first. All times have the server's format."""
     return lease.metadata.creation_timestamp or "", lease.metadata.name

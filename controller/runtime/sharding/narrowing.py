@@ -1,7 +1,7 @@
 """
-Report, for the log and /readyz, who leaves out the objects of other slots: the server or this replica.
+Report in the log and in /readyz whether the server or this replica leaves out the objects of other slots.
 
-Each informer finds this out from the objects that arrive. This module summarizes that in words.
+Each informer detects this from the objects that it receives. This module summarizes the results in words.
 """
 
 from __future__ import annotations
@@ -18,16 +18,17 @@ from handloop.seams.logs import get_logger
 log = get_logger("shards")
 
 _SELECTORS: Final = {"server": "shardSelector", "fields": "field selector", "labels": "label selector"}
-"""The parameter that makes the server leave out objects, by the words of SlotRestriction.narrowed_by."""
+"""SlotRestriction.narrowed_by -> the request parameter with which the server leaves out objects."""
 _DROPPED: Final = "client"
 _UNKNOWN: Final = "unknown"
 
 
 class Narrowing:
     """
-    The answer for all informers of a process.
+    Summarizes, for all informers of a process, where the objects of other slots are left out.
 
-    State: _reported, what was logged last, which only the thread `shards` uses. Threads: any thread may ask.
+    State: _reported, the last logged summary, which only the thread `shards` uses. Threads: any thread can
+    call words.
     """
 
     def __init__(self, held: HeldSlots, informers: Callable[[], Sequence[SharedIndexInformer[Any]]]) -> None:
@@ -37,7 +38,7 @@ class Narrowing:
         self._reported: Mapping[str, list[str]] = {}
 
     def words(self) -> str:
-        """Return words such as "objects of other slots: left out by the server"; "" until there are lists."""
+        """Return e.g. "objects of other slots: left out by the server", or "" before the first lists."""
         found = self._found()
         if not found:
             return ""
@@ -49,7 +50,7 @@ class Narrowing:
         return f"objects of other slots: {who}"
 
     def report(self) -> None:
-        """Once the first lists are complete, log in one line what is new since the last call."""
+        """Log the summary in one line if it has changed, once the first lists are complete."""
         found = self._found()
         if not found or found == self._reported:
             return
@@ -68,10 +69,10 @@ class Narrowing:
 
     def _found(self) -> dict[str, list[str]]:
         """
-        Group the informers' names by the result of Restriction.narrowed_by; "" means whole.
+        Return the informers' names, grouped by Restriction.narrowed_by, which is "" for unsharded kinds.
 
-        Return {} while nothing can be known, or a first list is in progress. An informer in trouble is left
-        out.
+        Return {} while this cannot be known, or while a first list is in progress. An informer whose list
+        fails is left out.
         """
         if not 0 < len(self._held.slots) < self._held.count:
             return {}

@@ -1,5 +1,5 @@
 """
-One of several replicas that share the work by slots: what is limited to its slots, and how.
+Limit the informers, reconciles and writes of one replica to its slots.
 
     ShardCoordinator --serve(slot)--> SlotWork --holds--> HeldSlots --> informers, fence, admissions
 """
@@ -54,19 +54,19 @@ from handloop.seams.seams import REAL_SEAMS, Seams
 log = get_logger("shards")
 
 NOT_IN_OUR_SLOTS: Final = (
-    "this replica does not hold the slot: nothing was sent. A write counts for the object that its thread "
-    "reconciles, elsewhere for the namespace of its path"
+    "this replica does not hold the slot: nothing was sent. A write in a reconcile belongs to the reconciled "
+    "object's slot, any other write to the slot of the namespace in its path"
 )
 _LIST_SECONDS: Final = 5.0
 
 
 class Replica:
     """
-    The share of this process in the work of all replicas. Implements Share and SlotServer.
+    One of several replicas that share the work by slots. Implements Share and SlotServer.
 
-    Fields: shards; held, its slots; work, which serves them; kinds, how each kind is sharded by UID,
-    otherwise None; coordinator.
-    Threads: those of ShardCoordinator and SlotWork; any thread may ask.
+    Fields: shards; held, its slots; work, which serves the slots; kinds, how each kind is sharded, or None
+    with shards by namespace; coordinator.
+    Threads: those of ShardCoordinator and SlotWork; any thread can call the methods that return data.
     """
 
     is_divided = True
@@ -80,7 +80,7 @@ class Replica:
         drain_seconds: float,
         seams: Seams = REAL_SEAMS,
     ) -> None:
-        """Args: leases as in ShardCoordinator; registry is for the metrics; drain_seconds as in SlotWork."""
+        """Args: registry is for the metrics; leases as in ShardCoordinator; drain_seconds as in SlotWork."""
         self.shards = shards
         self.held = HeldSlots(shards.count)
         self.kinds = ShardedKinds(self.held) if shards.by == "uid" else None
@@ -125,11 +125,11 @@ class Replica:
 
     @property
     def restrictions(self) -> Restrictions:
-        """What the informers may hold."""
+        """The restrictions on the objects that the informers store."""
         return SlotRestrictions(self.kinds or ShardScope(self.held, "namespace"))
 
     def fenced(self, client: Client, stop: threading.Event, *, patience_seconds: float) -> Client:
-        """Return the client for work in slots. It writes while they are held. Elsewhere, stop ends waits."""
+        """Return a client that writes only in held slots. Outside a reconcile, stop ends its waits."""
         waits = client.until(partial(self.work.stop_of_waits, stop), patience_seconds=patience_seconds)
         fence = partial(WriteFence, seconds_to_write=self.work.seconds_to_write, refusal=NOT_IN_OUR_SLOTS)
         return waits.wrap(fence)
@@ -145,9 +145,9 @@ class Replica:
 
     def _slot_in(self, cache: Cache[Any]) -> Callable[[ObjectName], int | None] | None:
         """
-        With shards by UID, return a function that finds a name's slot from its cached object; otherwise None.
+        With shards by UID, return a function that returns the slot of a name's cached object; otherwise None.
 
-        A name without an object has no slot, because another replica may have the object.
+        If the object is not cached, the function returns None, because another replica may have the object.
         """
         by_uid = ShardScope(self.held, "uid")
 
@@ -158,7 +158,7 @@ class Replica:
         return None if self.kinds is None else slot_of
 
     def declare(self, kinds: Iterable[tuple[type[Kind], bool]]) -> Sequence[str]:
-        """See Share. By UID, the reconciled kind goes by UIDs, owned kinds go by label, the rest is whole."""
+        """See Share. With shards by UID, owned kinds are sharded by label, and other kinds are not."""
         if self.kinds is None:
             return ()
         (reconciled, _), *others = kinds
@@ -177,35 +177,35 @@ class Replica:
         return client.telling(UnlabelledChildren(controller, labelled).accepted) if labelled else client
 
     def mapped(self, controller: str, names_of: MapFunc[Any]) -> MapFunc[Any]:
-        """See Share. By UID, other kinds are held whole, so their objects may be in any slot."""
+        """See Share. With shards by UID, other kinds are not sharded, so relations may cross namespaces."""
         return NamespaceCrossings(controller, names_of) if self.kinds is None else names_of
 
     def refuse_names(self, controller: str) -> None:
         """See Share."""
         if self.kinds is not None:
             raise ShardingError(
-                f"controller {controller} cannot be sharded by uid: an object that is gone has none. Use "
-                'complete(reconcile) in place of complete_by_name, or Shards(..., by="namespace")'
+                f"controller {controller} cannot be sharded by uid: the name of a deleted object has no UID. "
+                'Use complete(reconcile) instead of complete_by_name, or Shards(..., by="namespace")'
             )
 
     def refuse(self, runnable: Runnable) -> None:
-        """See Share. Such a runnable can neither be sharded nor run in each replica."""
+        """See Share. A refused runnable can neither be sharded nor run in each replica."""
         by = getattr(runnable, "shards_by", ())
         if not needs_leader_election(runnable) or self.shards.by in by:
             return
         otherwise = (
-            "run it with leader election, or say needs_leader_election = False if each replica may run it"
+            "run it with leader election, or set needs_leader_election = False if each replica can run it"
         )
         fix = f'use Shards(..., by="{by[0]}")' if by else otherwise
         raise ShardingError(f"{runnable.name} cannot be sharded by {self.shards.by}: {fix}")
 
     @property
     def identity(self) -> str:
-        """The identity of the replica in its Leases."""
+        """The replica's identity, which is in its Leases."""
         return self.coordinator.statistics().identity
 
     def elsewhere(self, name: ObjectName, *, is_known: bool) -> tuple[str, str]:
-        """See Share. By UID, a name's slot depends on its object, and we cache only those in our slots."""
+        """See Share. With shards by UID, the slot is known only if the object is in this replica's cache."""
         seen = self.coordinator.statistics()
         if self.kinds is not None:
             if is_known:
@@ -216,15 +216,15 @@ class Replica:
         if slot in seen.held:
             return "", ""
         holder = next((each.holder for each in seen.slots if each.slot == slot), "")
-        words = f"is held by {holder}" if holder else "is held by nobody now"
+        words = f"is held by {holder}" if holder else "has no holder now"
         return f"another process works on it: slot {slot} of {seen.count} {words}", holder
 
     def access(self) -> tuple[Access, ...]:
-        """What sharing the work needs."""
+        """Return the permissions that shards need."""
         return (*shards_access(self._terms.namespace), *(() if self.kinds else (LISTING_NAMESPACES,)))
 
     def child_labels(self) -> Mapping[str, str]:
-        """Return the labels for children of the object that this thread reconciles; by namespace, none."""
+        """Return the labels for children in this thread's reconcile, or {} with shards by namespace."""
         tenure = self.work.works_in.get()
         return {} if self.kinds is None or tenure is None else {SLOT_LABEL: str(tenure.slot)}
 
@@ -237,32 +237,32 @@ class Replica:
         return self._objects.counts()
 
     def part(self, client: Client, views: Views) -> Part:
-        """See Share. Namespaces are listed once, so that foreign ones are left out from the start."""
+        """See Share. Namespaces are listed once, so that requests can exclude those of other slots."""
         self.work.informers = views
         return Part("shards", partial(self._run, client))
 
     def _run(self, client: Client, stop: threading.Event) -> None:
-        """Take part until stop is set and all slots are released. Raises, blocks: as ShardCoordinator.run."""
+        """List the Namespaces once, then call ShardCoordinator.run. Raises, blocks: like that method."""
         if self.kinds is None:
             try:
                 found = client.resource(metadata_of(Namespace)).within(_LIST_SECONDS).list().items
                 self.held.namespaces.learn(each.metadata.name for each in found)
             except ClientError as error:
-                log.info("Namespaces cannot be listed: learned from the objects that arrive", err=str(error))
+                log.info("Namespaces cannot be listed: they are taken from arriving objects", err=str(error))
         self.coordinator.run(stop)
 
     def liveness_checks(self) -> Mapping[str, Check]:
-        """A health check: we do not work on any slot beyond the time of its Lease."""
+        """Return the check that this replica does not work on a slot whose Lease has expired."""
         return {"shards": self.coordinator.check}
 
     def readiness_checks(self) -> Mapping[str, Check]:
-        """Always healthy: a replica without slots is ready to take over some."""
+        """Return a check that always succeeds, because a replica without slots is ready to take over some."""
 
         def check() -> Well:
             seen, words = self.coordinator.statistics(), self._narrowing.words()
             slots = f"{len(seen.held)} of {seen.count} slots, replicas: {len(seen.members)}"
             if seen.leader:
-                return Well(f"waiting for the end of {seen.leader}, which works with leader election")
+                return Well(f"waiting until {seen.leader}, which runs with leader election, has stopped")
             return Well(f"{slots}; {words}" if words else slots)
 
         return {"shards": check}

@@ -1,4 +1,4 @@
-"""The permissions that shards need: the Leases of slots and members."""
+"""The permissions that shards need, for the Leases of slots and members."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from handloop.controller.runtime.rbac.access import Access
 
 def shards_access(namespace: str = "") -> tuple[Access, ...]:
     """
-    Return the access to the Leases. Its role has the same name as for leader election, so the same bindings
-    fit.
+    Return the permissions for the Leases.
 
-    Args: namespace is the namespace of the Leases; "" = that of the program.
+    Their role has the same name as that of leader election, so the same bindings fit.
+
+    Args: namespace is the Leases' namespace; "" means the program's own namespace.
     """
-    # A list cannot be limited to names, because members get their names when they start.
+    # The role cannot limit access to certain names, because members choose their names at the start.
     leases = ("create", "delete", "get", "list", "update")
     return (Access(resource=Lease.resource, verbs=leases, namespace=namespace, purpose=PURPOSE),)

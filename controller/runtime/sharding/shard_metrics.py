@@ -1,4 +1,4 @@
-"""handloop_shard_*: how many slots this replica has, how many have no holder, and how long handovers take."""
+"""The metrics handloop_shard_*: the slots of this replica, the slots without a holder, and handover times."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CHANGES: Final = ("taken", "given_up", "lost")
 
 class ShardMetrics:
     """
-    The instruments for all slots as a whole, because a series per slot and replica would tell no more.
+    The metrics for all slots together, because a series per slot and replica would add no information.
 
     Implements handloop.controller.runtime.election.election_metrics.ElectionReports. Threads: any.
     """
@@ -23,9 +23,9 @@ class ShardMetrics:
         new = Instruments(registry, "handloop_shard")
         self._held = new.gauge("slots_held", "Slots whose Lease this replica holds")
         self._unheld = new.gauge(
-            "slots_unheld", "Slots whose Lease no living replica holds, as this replica sees it"
+            "slots_unheld", "Slots whose Lease no living replica holds, as seen by this replica"
         )
-        self._members = new.gauge("members", "Living replicas that share the slots, as this replica sees it")
+        self._members = new.gauge("members", "Living replicas that share the slots, as seen by this replica")
         self._changes = new.counter(
             "slot_changes", "Slots that this replica has taken, given up, or lost with their Lease", "change"
         )
@@ -38,24 +38,24 @@ class ShardMetrics:
         )
 
     def report(self, *, held: int, unheld: int, members: int) -> None:
-        """Report who has what, once per turn."""
+        """Set the gauges, once per turn of the coordinator."""
         self._held.set(held)
         self._unheld.set(unheld)
         self._members.set(members)
 
     def changed(self, change: str, slots: int) -> None:
-        """A number of slots were taken, given up, or lost. The change is one of CHANGES."""
+        """Count slots that were taken, given up, or lost. Args: change is one of CHANGES."""
         self._changes.labels(change).inc(slots)
 
     def leader_off(self, name: str) -> None:
-        """Nothing: the gauges are set once a turn."""
+        """Do nothing, because report sets the gauges once per turn."""
 
     def leader_on(self, name: str) -> None:
-        """Nothing: the gauges are set once a turn."""
+        """Do nothing, because report sets the gauges once per turn."""
 
     def slowpath(self, name: str) -> None:
-        """Do nothing, because a renewal that had to read the lease first matters only for a single lease."""
+        """Do nothing, because the number of slow renewals is useful only for a single Lease."""
 
     def handed_over(self, name: str, seconds: float) -> None:  # noqa: ARG002 - slots have no label
-        """We took over a slot, this long after another holder last changed its Lease."""
+        """Record a takeover of a slot, seconds after another holder last changed its Lease."""
         self._hand_over.observe(seconds)

@@ -1,8 +1,8 @@
 """
-Decide what can be sharded. With shards by UID, an object's own UID decides, and children carry a label with
-their owner's slot.
+Decide how each kind is sharded, and report objects and relations that cannot be sharded.
 
-Context.apply writes that label, and the informers of owned kinds hold only objects with the right label.
+With shards by UID, the reconciled object's UID decides its slot, and its children have a label with that
+slot. Context.apply writes the label, and the informers of owned kinds store only children of our slots.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ _CREATED: Final = 201
 
 
 class ShardingError(ValueError):
-    """A set-up that cannot be sharded in the requested way."""
+    """A controller or runnable cannot be sharded in the requested way."""
 
 
 class ShardedKinds:
     """
-    The kinds of one process. Implements handloop.informers.sharding.shard_scope.Sharding.
+    How each kind in a process is sharded. Implements handloop.informers.sharding.shard_scope.Sharding.
 
-    State: _scopes, one for each kind that an informer was created for; None = whole. Threads: any, before
+    State: _scopes, kind -> its scope, or None if each replica stores all its objects. Threads: any, before
     run.
     """
 
@@ -45,19 +45,20 @@ class ShardedKinds:
 
     def declare(self, kind: type[Kind], by: ShardedBy | None) -> None:
         """
-        Decide how a kind is sharded, before its first informer exists; None = each replica holds all of it.
+        Decide how a kind is sharded, before its first informer exists.
 
-        Raises: ShardingError if another controller needs it sharded differently. A whole kind stays whole.
+        Args: by is None if each replica must store all of the kind's objects; later calls cannot undo this.
+        Raises: ShardingError if another controller needs the kind to be sharded differently.
         """
         scope = None if by is None else ShardScope(self._held, by)
         if self._scopes.setdefault(kind, scope) not in (None, scope):
             raise ShardingError(
-                f"{kind.__name__} cannot be sharded by uid for one controller and otherwise for another: "
+                f"{kind.__name__} cannot be sharded by uid for one controller and differently for another: "
                 'use Shards(..., by="namespace")'
             )
 
     def scope_of(self, kind: type[Kind]) -> ShardScope | None:
-        """Return the declared scope. A kind that has not been declared is whole from now on."""
+        """Return a kind's scope. From now on, a kind without a declaration is not sharded."""
         return self._scopes.setdefault(kind, None)
 
 
@@ -73,9 +74,9 @@ class _Answer(msgspec.Struct, frozen=True):
 
 class UnlabelledChildren:
     """
-    Reports children created without their slot's label, whose changes no replica is told about.
+    Reports children that were created without their slot's label, whose watch events no replica receives.
 
-    State, under _lock: _resources, the kinds of which no such child has been seen yet. Threads: workers.
+    State, under _lock: _resources, the kinds without a report so far. Threads: workers.
     """
 
     def __init__(self, controller: str, resources: Collection[str]) -> None:
@@ -85,7 +86,7 @@ class UnlabelledChildren:
         self._resources = set(resources)
 
     def accepted(self, call: Call, response: Response) -> None:
-        """The server accepted a write; an OnWrite."""
+        """Check an accepted write. The client calls this as its OnWrite."""
         if call.resource not in self._resources or response.status != _CREATED or call.subresource:
             return
         made = decoder_of(_Answer).decode(response.body).metadata
@@ -105,7 +106,7 @@ class UnlabelledChildren:
 
 class NamespaceCrossings:
     """
-    A map function that should return names in its object's namespace. Any other name is reported, once.
+    Wraps a map function, and reports once if it returns a name outside its object's namespace.
 
     With shards by namespace, a replica sees only the objects in its own namespaces. Threads: listeners.
     """
@@ -123,10 +124,10 @@ class NamespaceCrossings:
         if away:
             self._told = True
             self._log.error(
-                "A relation across namespaces cannot be sharded by namespace: it works only by chance",
+                "A relation across namespaces cannot be sharded by namespace: it needs both in one replica",
                 object=f"{obj.resource.kind} {object_name(obj)}",
                 name=away[0],
-                fix="keep both in one namespace, or run this controller with leader election",
+                fix="put both objects in one namespace, or run this controller with leader election",
                 once=True,
             )
         return names

@@ -1,4 +1,4 @@
-"""How replicas split a program's work: into how many slots, by what, and with which durations."""
+"""How replicas split a program's work: the number of slots, what decides a slot, and the Lease durations."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ By = Literal["namespace", "uid"]
 MAX_SLOTS: Final = 256
 SETTLE_SECONDS: Final = 30.0
 _LEASE_NAME: Final = re.compile(r"(.+/)?[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
-"""A name that is also valid as a label value, because members find each other by that label."""
+"""The pattern of Shards.lease. Its name must be a valid label value, by which members find each other."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shards:
     """
-    A number of slots that the replicas of a program divide among themselves.
+    How many slots the replicas of a program divide among themselves, and how they divide them.
 
-    All replicas need the same count and by. A replica renews one Lease for each slot that it has.
+    All replicas need the same count and by. A replica holds one Lease for each slot that it has.
     """
 
     count: int
-    """How many slots."""
+    """The number of slots."""
 
     by: By = "namespace"
     """What decides an object's slot: its namespace or its UID."""
@@ -41,36 +41,36 @@ class Shards:
     _: KW_ONLY
     lease: str = ""
     """
-    `namespace/name`, or in a pod just a name; "" means that it is named after the program. The names of the
-    Leases of slots and members begin with it.
+    The name with which the names of all Leases begin, as `namespace/name` or, in a pod, only the name. ""
+    means the name of the program.
     """
 
     lease_duration_seconds: float = LEASE_DURATION_SECONDS
-    """The duration of each Lease. For this and the next two, see LeaderElectionConfig."""
+    """The duration of each Lease. For the three durations, see LeaderElectionConfig."""
 
     renew_deadline_seconds: float = RENEW_DEADLINE_SECONDS
     """How long a replica tries to renew a Lease before it gives up the slot."""
 
     retry_period_seconds: float = RETRY_PERIOD_SECONDS
-    """The pause between tries."""
+    """The pause between attempts to acquire or renew a Lease."""
 
     settle_seconds: float = SETTLE_SECONDS
     """
-    How long the members must stay the same before slots move to improve the balance. A slot that nobody has
+    How long the members must stay the same before slots move to improve the balance. A slot without a holder
     moves immediately.
     """
 
     def __post_init__(self) -> None:
-        """Raises: ValueError for the first rule that is broken."""
+        """Raises: ValueError for the first value that is not allowed."""
         if not 1 <= self.count <= MAX_SLOTS:
-            raise ValueError(f"shards: count is 1 to {MAX_SLOTS}, not {self.count}")
+            raise ValueError(f"shards: count must be 1 to {MAX_SLOTS}, not {self.count}")
         if self.by not in get_args(By):
-            raise ValueError(f'shards: by is "namespace" or "uid", not {self.by!r}')
+            raise ValueError(f'shards: by must be "namespace" or "uid", not {self.by!r}')
         if self.settle_seconds < 0:
-            raise ValueError(f"shards: settle_seconds is 0 or more, not {self.settle_seconds:g}")
+            raise ValueError(f"shards: settle_seconds must be 0 or more, not {self.settle_seconds:g}")
         if self.lease and not _LEASE_NAME.fullmatch(self.lease):
             raise ValueError(
-                f'shards: the lease "{self.lease}" needs a name of 1 to 63 small letters, digits and dashes'
+                f'shards: the name in lease "{self.lease}" needs 1 to 63 lowercase letters, digits and dashes'
             )
         validate_durations(
             self.lease_duration_seconds, self.renew_deadline_seconds, self.retry_period_seconds
@@ -81,10 +81,10 @@ class Shards:
 
     def terms(self, program: str, environment: Mapping[str, str] = environ) -> LeaseTerms:
         """
-        Return the namespace, the common name, and the durations of the Leases.
+        Return the Leases' namespace, common name, and durations.
 
-        Args: program is the name that they begin with if lease is "".
-        Raises: ValueError outside a pod, if lease has no namespace.
+        Args: program is the common name to use if lease is "".
+        Raises: ValueError if lease has no namespace and the program does not run in a pod.
         """
         return replace(
             lease_terms(self.lease or program, environment),

@@ -1,8 +1,8 @@
 """
-Decide which part of the work this process does. The runtime asks a Share, and never whether there are slots.
+Decide which part of the work this process does. The runtime only uses Share, and does not deal with slots.
 
-    Sole       all of it: there is one process, or leader election has chosen this one
-    Replica    the work in its slots; see replica.py
+    Sole       all work, because only one process runs, or this one is the leader
+    Replica    the work in this replica's slots; see replica.py
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from handloop.informers.keys import ObjectName
 from handloop.informers.restriction import Restrictions, Unrestricted
 
 Views = Callable[[], Sequence[MultiNamespaceInformer[Any]]]
-"""All informers of the process."""
+"""Returns all informers of the process."""
 
 
 class Part(NamedTuple):
-    """Something that runs as long as the process, on a thread with its name, until the event is set."""
+    """A function that runs, on a thread with that name, until the process stops and sets the event."""
 
     name: str
     run: Callable[[threading.Event], None]
@@ -40,56 +40,56 @@ class Share(Protocol):
     """
     The part of the work that this process does. Sole and Replica implement it.
 
-    Fields: is_divided, whether other processes do the rest; identity, the process's name in Leases, "" if it
-    has none; restrictions, what informers may hold.
+    Fields: is_divided, whether other processes do the rest of the work; identity, the process's name in its
+    Leases, or ""; restrictions, which limit the objects that informers store.
     """
 
     is_divided: bool
 
     @property
     def identity(self) -> str:
-        """The process's name in its Leases."""
+        """The process's name in its Leases, or "" if it has no Leases."""
 
     @property
     def restrictions(self) -> Restrictions:
-        """What the informers may hold."""
+        """The restrictions on the objects that the informers store."""
 
     # while a manager is set up
 
     def part(self, client: Client, views: Views) -> Part | None:
         """
-        Return what must run so that the process gets its share; None if nothing must.
+        Return the function that must run so that the process acquires its share, or None if none is needed.
 
         Args: client lists Namespaces; views returns all informers of the process.
         """
 
     def access(self) -> tuple[Access, ...]:
-        """Return the access that this part of the work needs."""
+        """Return the permissions that the division of the work needs."""
 
     def fenced(self, client: Client, stop: threading.Event, *, patience_seconds: float) -> Client:
         """Return a client that writes only within this process's share. Its waits end when stop is set."""
 
     def refuse(self, runnable: Runnable) -> None:
-        """Raises: ShardingError for a runnable whose work cannot be divided."""
+        """Check a runnable. Raises: ShardingError if the runnable's work cannot be divided."""
 
     # while a controller is set up
 
     def refuse_names(self, controller: str) -> None:
-        """Raises: ShardingError if no process has the names without an object that this controller needs."""
+        """Check a controller that reconciles deleted objects' names. Raises: ShardingError if it cannot."""
 
     def declare(self, kinds: Iterable[tuple[type[Kind], bool]]) -> Sequence[str]:
         """
         Decide how kinds are divided, before their first informers exist.
 
-        Args: pairs (kind, whether it is owned); the first is the reconciled kind.
-        Returns: those whose objects need a label, as `plural.group`. Raises: ShardingError.
+        Args: kinds has pairs (kind, whether it is owned), of which the first is the reconciled kind.
+        Returns: the kinds whose objects need a label, as `plural.group`. Raises: ShardingError.
         """
 
     def watching(self, client: Client, controller: str, labelled: Sequence[str]) -> Client:
-        """Return a client that reports written children without the label that they need."""
+        """Return a client that reports each child that it creates without the required label."""
 
     def mapped(self, controller: str, names_of: MapFunc[Any]) -> MapFunc[Any]:
-        """Return a map function that reports names that another process may have."""
+        """Return a map function that also reports names that may belong to another process."""
 
     def admission(
         self,
@@ -98,44 +98,45 @@ class Share(Protocol):
         reconciled: MultiNamespaceInformer[Any],
     ) -> Admitted:
         """
-        Return the block in which a worker may work on a name, which must be one that this process has.
+        Return the context manager that a worker enters to reconcile a name of this process.
 
-        Args: informers are those that the controller watches; reconciled is the one for its kind.
+        Args: informers are those that the controller watches; reconciled is that of the reconciled kind.
         """
 
     # from any thread
 
     def child_labels(self) -> Mapping[str, str]:
-        """Return the labels for children of the object that this thread reconciles."""
+        """Return the labels for the children of the object that this thread is reconciling."""
 
     def elsewhere(self, name: ObjectName, *, is_known: bool) -> tuple[str, str]:
         """
-        Return why a name is elsewhere, and the identity of its holder; each is "" if it is here or unknown.
+        Return why another process reconciles a name, and that process's identity.
 
-        Args: is_known tells whether this process has the object with that name.
+        Args: is_known is whether this process has the object with that name in its cache.
+        Returns: the reason and the identity. Each is "" if this process reconciles the name, or if unknown.
         """
 
     def statistics(self) -> ShardStatistics | None:
-        """Return who does which part; None if this process does everything."""
+        """Return which process does which part of the work, or None if this process does all of it."""
 
     def objects(self) -> Mapping[int, int]:
-        """Return how many cached objects each slot has."""
+        """Return slot -> the number of its cached objects."""
 
     def liveness_checks(self) -> Mapping[str, Check]:
-        """For `/healthz`."""
+        """Return the checks for `/healthz`."""
 
     def readiness_checks(self) -> Mapping[str, Check]:
-        """For `/readyz`."""
+        """Return the checks for `/readyz`."""
 
 
 class Sole:
-    """All of the work. Implements Share."""
+    """The share of a process that does all work. Implements Share."""
 
     is_divided = False
     identity = ""
 
     def __init__(self, seconds_to_write: Callable[[], float]) -> None:
-        """Args: seconds_to_write returns for how long no other process can lead."""
+        """Args: seconds_to_write returns for how long no other process can become the leader."""
         self.restrictions = Unrestricted()
         self._seconds_to_write = seconds_to_write
 

@@ -1,30 +1,33 @@
 """
-Renew a slot's Lease through its holder's member Lease: a replica at rest writes one Lease instead of many.
+Renew a slot's Lease through its holder's member Lease, so that an idle replica writes one Lease and not many.
 
 A slot is renewed in one of two ways, and its Lease shows which:
 
-    alone     as every lease: its holder writes it each retry period
-    marked    RENEWED_BY names its holder: it is held as long as that one's member Lease. The holder lists all
-              Leases after each renewal of its member Lease, and relies on a mark only while the list has it.
+    alone     the holder writes the slot's Lease each retry period, as for any other Lease
+    marked    RENEWED_BY names the holder, and the slot is held for as long as the holder's member Lease. The
+              holder lists all Leases after each renewal of its member Lease, and relies on a mark only while
+              the list shows the mark.
 
-Who may write when the holder M of a marked slot and another member N see different things:
+The following rules decide who can write if the holder M of a marked slot and another member N see different
+states:
 
-  * M writes until the renew deadline of its last renewal of the member Lease, counted from before that was
-    sent. A mark never extends this: before M sends one, it already relies on only the member Lease, so it is
-    right whether the mark arrives or not. Before M renews a slot alone, it forgets the mark.
-  * N takes a marked slot in exactly the version of a list that also shows that M's member Lease is over, by a
-    write that any write by M prevents. It is over if N or a third member has cleared it after it was
-    unchanged for its duration, by a write that any renewal by M prevents; or if it was deleted by hand, and
-    has been missing for that duration. In both cases, M's last renewal was sent more than a renew deadline
-    ago.
-  * If M's member Lease was replaced, or renewed too late, M relies on none of its marks: it writes each
-    slot's Lease before it continues, and gives up the slots whose Lease it cannot write.
+  * M writes until the renew deadline after its last renewal of the member Lease, counted from before the
+    renewal was sent. A mark never extends this time: before M sends a mark, it already relies only on the
+    member Lease, so it does not matter whether the mark arrives. Before M renews a slot alone, it forgets the
+    mark.
+  * N takes a marked slot only in the exact version of a list that also shows that M's member Lease has ended,
+    by a write that fails if M has written the slot's Lease. A member Lease has ended if N or a third member
+    has cleared it, after it was unchanged for its duration, by a write that fails if M has renewed it. It has
+    also ended if it was deleted by hand and has been missing for that duration. In both cases, M sent its
+    last renewal more than a renew deadline ago.
+  * If M's member Lease was replaced, or renewed too late, M does not rely on any of its marks: it writes each
+    slot's Lease before it continues, and gives up the slots whose Leases it cannot write.
   * If a slot's Lease is changed or deleted by hand, its mark ends with M's next list. If M cannot list, it
     renews its slots alone after two retry periods.
 
-A replica with an earlier version does not know marks. It goes by a marked Lease's duration, which is 20 times
-the usual one, so a mark is valid for half of that, and then written again. While such a replica lives, no
-member marks.
+A replica with an earlier version does not support marks. It waits for a marked Lease's duration, which is 20
+times the usual one. A mark is therefore valid for half of that duration, and is then written again. While a
+replica with an earlier version is alive, no member writes marks.
 """
 
 from __future__ import annotations
@@ -45,11 +48,11 @@ from handloop.controller.runtime.election.config import LeaderElectionConfig
 FREE: Final = -inf
 _MARKED_DURATIONS: Final = 20
 _FRESH: Final = 0.75
-"""How old a renewal may be for a mark, as a fraction of the patience. Lists from a slow server come late."""
+"""The greatest age of a renewal when a mark is written, as a fraction of _patience. Lists can arrive late."""
 
 
 class Renewal(NamedTuple):
-    """Our last renewal of the member Lease before a list: the Lease's UID, and when the renewal was sent."""
+    """Our last renewal of our member Lease before a list: that Lease's UID, and when the renewal was sent."""
 
     uid: str
     sent_at: float
@@ -57,10 +60,10 @@ class Renewal(NamedTuple):
 
 class View(NamedTuple):
     """
-    What the last lists showed.
+    The state of the member Lease and of marked Leases in the last lists.
 
-    Fields: renewal, None if no slot may be marked; marks, by the name of a marked Lease, its version and the
-    time when its member Lease expires; FREE if the member Lease is over, and cannot be renewed.
+    Fields: renewal, our last renewal, or None if slots must not be marked; marks, name of a marked Lease ->
+    its version, and the time when its holder's member Lease expires, or FREE once the holder cannot renew it.
     """
 
     renewal: Renewal | None = None
@@ -68,7 +71,7 @@ class View(NamedTuple):
 
 
 class _Mark(NamedTuple):
-    """A mark that the server accepted: the slot, our member Lease at that time, and the response's time."""
+    """A mark that the server accepted: the Lease's version, our member Lease's UID, and the write's time."""
 
     version: str
     uid: str
@@ -77,16 +80,16 @@ class _Mark(NamedTuple):
 
 class SlotCandidacy(Candidacy):
     """
-    A candidate for a slot's Lease, which marks the Lease while it can.
+    A candidate for a slot's Lease, which renews the Lease through a mark whenever possible.
 
-    State, under _lock: _mark, None = renewed alone, or not known.
-    Threads: as Candidacy; `shards` calls confirm.
+    State, under _lock: _mark, our mark, or None if the slot is renewed alone or the mark is uncertain.
+    Threads: those of Candidacy; `shards` calls confirm.
     """
 
     def __init__(self, config: LeaderElectionConfig, view: Callable[[], View], **options: Any) -> None:
-        """Args: view is called from any thread; options as in Candidacy."""
+        """Args: view is called from any thread; options are those of Candidacy."""
         super().__init__(config, **options)
-        # Leave time for two attempts without a mark. If that is more than half the deadline, mark nothing.
+        # Leave time to renew twice without a mark. If that exceeds half the deadline, never mark.
         periods = 2 * config.retry_period_seconds
         self._patience = periods if periods <= config.renew_deadline_seconds / 2 else 0.0
         self._view = view
@@ -94,9 +97,11 @@ class SlotCandidacy(Candidacy):
 
     def confirm(self, renewal: Renewal, lease: Lease | None) -> None:
         """
-        Rely on a renewal of our member Lease if the list after it shows our mark; otherwise forget the mark.
+        Renew the slot by a renewal of our member Lease, if the list after it shows our mark.
 
-        Args: lease is the slot's Lease in that list. Runs on the thread `shards`.
+        Otherwise, forget the mark.
+
+        Args: lease is the slot's Lease in that list, or None. Runs on the thread `shards`.
         """
         now = self._clock.now()
         with self._lock:
@@ -109,15 +114,15 @@ class SlotCandidacy(Candidacy):
                 self._renewed_at, self._observed_at = max(self._renewed_at, renewal.sent_at), now
 
     def is_left_marked(self) -> bool:
-        """Return whether the listed Lease has our mark while no elector runs. It would then never expire."""
+        """Return whether the Lease has our mark. If no elector runs, such a Lease would never expire."""
         return self.is_leader() and self._lease.renewed_by == self._lease.identity
 
     def let_expire(self) -> None:
-        """Remove our mark from a slot that we do not work on."""
+        """Remove our mark from the Lease of a slot on which we do not work."""
         self.try_acquire_or_renew(deadline=self._clock.now() + self._config.renew_deadline_seconds)
 
     def try_acquire_or_renew(self, *, deadline: float = inf) -> bool:
-        """Like Candidacy, but mark a slot that we work on if our member Lease was just renewed."""
+        """Acquire or renew like Candidacy, but use a mark if we work on the slot and the View allows it."""
         now, renewal = self._clock.now(), self._view().renewal
         if renewal is not None and self.is_leading and self.is_leader():
             with self._lock:
@@ -134,7 +139,7 @@ class SlotCandidacy(Candidacy):
         self._deadline, now = deadline, format_micro_time(self._clock.time())
         with self._lock:
             self._mark = None
-            # Do this before sending: whether the write arrives or not, others may now go by our member Lease.
+            # Set this before sending. Even if the write fails, others may now rely on our member Lease.
             self._renewed_at = min(self._renewed_at, renewal.sent_at)
             seconds = _MARKED_DURATIONS * self._config.written_seconds
             record = replace(self._observed, lease_duration_seconds=seconds, renew_time=now)
@@ -146,7 +151,7 @@ class SlotCandidacy(Candidacy):
         return True
 
     def _is_young(self, mark: _Mark, now: float) -> bool:
-        """Return whether the mark need not be written again yet for replicas with an earlier version."""
+        """Return whether the mark is recent enough that earlier versions do not treat it as expired."""
         return now < mark.written_at + _MARKED_DURATIONS * self._config.lease_duration_seconds / 2
 
     # the marks of others
@@ -155,7 +160,7 @@ class SlotCandidacy(Candidacy):
         super()._observe(fetched)
         if (ends_at := self._ends_at()) is not None:
             with self._lock:
-                # If somebody deletes it, the holder keeps the slot for a lease duration from the last look.
+                # If the Lease is deleted by hand, the holder has the slot for a lease duration from now.
                 self._reserved_until = self._clock.now() + marked_seconds(fetched) if ends_at > FREE else FREE
 
     def _free_at(self) -> float:
@@ -163,7 +168,7 @@ class SlotCandidacy(Candidacy):
         return super()._free_at() if ends_at is None else ends_at
 
     def _ends_at(self) -> float | None:
-        """Return when another member's mark, as last listed, ends; infinity if unknown, None if unmarked."""
+        """Return when another member's mark ends, infinity if that is unknown, or None if it has no mark."""
         holder, lease = self._observed.holder_identity, self._lease
         if not holder or holder == lease.identity or holder != lease.renewed_by:
             return None
@@ -172,5 +177,5 @@ class SlotCandidacy(Candidacy):
 
 
 def marked_seconds(spec: LeaseSpec) -> float:
-    """Return the lease duration of a marked Lease's holder."""
+    """Return a marked Lease's real duration. The duration that is written in the Lease is a multiple."""
     return (spec.lease_duration_seconds or 0) / _MARKED_DURATIONS

@@ -1,11 +1,11 @@
 """
-The work on this process's slots: it starts when the caches have them, and ends before they leave.
+Start work on a slot when the caches have its objects, and end the work before the slot is released.
 
     serve:   hold --> caches have it --> open --> stop --> close --> reconciles have ended --> hold no longer
     worker:  with admitted(name): reconcile
 
-A name in a slot that is not open yet waits for the slot to open. A name in a slot that is not held is
-dropped, because the slot's holder works on it. When a slot arrives, the informers deliver all its objects.
+A name in a slot that is not open yet waits until the slot opens. A name in a slot that is not held is
+dropped, because the slot's holder reconciles it. When a slot is added, the informers deliver all its objects.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from handloop.seams.seams import REAL_SEAMS, Seams
 log = get_logger("shards")
 
 OPENING_SECONDS: Final = 60.0
-"""How long a name waits at most until its slot opens and wakes it. Then the log says why it waits."""
+"""The longest wait for a slot to open. After that, the name is retried, and the reason is logged."""
 
 
 _Behind = Mapping[MultiNamespaceInformer[Any], Sequence[CatchUp]]
 
 
 class SlotNotHeld(NotAdmittedError):  # noqa: N818 - what it is
-    """Another replica has the slot of a name, or this replica is about to give it up."""
+    """Another replica holds the slot of a name, or this replica is about to give up the slot."""
 
     def __init__(self, name: ObjectName, slot: int | None) -> None:
         LookupError.__init__(self, f"{name} is in slot {slot}, which this replica does not hold")
@@ -47,19 +47,19 @@ class SlotNotHeld(NotAdmittedError):  # noqa: N818 - what it is
 
 
 class SlotOpening(NotYetAdmittedError):  # noqa: N818 - as SlotNotHeld
-    """The slot of a name is held, but the caches do not have all of it yet."""
+    """The slot of a name is held, but the caches do not have all objects of the slot yet."""
 
     retry_seconds = OPENING_SECONDS
 
 
 class _Tenure:
     """
-    One period of holding a slot. A slot that leaves and comes back gets a new one.
+    One period in which this process holds a slot. If the slot is given up and taken again, it has a new one.
 
     State, under SlotWork._lock: open_to, the controllers that work on the slot; in_flight, the number of
-    their running reconciles; closing, after which none begins. idle is set when closing is set and none is
-    running. over is set when nothing may be written any more, not even by a reconcile that hangs until after
-    the slot has returned.
+    their running reconciles; closing, which prevents new reconciles. idle is set once closing is set and no
+    reconcile is running. over is set once writes are forbidden, even for a reconcile that blocks until the
+    slot has been taken again.
     """
 
     def __init__(self, slot: int) -> None:
@@ -73,10 +73,10 @@ class _Tenure:
 
 class Admission:
     """
-    The names that one controller may work on now.
+    Decides which names one controller can reconcile now.
 
-    State, under SlotWork._lock: waiting, the names of each slot that is not open yet.
-    Threads: workers; `slot-<i>` opens and closes.
+    State, under SlotWork._lock: waiting, slot that is not open yet -> the names that wait for it.
+    Threads: workers; `slot-<i>` opens and closes a slot.
     """
 
     def __init__(
@@ -88,10 +88,10 @@ class Admission:
         slot_of: Callable[[ObjectName], int | None] | None = None,
     ) -> None:
         """
-        Admit a controller, before serve.
+        Add a controller to work, before serve is called.
 
-        Args: informers are those that the controller watches; it works on a slot once they have it. Without
-        slot_of, the name's namespace decides.
+        Args: informers are those that the controller watches; it works on a slot once they have the slot's
+        objects. slot_of returns the slot of a name; None means that the name's namespace decides.
         """
         self.informers = informers
         self.worker = worker
@@ -101,15 +101,16 @@ class Admission:
         work.admissions.append(self)
 
     def is_in(self, slot: int, name: ObjectName) -> bool:
-        """Return whether a name is in a slot; with shards by UID, only while its object is cached."""
+        """Return whether a name is in a slot. With shards by UID, its object must be in the cache."""
         return self.slot_of(name) == slot
 
     @contextmanager
     def admitted(self, name: ObjectName) -> Iterator[None]:
         """
-        Work on a name that a worker has. Its writes are treated as writes in its slot.
+        Enter the reconcile of a worker's name. The thread's writes then belong to the name's slot.
 
-        Raises: SlotOpening: retry when wake is called, or later; SlotNotHeld: drop the name.
+        Raises: SlotOpening if the name must be retried, later or when wake is called; SlotNotHeld if the name
+        must be dropped.
         """
         tenure = self._work.enter(self, name)
         before = self._work.works_in.set(tenure)
@@ -122,13 +123,13 @@ class Admission:
 
 class SlotWork:
     """
-    The slots of a process.
+    Does the work on a process's slots.
 
-    Fields: works_in, the tenure in which a thread reconciles; admissions, and informers, which returns all
-    informers of the process, are complete before serve.
-    State, under _lock: _tenures by slot, and the fields of each. A tenure begins before its slot is held and
-    lasts until after that, so that an event of the slot's objects always finds it.
-    Threads: `slot-<i>` runs serve; workers enter and leave; any thread writes.
+    Fields: works_in, the tenure in which a thread reconciles; admissions, one per controller; informers,
+    which returns all informers of the process. The last two are complete before serve is called.
+    State, under _lock: _tenures, slot -> its tenure, and the tenures' fields. A tenure begins before its slot
+    is held and ends after the slot is released, so that an event for the slot's objects always finds one.
+    Threads: `slot-<i>` runs serve; workers call enter and leave; any thread can call seconds_to_write.
     """
 
     def __init__(
@@ -143,8 +144,8 @@ class SlotWork:
         """
         Start without slots.
 
-        Args: seconds_of(slot) returns for how long no other process can write in a slot, 0 if others may
-        write. drain_seconds is how long reconciles may take to end once their slot has to leave.
+        Args: seconds_of(slot) returns for how long no other process can write in a slot, or 0 if others can
+        write. drain_seconds is how long to wait for running reconciles before a slot is given up.
         """
         self.works_in: ContextVar[_Tenure | None] = ContextVar("works_in", default=None)
         self.admissions: list[Admission] = []
@@ -163,9 +164,10 @@ class SlotWork:
 
     def seconds_to_write(self, path: str) -> float:
         """
-        Return for how long no other process can write in the slot of a write; 0 means do not send it.
+        Return for how long no other process can write in the slot of a write; 0 means not to send the write.
 
-        Its slot is that of the name that the thread reconciles, otherwise that of the namespace in the path.
+        If the thread is reconciling, the write belongs to the slot of the reconciled name. Otherwise the
+        namespace in the path decides its slot.
         """
         tenure = self.works_in.get()
         if tenure is not None:
@@ -174,14 +176,14 @@ class SlotWork:
         return self._seconds_of(self._held.namespaces.slot_of(namespace)) if namespace else 0.0
 
     def stop_of_waits(self, otherwise: Event) -> Event:
-        """Return the event that ends waits of this thread's requests; in a reconcile, that of its slot."""
+        """Return the event that ends waits in this thread's requests: in a reconcile, its tenure's end."""
         tenure = self.works_in.get()
         return otherwise if tenure is None else tenure.over
 
     # workers
 
     def enter(self, admission: Admission, name: ObjectName) -> _Tenure:
-        """Begin a reconcile. Raises: SlotOpening, SlotNotHeld."""
+        """Note that a reconcile begins, and return its tenure. Raises: SlotOpening, SlotNotHeld."""
         slot = admission.slot_of(name)
         with self._lock:
             tenure = None if slot is None else self._tenures.get(slot)
@@ -194,7 +196,7 @@ class SlotWork:
             return tenure
 
     def leave(self, tenure: _Tenure) -> None:
-        """A reconcile has ended."""
+        """Note that a reconcile has ended."""
         with self._lock:
             tenure.in_flight -= 1
             if tenure.closing and not tenure.in_flight:
@@ -204,9 +206,9 @@ class SlotWork:
 
     def serve(self, slot: int, stop: Event) -> None:
         """
-        Work on a slot until stop is set and its reconciles have ended.
+        Work on a slot until stop is set and the slot's reconciles have ended.
 
-        Raises: StopTimeoutError if reconciles are still running at the end, because they may write.
+        Raises: StopTimeoutError if reconciles are still running at the end and may still write.
         Blocks: until stop is set, and then for at most drain_seconds.
         """
         tenure = _Tenure(slot)
@@ -221,14 +223,14 @@ class SlotWork:
             self._end(tenure)
 
     def lost(self, slot: int) -> None:
-        """A slot's Lease is lost. Later writes by its reconciles are refused, even if the slot returns."""
+        """Refuse writes by a slot's reconciles after its Lease was lost, even if the slot is taken again."""
         with self._lock:
             if (tenure := self._tenures.get(slot)) is not None:
                 tenure.closing = True
                 tenure.over.set()
 
     def _open(self, tenure: _Tenure, version: int, stop: Event) -> None:
-        """Open a slot to each controller once its caches have it. A failing cache delays only its users."""
+        """Open a slot to each controller whose caches have it. A failing cache delays only its own users."""
         warn_at: float | None = self._clock.now() + OPENING_SECONDS
         closed = list(self.admissions)
         behind = {
@@ -249,9 +251,10 @@ class SlotWork:
 
     def _can_open(self, admission: Admission, version: int, behind: _Behind) -> bool:
         """
-        Return whether the caches have the slot: the controller's own, and all others without trouble.
+        Return whether the caches have the slot's objects.
 
-        Caches of unsharded kinds have what was written before the slot arrived. The others list it again.
+        A cache of an unsharded kind must have the writes made before the slot was added. A cache of a sharded
+        kind must have listed again. A failing cache is ignored if the controller does not watch it.
         """
         return all(
             (each.has_listed(version) and all(one.is_done() for one in behind.get(each, ())))
@@ -273,14 +276,15 @@ class SlotWork:
             if not tenure.in_flight:
                 tenure.idle.set()
         if not self._clock.sleep(self._drain_seconds, tenure.idle):
-            busy = f"{tenure.in_flight} reconciles did not end in {self._drain_seconds:g}s"
+            busy = f"{tenure.in_flight} reconciles have not ended after {self._drain_seconds:g}s"
             raise StopTimeoutError(f"slot {tenure.slot}: {busy}")
 
     def _end(self, tenure: _Tenure) -> None:
         """
-        Forget everything about the slot, so that nothing old is used when it returns.
+        Forget all data about the slot, because the data is outdated if the slot is taken again.
 
-        Only its own names are forgotten, before it leaves. Names of a slot that arrives in the meantime stay.
+        The slot's names are forgotten before it is released. The names of slots that are added meanwhile are
+        not affected.
         """
         with self._lock:
             tenure.closing = True

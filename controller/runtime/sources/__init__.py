@@ -1,1 +1,1 @@
-"""Turn watch events, referred objects and external news into names in a queue."""
+"""Turn watch events, changes of referred objects, and events outside the cluster into names in a queue."""

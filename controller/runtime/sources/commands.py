@@ -1,12 +1,12 @@
 """
-What a user tells an object's controller with annotations, named after the kind's group; kubectl is enough.
+Annotations with which a user controls the reconciles of an object. Their prefix is the kind's API group.
 
-    kubectl annotate site web example.org/paused=true               it is left alone, whatever happens
-    kubectl annotate site web example.org/paused-                   it is reconciled, at once
-    kubectl annotate site web example.org/reconcile-at="$(date)"    it is reconciled, at once: no back-off
+    kubectl annotate site web example.org/paused=true               the object is not reconciled
+    kubectl annotate site web example.org/paused-                   the object is reconciled at once
+    kubectl annotate site web example.org/reconcile-at="$(date)"    the object is reconciled without back-off
 
-A change to these annotations triggers a reconcile whatever predicates say, because GenerationChanged would
-hide it.
+A change to these annotations triggers a reconcile even if a predicate would drop it. GenerationChanged, for
+example, drops every change to annotations.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from handloop.apis.meta import Kind
 from handloop.apis.resource import Resource
 
 TRUE: Final = "true"
-"""The one value that pauses."""
+"""The only value of the annotation that pauses an object."""
 
 PAUSED: Final = "paused"
 RESUMED: Final = "resumed"
@@ -26,20 +26,20 @@ POKED: Final = "poked"
 
 
 class Commands(NamedTuple):
-    """The annotations of one kind."""
+    """The annotation keys for one kind."""
 
     paused: str
-    """The key of the annotation, for an object or for its namespace."""
+    """The key of the annotation that pauses an object, or all objects of a namespace."""
 
     reconcile_at: str
-    """The key of the annotation, which works with any new value."""
+    """The key of the annotation that triggers a reconcile whenever its value changes."""
 
     def are_to_pause(self, annotations: Mapping[str, str]) -> bool:
-        """Return whether the annotations of an object or a namespace ask for a pause."""
+        """Return whether these annotations, of an object or a namespace, request a pause."""
         return annotations.get(self.paused) == TRUE
 
     def said(self, old: Kind, new: Kind) -> str:
-        """Return what a change to an object says: PAUSED, RESUMED or POKED; "" if nothing."""
+        """Return the command in an object's change: PAUSED, RESUMED or POKED, or "" if it has none."""
         before, after = old.metadata.annotations, new.metadata.annotations
         if before.get(self.paused) != after.get(self.paused):
             return PAUSED if self.are_to_pause(after) else RESUMED
@@ -48,6 +48,6 @@ class Commands(NamedTuple):
 
 
 def commands_of(resource: Resource) -> Commands:
-    """Return the annotations of a kind; those of the core group begin with `core/`."""
+    """Return the annotation keys for a kind. For the core group, they begin with `core/`."""
     prefix = resource.group or "core"
     return Commands(f"{prefix}/paused", f"{prefix}/reconcile-at")

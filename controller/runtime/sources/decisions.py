@@ -1,11 +1,11 @@
 """
-What a controller has recently decided about each name: the record that explains why nothing happens.
+Record what a controller has recently decided about each name, to explain why a name is not reconciled.
 
     events that predicates dropped     causes that were ignored     waits     reconciles, and how they ended
 
-The record is always on, so a line costs only a lock and a struct, and texts are built only on request. The
-last few lines of each name are kept, for the 10,000 names with the most recent decisions. What is waiting now
-is not recorded here, because the queue knows it.
+The record is always on, so a line costs only a lock and a struct, and sentences are built only on request.
+The last few lines of each name are stored, for the 10,000 names with the most recent decisions. Names that
+wait now are not recorded here, because the queue has them.
 """
 
 from __future__ import annotations
@@ -22,32 +22,32 @@ from handloop.seams.locks import new_lock
 
 NAMES: Final = 10_000
 LINES: Final = 4
-"""Of each name."""
+"""The number of lines that are stored for each name."""
 LONGEST: Final = 120
-"""The maximum length of a text in characters, because a server's error may contain a whole object."""
+"""The maximum length of a text in characters. It is needed because an error can contain a whole object."""
 
 DROPPED: Final = "dropped"
 IGNORED: Final = "ignored"
 PARKED: Final = "parked"
 PAUSED: Final = "paused"
 TOLD: Final = "told"
-"""A Warning Event."""
+"""The author recorded a Warning Event."""
 SETTLED: Final = "settled"
 WAITS: Final = "waits"
 FAILED: Final = "failed"
 GAVE_UP: Final = "gave up"
 RECONCILES: Final = frozenset({SETTLED, WAITS, FAILED, GAVE_UP})
-"""What a reconcile ends with."""
+"""The decisions that end a reconcile."""
 
 
 class Decision(msgspec.Struct, frozen=True, gc=False):
     """
-    One line.
+    One line of the record.
 
-    Fields: at, by the clock; what, one of the words above; text, the event or cause that was ignored, what it
-    waits for, or the error; by, the predicate, or whatever else decided; cause, the first of several causes
-    of a reconcile, which took this many milliseconds and made these changes; for a wait, milliseconds is its
-    longest time; count, the number of equal lines in a row.
+    Fields: at, the time by the clock; what, one of the words above; text, the ignored event or cause, the
+    reason for a wait, or the error; by, the predicate or other part that decided; cause, the first cause of a
+    reconcile; milliseconds, the duration of a reconcile or the longest duration of a wait; changes, the
+    reconcile's writes; count, the number of equal lines in a row.
     """
 
     at: float
@@ -62,10 +62,10 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
 
 class Decisions:
     """
-    The last decisions of one controller, by name.
+    Stores the last decisions of one controller, by name.
 
-    State, under _lock: _of, the most recently decided name last; each has at most LINES lines.
-    Threads: listeners and workers write; any thread may read.
+    State, under _lock: _of, name -> its lines, at most LINES. The name with the most recent decision is last.
+    Threads: listeners and workers write; any thread can read.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -76,7 +76,7 @@ class Decisions:
     def note(
         self, name: ObjectName, what: str, text: str = "", *, by: str = "", seconds: float = 0.0
     ) -> None:
-        """Record a wait, or an event or a cause that was ignored."""
+        """Record a wait, or an event or cause that was ignored."""
         self._add(name, Decision(self._clock.now(), what, _cut(text), by, "", int(seconds * 1000)))
 
     def reconciled(
@@ -89,7 +89,7 @@ class Decisions:
         began_at: float,
         changes: str,
     ) -> Decision:
-        """A reconcile has ended. text is its error, or what it waits for. Returns: its line."""
+        """Record the end of a reconcile. Args: text is its error, or why it waits. Returns: the line."""
         now = self._clock.now()
         cause = causes[0] if causes else ""
         if len(causes) > 1:
@@ -135,7 +135,7 @@ class Decisions:
 
     def forget_names(self, gone: Callable[[ObjectName], bool]) -> None:
         """See NameMemory."""
-        # Call gone without the lock, because it may take a lock of its own.
+        # Call gone outside the lock, because gone can take a lock of its own.
         leaving = [name for name in self.names() if gone(name)]
         with self._lock:
             for name in leaving:

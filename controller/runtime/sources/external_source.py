@@ -1,10 +1,10 @@
 """
-News from outside the cluster: from a queue, a socket, or polling another system.
+Trigger reconciles from events outside the cluster, such as messages, socket data, or the results of polling.
 
     function(wake, stop), on a separate thread --wake(name)--> ReconcileQueue
 
-The function waits for news in its own way, and wakes the names that the news concerns. It runs while its
-controller runs, so with leader election, it runs only in the leader.
+The author's function waits for such events, and wakes the names that they concern. It runs while its
+controller runs. With leader election, it therefore runs only in the leader.
 Follows: controller-runtime pkg/source (Channel, Func), differs: a source has to wait while many names wait.
 """
 
@@ -26,34 +26,34 @@ from handloop.workqueue.priority_queue import DEFAULT_PRIORITY
 log = get_logger("source")
 
 MOST_QUEUED: Final = 1000
-"""While this many names are waiting for a worker, wake blocks."""
+"""While at least this many names are waiting for a worker, wake blocks."""
 _LOOK_SECONDS: Final = 0.05
 _FIRST_PAUSE_SECONDS: Final = 1.0
 _LONGEST_PAUSE_SECONDS: Final = 60.0
 
 
 class Wake(Protocol):
-    """Reconciles a name once a worker is free."""
+    """Queues a name for the workers. A SourceFunc receives it as its first argument."""
 
     def __call__(self, name: ObjectName, detail: str = "", *, priority: int = DEFAULT_PRIORITY) -> bool:
         """
         Queue a name. `context.causes` shows the source and the detail.
 
-        Returns: False if stop was set first; the name is then not queued, and the function should return.
-        Blocks: while MOST_QUEUED names wait, or until stop is set.
+        Returns: True, or False if stop is set. The name is then not queued, and the function should return.
+        Blocks: while MOST_QUEUED or more names wait for a worker and stop is not set.
         """
 
 
 SourceFunc: TypeAlias = Callable[[Wake, threading.Event], None]
-"""Waits for news and wakes names until the event is set. After an error, it is called again in 1 to 60 s."""
+"""Waits for events and wakes names until stop is set. If it fails, it is called again after 1 to 60 s."""
 
 
 class ExternalSource(DividedWork):
     """
-    One `source` of a controller. Implements handloop.controller.runtime.life.runnable.Runnable.
+    Runs one external `source` of a controller. Implements handloop.controller.runtime.life.runnable.Runnable.
 
-    Fields: name, needs_leader_election, ends_first. The function runs in each replica, whose controller drops
-    names that are not its own. Threads: its own, `run-<name>`.
+    Fields: name, needs_leader_election, ends_first. If replicas divide the work, the function runs in each of
+    them, and each controller drops the names of other replicas. Threads: `run-<name>`.
     """
 
     ends_first = True
@@ -69,7 +69,7 @@ class ExternalSource(DividedWork):
         needs_leader_election: bool,
         seams: Seams = REAL_SEAMS,
     ) -> None:
-        """Args: queued returns how many names are waiting for a worker."""
+        """Args: queued returns the number of names that are waiting for a worker."""
         self.name = f"{controller}-{name}"
         self.needs_leader_election = needs_leader_election
         self._source = name
@@ -80,7 +80,7 @@ class ExternalSource(DividedWork):
         self._seams = seams
 
     def run(self, stop: threading.Event) -> None:
-        """Call the function until stop is set. Errors are logged. If it returns, it is not called again."""
+        """Call the function until stop is set. After an error, log it and call again; after a return, end."""
         backoff = ExponentialBackoff(
             _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS, 2 * _LONGEST_PAUSE_SECONDS, seams=self._seams
         )
@@ -101,7 +101,7 @@ class ExternalSource(DividedWork):
     def _wake_until(self, stop: threading.Event) -> Wake:
         def wake(name: ObjectName, detail: str = "", *, priority: int = DEFAULT_PRIORITY) -> bool:
             if not isinstance(name, ObjectName):
-                raise TypeError(f"wake takes an ObjectName, not {name!r}")
+                raise TypeError(f"wake needs an ObjectName, not {name!r}")
             while self._queued() >= MOST_QUEUED:
                 if self._clock.sleep(_LOOK_SECONDS, stop):
                     return False

@@ -3,9 +3,10 @@ Turn watch events of a kind into names to reconcile.
 
     informer --> InformerSource: predicates --> names --> ReconcileQueue, with cause and priority
 
-Objects of the first list, and resyncs, wait behind recent watch events. Both states of an update are mapped
-to names, so that the former owner is also reconciled. If a predicate raises an error, the watch event passes.
-If a map function does, only the names of that state are lost, so an odd object does not prevent a start.
+Names from the first list and from resyncs have a lower priority than those from watch events. Both states of
+an update are mapped to names, so that the former owner is also reconciled. If a predicate raises an error,
+the watch event passes. If a map function raises an error, only the names of that state are lost, so that a
+single unusual object does not prevent the start of the controller.
 Follows: controller-runtime pkg/handler, pkg/internal/source (Kind), differs: an owner must be in its cache;
 errors of predicates and map functions are logged and counted, but do not stop anything.
 """
@@ -45,7 +46,7 @@ log = get_logger("source")
 T = TypeVar("T", bound=Kind)
 
 MapFunc = Callable[[T], Iterable[ObjectName]]
-"""Returns the names that an object concerns. Pure except for reading caches; runs on a listener thread."""
+"""Returns the names to reconcile when an object changes. Can only read caches; runs on a listener thread."""
 
 ADDED: Final = "added"
 LISTED: Final = "listed"
@@ -57,43 +58,43 @@ NOT_INDEXED: Final = "NotIndexed"
 
 
 class Sink(Protocol):
-    """Takes names: a ReconcileQueue."""
+    """Receives the names to reconcile; ReconcileQueue implements it."""
 
     def add(
         self, name: ObjectName, cause: Cause, *, priority: int = DEFAULT_PRIORITY, version: str = ""
     ) -> None:
-        """Reconcile a name. Args: version is the object's version if only its status is new, otherwise ""."""
+        """Queue a name. Args: version is the object's version if only its status changed, otherwise ""."""
 
 
 class OwnerCache(Protocol):
-    """The cache of the owning kind."""
+    """The cache of the owners' kind."""
 
     def get_by_key(self, key: str) -> Kind | None:
-        """Return the cached object with that store key."""
+        """Return the cached object with that key, or None."""
 
 
 def own_name(obj: Kind) -> tuple[ObjectName]:
-    """A map function that returns the object's own name."""
+    """Return the object's own name. Used as a map function."""
     return (object_name(obj),)
 
 
 class OwnerNames:
     """
-    A map function that returns the name of an object's controlling owner of one kind, or of all its owners.
+    A map function that returns the name of an object's controlling owner, or of all its owners, of one kind.
 
-    An owner must be in its cache, but with any UID, because an object that was recreated under its name may
-    be waiting until its predecessor's children are gone. An owner that is not cached yet is queued when it is
-    added to the cache.
+    The owner's name must be in the cache, but the UID may differ, because a recreated owner can be waiting
+    for the deletion of its predecessor's children. An owner that is not cached yet is queued when it is added
+    to the cache.
     """
 
     def __init__(self, owner: type[Kind], cache: OwnerCache, *, every_owner: bool = False) -> None:
-        """Args: every_owner includes owners that do not control the object."""
+        """Args: every_owner is True to include owners that do not control the object."""
         self._resource = owner.resource
         self._cache = cache
         self._every_owner = every_owner
 
     def __call__(self, obj: Kind) -> tuple[ObjectName, ...]:
-        """Return no name, one name or, with every_owner, several."""
+        """Return the owners' names: at most one or, with every_owner, any number."""
         if self._every_owner:
             owners = obj.metadata.owner_references
             return tuple(dict.fromkeys(name for each in owners for name in self._names(obj, each)))
@@ -114,11 +115,12 @@ class OwnerNames:
 
 class InformerSource(Generic[T]):
     """
-    One watch of a controller. It reads an informer, and feeds the controller's queue.
+    Adds names to a controller's queue for the watch events of an informer.
 
     Implements handloop.controller.runtime.reconciling.controller.Watch and
     handloop.informers.handlers.ResourceEventHandler.
-    State: _registration, None before start. Threads: one listener thread per informer calls the handlers.
+    State: _registration, which is None before start. Threads: one listener thread per informer calls the
+    handlers.
     """
 
     def __init__(
@@ -138,12 +140,12 @@ class InformerSource(Generic[T]):
         """
         Create a source that has not started.
 
-        Args: observed is called for each watch event with `plural.group` and the object's name, and
-        gone for each object that is gone, both regardless of predicates; gone comes before names are
-        queued. panicked counts errors of predicates and map functions. dropped is called for each watch event
-        that a predicate drops, with its cause, the predicate's name, and the names that it concerns, if
-        finding them costs nothing. recorder, if given, reports each object that does not fit its type, or on
-        which an index function fails. commands, if given, are the annotations that users write on the
+        Args: observed is called for each watch event with `plural.group` and the object's name. gone is
+        called for each deleted object, before names are queued. Both are called even if a predicate drops the
+        event. panicked counts errors of predicates and map functions. dropped is called for each watch event
+        that a predicate drops, with the event's cause, the predicate's name, and the names to reconcile if
+        they are cheap to compute. recorder, if given, reports each object that does not fit its type, or for
+        which an index function fails. commands, if given, has the annotations with which users control the
         objects.
         """
         self.kind = informer.kind
@@ -161,28 +163,28 @@ class InformerSource(Generic[T]):
         self._registration: Synced | None = None
 
     def start(self) -> None:
-        """Feed the queue from now on, beginning with the objects in the cache."""
+        """Begin to add names to the queue, starting with the objects in the cache."""
         self._registration = self._informer.add_event_handler(self)
         if self._recorder is not None:
-            # Not before start: a standby reports nothing, and is told about the objects known by then when it
-            # starts.
+            # Register this only now, so that a standby does not report. All undecodable objects that are
+            # known by now are passed at the registration.
             self._informer.on_undecodable(partial(self._report_undecodable, self._recorder))
 
     def list_again(self, names: Callable[[ObjectName], bool]) -> None:
-        """Queue the cached objects of these names, as when they are first listed."""
+        """Queue the cached objects that the function names selects, as after the first list."""
         for obj in self._informer.list():
             if names(object_name(obj)):
                 self.on_add(obj, is_in_initial_list=True)
 
     def troubles(self) -> list[str]:
-        """Return why the first list is not complete and delivered yet; empty once it is."""
+        """Return why the first list has not been fully delivered yet, or an empty list once it has."""
         troubles = self._informer.troubles()
         if troubles or self._registration is None or self._registration.has_synced():
             return troubles
-        return [f"{self.kind.resource.group_resource}: still handing the first list over"]
+        return [f"{self.kind.resource.group_resource}: still passing the first list to the controller"]
 
     def on_add(self, obj: T, is_in_initial_list: bool) -> None:  # noqa: FBT001 - client-go's signature
-        """An object is new to the cache."""
+        """Handle an object that was added to the cache."""
         name = object_name(obj)
         self._observed(self._resource, name)
         self._tell_of_indexes(name, obj)
@@ -191,7 +193,7 @@ class InformerSource(Generic[T]):
             self._enqueue(verb, name, obj)
 
     def on_update(self, old: T, new: T) -> None:
-        """An object was replaced. Two states with the same resource version are a resync."""
+        """Handle a changed object. If both states have the same resource version, the event is a resync."""
         name = object_name(new)
         if new.metadata.uid != old.metadata.uid:
             self._gone(old)
@@ -207,11 +209,11 @@ class InformerSource(Generic[T]):
             self._enqueue(verb, name, *states, version=new.metadata.resource_version if is_status else "")
 
     def on_delete(self, obj: T | DeletedFinalStateUnknown[T]) -> None:
-        """An object is gone. A tombstone without a state at least names it."""
+        """Handle a deleted object, or a tombstone, which may have only the object's name."""
         state = final_state(obj)
         name = deletion_handling_object_to_name(obj)
         if state is not None:
-            # Do this first, because observed() makes OwnWrites forget that the deletion was ours.
+            # Call _gone first, because _observed makes OwnWrites forget that the deletion was ours.
             self._gone(state)
         self._observed(self._resource, name)
         if state is not None:
@@ -239,11 +241,11 @@ class InformerSource(Generic[T]):
         self._sink.add(name, cause, priority=priority, version=version)
 
     def _passes(self, verb: str, name: ObjectName, obj: T, ask: Callable[[Predicate], bool]) -> bool:
-        """Return whether every predicate lets an event pass."""
+        """Return whether every predicate lets an event pass, and report the event if one drops it."""
         try:
             against = next((each for each in self._predicates if not ask(each)), None)
         except BaseException as error:  # noqa: BLE001 - a needless reconcile does no harm, a lost watch event does
-            self._report("Predicate failed, event let through", name, error)
+            self._report("Predicate failed, so the event triggers a reconcile", name, error)
             return True
         if against is None:
             return True
@@ -266,25 +268,25 @@ class InformerSource(Generic[T]):
         log.error(what, kind=kind, object=name, err=in_words(error, repr), exc_info=error)
 
     def _tell_of_indexes(self, name: ObjectName, obj: T) -> None:
-        """Report an object that is missing from an index. The store has logged it as well."""
+        """Record an Event if an object is missing from an index. The store has already logged that."""
         if self._recorder is not None and (why := self._informer.why_unindexed(name)):
             self._recorder.event(obj, EVENT_TYPE_WARNING, NOT_INDEXED, why)
 
     def _report_undecodable(self, recorder: EventRecorder, undecodable: Undecodable) -> None:
-        """Report an undecodable object once per version. Runs on the reflector's thread."""
+        """Record an Event about an undecodable object, once per version. Runs on the reflector's thread."""
         reference = reference_to_undecodable(self.kind.resource, undecodable)
         recorder.event(reference, EVENT_TYPE_WARNING, INVALID_OBJECT, undecodable.error)
 
 
 def _concerns(predicate: Predicate, old: Kind, new: Kind) -> bool:
-    """Return whether a change passes. With a new UID, the object was recreated while no watch was open."""
+    """Return whether a predicate lets a change pass. A new UID means a deletion and a creation."""
     if old.metadata.uid != new.metadata.uid:
         return predicate.delete(old) or predicate.create(new)
     return predicate.update(old, new)
 
 
 def _brought(verb: str, states: Sequence[Kind]) -> SpanContext | None:
-    """Return the trace of this event only, because later events keep the annotation but bring no trace."""
+    """Return the trace that this event brings, or None if an earlier event already had the annotation."""
     if verb in (LISTED, RESYNCED, DELETED):
         return None
     old, new = (annotated(state.metadata.annotations) for state in (states[0], states[-1]))
@@ -292,16 +294,16 @@ def _brought(verb: str, states: Sequence[Kind]) -> SpanContext | None:
 
 
 def _has_only_another_status(old: Kind, new: Kind) -> bool:
-    """Return whether only the status can differ, as the metadata with the generation is unchanged."""
+    """Return whether only the status can differ, because the metadata with the generation is unchanged."""
     before, after = old.metadata, new.metadata
     same = replace(before, resource_version=after.resource_version) == after
     return same and after.generation > 0
 
 
 def _checked(names: Iterable[Any]) -> tuple[ObjectName, ...]:
-    """Raises: TypeError for anything but a name, such as a key, before it is queued."""
+    """Return a map function's names. Raises: TypeError if one is not an ObjectName, for example a key."""
     found = tuple(names)
     for name in found:
         if not isinstance(name, ObjectName):
-            raise TypeError(f"a map function returns ObjectNames, not {name!r}")
+            raise TypeError(f"a map function must return ObjectNames, not {name!r}")
     return found

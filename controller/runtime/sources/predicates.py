@@ -1,9 +1,9 @@
 """
-Predicates decide which watch events trigger a reconcile, before a name is queued, on the listener's thread.
+Predicates decide which watch events trigger a reconcile. They run on the listener's thread.
 
 A resync arrives as an update between two states with the same resource version. Predicates such as
-GenerationChanged drop it. A predicate on a kind that others write must let changes pass in the fields that
-the reconcile reads. GenerationChanged on a Deployment, for example, would hide its status.
+GenerationChanged drop it. A predicate on a kind that other programs write must not drop changes to the fields
+that the reconcile reads. On a Deployment, for example, GenerationChanged would drop changes to the status.
 Follows: controller-runtime pkg/predicate.
 """
 
@@ -18,16 +18,16 @@ from handloop.apis.resource import Resource
 
 
 class Predicate(Protocol):
-    """Returns True for watch events that are worth a reconcile. Pure and fast: no requests, no locks."""
+    """Selects the events that trigger a reconcile. Must be pure and fast, without requests or locks."""
 
     def create(self, obj: Any, /) -> bool:
-        """An object is new to the cache. So are the objects of the first list."""
+        """Decide about an object that was added to the cache. The first list adds all its objects."""
 
     def update(self, old: Any, new: Any, /) -> bool:
-        """An object was replaced."""
+        """Decide about an object that was changed."""
 
     def delete(self, obj: Any, /) -> bool:
-        """An object is gone. Args: obj is its last known state."""
+        """Decide about a deleted object. Args: obj is the object's last known state."""
 
 
 def _yes(*_: object) -> bool:
@@ -35,7 +35,7 @@ def _yes(*_: object) -> bool:
 
 
 class PredicateFuncs:
-    """A predicate made from up to three functions. If a function is missing, its events pass."""
+    """A predicate made of up to three functions. Events for which there is no function pass."""
 
     def __init__(
         self,
@@ -50,16 +50,16 @@ class PredicateFuncs:
 
 
 class _Changed:
-    """Lets updates that change some aspect of an object pass, and all creates and deletes."""
+    """Lets all creates and deletes pass, and those updates that change a certain aspect of the object."""
 
     create = delete = staticmethod(_yes)
 
     def update(self, old: Object, new: Object) -> bool:
-        """Whether the aspect differs."""
+        """Return whether the aspect differs."""
         return self.aspect(old) != self.aspect(new)
 
     def aspect(self, obj: Object) -> object:
-        """The value to compare."""
+        """Return the value to compare."""
         raise NotImplementedError
 
 
@@ -85,14 +85,14 @@ _ALSO_WITHOUT: Final = (
 
 
 def has_generation(resource: Resource) -> bool:
-    """Return whether the server maintains a kind's generation, as far as is known for kube-apiserver 1.36."""
+    """Return whether the server increments a kind's generation. The data is that of kube-apiserver 1.36."""
     if resource.group in _WITHOUT_GENERATION:
         return resource.plural in _WITH_GENERATION
     return (resource.group, resource.plural) not in _ALSO_WITHOUT
 
 
 class GenerationChanged(_Changed):
-    """Lets updates of the spec pass, for which the server increments the generation, unlike the status."""
+    """Lets updates of the spec pass, but not of the status. The server increments the generation for them."""
 
     def aspect(self, obj: Object) -> object:
         """Return the generation, and whether a deletion has begun."""
@@ -100,26 +100,26 @@ class GenerationChanged(_Changed):
 
 
 class LabelsChanged(_Changed):
-    """Updates of the labels."""
+    """Lets updates of the labels pass."""
 
     def aspect(self, obj: Object) -> object:
-        """The labels."""
+        """Return the labels."""
         return obj.metadata.labels
 
 
 class AnnotationsChanged(_Changed):
-    """Updates of the annotations."""
+    """Lets updates of the annotations pass."""
 
     def aspect(self, obj: Object) -> object:
-        """The annotations."""
+        """Return the annotations."""
         return obj.metadata.annotations
 
 
 class ResourceVersionChanged(_Changed):
-    """Lets all updates pass, but not resyncs."""
+    """Lets all updates pass except resyncs."""
 
     def aspect(self, obj: Object) -> object:
-        """The resource version."""
+        """Return the resource version."""
         return obj.metadata.resource_version
 
 
@@ -127,7 +127,8 @@ class LabelsMatch:
     """
     Lets watch events pass if a label selector, such as "app=web,tier!=cache", matches the object.
 
-    An update that ends the match also passes, because a reconciler that counts such objects needs it.
+    An update after which the selector no longer matches also passes, because a reconciler that counts
+    matching objects needs it.
     """
 
     def __init__(self, selector: str) -> None:
@@ -135,20 +136,20 @@ class LabelsMatch:
         self._selector = parse_selector(selector)
 
     def create(self, obj: Object) -> bool:
-        """Whether the object matches."""
+        """Return whether the object matches."""
         return self._selector.matches(obj.metadata.labels)
 
     def update(self, old: Object, new: Object) -> bool:
-        """Whether either state matches."""
+        """Return whether the old or the new state matches."""
         return self.create(old) or self.create(new)
 
     def delete(self, obj: Object) -> bool:
-        """Whether the object matched."""
+        """Return whether the object matched."""
         return self.create(obj)
 
 
 def all_of(*predicates: Predicate) -> Predicate:
-    """An event passes if every predicate lets it pass. Without predicates, it passes."""
+    """Return a predicate that lets an event pass if all predicates do. If there are none, all events pass."""
     return PredicateFuncs(
         create=lambda obj: all(each.create(obj) for each in predicates),
         update=lambda old, new: all(each.update(old, new) for each in predicates),
@@ -157,7 +158,7 @@ def all_of(*predicates: Predicate) -> Predicate:
 
 
 def any_of(*predicates: Predicate) -> Predicate:
-    """An event passes if any of the predicates lets it pass. Without predicates, no event passes."""
+    """Return a predicate that lets an event pass if any predicate does. If there are none, none passes."""
     return PredicateFuncs(
         create=lambda obj: any(each.create(obj) for each in predicates),
         update=lambda old, new: any(each.update(old, new) for each in predicates),
@@ -166,7 +167,7 @@ def any_of(*predicates: Predicate) -> Predicate:
 
 
 def negate(predicate: Predicate) -> Predicate:
-    """An event passes if the predicate drops it. This includes creates and deletes."""
+    """Return a predicate that lets exactly those events pass that the given predicate drops."""
     return PredicateFuncs(
         create=lambda obj: not predicate.create(obj),
         update=lambda old, new: not predicate.update(old, new),

@@ -1,9 +1,10 @@
 """
-The queue of one controller: names with their causes, delays and priorities.
+The queue of one controller. It stores names with their causes, delays and priorities.
 
-The initial list and resyncs wait behind recent changes, with ageing. A failed name returns after a back-off,
-a name with a requeue_after returns after that time, and a name that failed permanently waits for a change. A
-resync brings no news, so it does not shorten a back-off, even one that is longer than the resync period.
+Names from the initial list and from resyncs have a lower priority, which rises with their age. A failed name
+is queued again after a back-off, a name with a requeue_after after that time, and a name that failed
+permanently only after a change. A resync means no change, so it does not shorten a back-off, even if the
+back-off is longer than the resync period.
 Decision: The last reconcile decides when to look again.
 """
 
@@ -24,23 +25,23 @@ from handloop.workqueue.rate_limiters import ItemExponentialFailureRateLimiter, 
 RETRY: Final = "retry"
 QUEUED: Final = "queue"
 MAX_CAUSES: Final = 10
-"""How many causes are kept per name. Further causes are only counted."""
+"""The maximum number of causes that are stored per name. Further causes are only counted."""
 
 
 NONE: Final[frozenset[str]] = frozenset()
 """No versions."""
 
 Marks = tuple[tuple[float, str], ...]
-"""When each wait of a name began and what it waited for, oldest first; () while nothing is traced."""
+"""When each wait of a name began, and the reason, oldest first; () if tracing is off."""
 
 
 class Cause(NamedTuple):
     """
-    One reason to reconcile.
+    One reason to reconcile a name.
 
-    subject and verb form the label, of which there are only a few, such as `Deployment updated` or `requeue`.
-    detail is an object's name, or `after 30s`. is_resync means that nothing has changed. trace is the span
-    whose write a watch event has delivered, or the span of the previous reconcile; None if unknown.
+    Fields: subject and verb, which form the label, such as `Deployment updated` or `requeue`, one of a few;
+    detail, such as an object's name or `after 30s`; is_resync, whether the object has not changed; trace, the
+    span whose write the watch event is about, or the span of the previous reconcile, or None if unknown.
     """
 
     subject: str
@@ -59,7 +60,7 @@ class Cause(NamedTuple):
 
 
 class Taken(NamedTuple):
-    """The causes that a worker takes over. Without any, there is nothing to do, or nothing until due_at."""
+    """The causes that a worker takes. If there are none, the name needs no work before due_at, if ever."""
 
     causes: tuple[Cause, ...]
     due_at: float | None = None
@@ -68,14 +69,14 @@ class Taken(NamedTuple):
 
 class Causes:
     """
-    The causes of every waiting name, merged per name until a worker takes them.
+    Stores the causes of every waiting name, merged per name until a worker takes them.
 
-    State, under _lock: _pending, name -> its causes in order, each with the versions of the object that it is
-    about, or None if it always applies; _more, how many more causes there were than are kept; _scheduled,
-    name -> when it is due, by the clock, and why; _own, name -> the versions that its last reconcile wrote
-    before it failed; _marks, name with pending causes -> since when they have waited. A name with pending
-    causes is in the queue or about to be added. A name with a scheduled cause is in the queue by the time it
-    is due, or about to be added, or a worker is about to take it.
+    State, under _lock: _pending, name -> its causes in order, each with the object versions that it is about,
+    or None if it always applies; _more, name -> the number of causes that were not stored; _scheduled, name
+    -> when it is due, by the clock, and why; _own, name -> the versions that its last reconcile wrote before
+    it failed; _marks, name -> since when its pending causes have waited. A name with pending causes is in the
+    queue or about to be added. A name with a scheduled cause is in the queue when it is due, or is about to
+    be added or taken by a worker.
     Threads: any.
     """
 
@@ -89,11 +90,12 @@ class Causes:
 
     def add(self, name: ObjectName, causes: Iterable[Cause], *, version: str = "", marks: Marks = ()) -> bool:
         """
-        Call this before the name is added to the queue, so that the worker that gets it finds the causes.
+        Store the causes of a name. Call this before the name is queued, so that its worker finds the causes.
 
-        Args: version is the object's version if only its status is new; if it is "", the causes always apply.
-        Returns: False, with nothing added, for resyncs of a name that is backing off, and for the status that
-        the name's last reconcile wrote before it failed.
+        Args: version is the object's version if only its status changed; if it is "", the causes always
+        apply.
+        Returns: whether the causes were stored. Resyncs are not stored while the name backs off, and neither
+        are causes for a status that the name's last reconcile wrote before it failed.
         """
         with self._lock:
             if version and version in self._own.get(name, ()):
@@ -106,8 +108,8 @@ class Causes:
             for cause in causes:
                 if cause not in kept and len(kept) >= MAX_CAUSES:
                     self._more[name] = self._more.get(name, 0) + 1
-                    # Drop a resync rather than news, because a name with only resyncs can lose all its
-                    # causes.
+                    # Drop a resync if there is one. The change must remain, because schedule drops the
+                    # causes of a name that has only resyncs.
                     resync = next((each for each in kept if each.is_resync), None)
                     if cause.is_resync or resync is None:
                         continue
@@ -117,7 +119,7 @@ class Causes:
             return True
 
     def failed(self, name: ObjectName, own: frozenset[str]) -> None:
-        """A reconcile failed. The versions that its object got from its status writes cause no reconcile."""
+        """Note that a reconcile failed. The object versions in own, from its status writes, are ignored."""
         with self._lock:
             self._own.pop(name, None)
             if not own:
@@ -131,15 +133,15 @@ class Causes:
                 self._marks.pop(name, None)
 
     def settled(self, name: ObjectName) -> None:
-        """A reconcile succeeded."""
+        """Note that a reconcile succeeded."""
         with self._lock:
             self._own.pop(name, None)
 
     def schedule(self, name: ObjectName, due_at: float, cause: Cause) -> None:
-        """Call this before the delayed add, from the worker that has the name. The last call wins."""
+        """Store when a name is due. Its worker calls this before the delayed add. The last call wins."""
         with self._lock:
             self._scheduled[name] = (due_at, cause)
-            # A resync during the reconcile is no reason to repeat at once what has just failed.
+            # A resync during the failed reconcile must not cause an immediate retry.
             if self._backs_off_locked(name) and not _news(self._pending.get(name, ())):
                 for each in (self._pending, self._more, self._marks):
                     each.pop(name, None)
@@ -149,7 +151,7 @@ class Causes:
         return scheduled is not None and scheduled[1].subject == RETRY
 
     def standing(self, name: ObjectName) -> tuple[tuple[Cause, ...], tuple[float, Cause] | None]:
-        """Return the waiting causes, and when and why the name is due without another cause."""
+        """Return the waiting causes, and when and why the name is due if no further cause is added."""
         with self._lock:
             pending = _with_rest(tuple(self._pending.get(name, ())), self._more.get(name, 0))
             return pending, self._scheduled.get(name)
@@ -160,7 +162,7 @@ class Causes:
             return name in self._pending or self._waits_locked(name)
 
     def wait(self, name: ObjectName) -> bool:
-        """Return whether a reconcile is due after an error or a WaitError."""
+        """Return whether a reconcile is scheduled after an error or a WaitError."""
         with self._lock:
             return self._waits_locked(name)
 
@@ -174,16 +176,16 @@ class Causes:
             return {*self._pending, *self._scheduled}
 
     def drop(self, name: ObjectName) -> None:
-        """Forget a name. While it is in the queue, its worker finds nothing to do."""
+        """Forget a name. If it is still in the queue, its worker finds no causes and has nothing to do."""
         with self._lock:
             for each in (self._pending, self._more, self._scheduled, self._own, self._marks):
                 each.pop(name, None)
 
     def take(self, name: ObjectName, now: float) -> Taken:
         """
-        Take over all causes of a name.
+        Remove and return all causes of a name.
 
-        If there is any other cause, take the scheduled one as well, because that reconcile decides again.
+        If there is another cause, also remove the scheduled one, because the reconcile schedules the next.
         """
         with self._lock:
             pending = tuple(self._pending.pop(name, ()))
@@ -215,7 +217,7 @@ def _follows(subject: str, detail: str) -> Cause:
 
 
 def default_rate_limiter() -> RateLimiter[ObjectName]:
-    """Return the per-name default without a bucket, as in controller-runtime for its priority queue."""
+    """Return a per-name back-off without a token bucket, like controller-runtime's for its priority queue."""
     return ItemExponentialFailureRateLimiter()
 
 
@@ -223,9 +225,9 @@ class Standing(NamedTuple):
     """
     The state of a name in its queue.
 
-    Fields: causes, which are waiting for a worker; due_in, the seconds until the name is due without another
-    cause, None if never, and due, the reason; failures in a row; gave_up, whether only a change causes a
-    reconcile.
+    Fields: causes, those that wait for a worker; due_in, the seconds until the name is due without a further
+    cause, or None, and due, the reason; failures, the number of failures in a row; gave_up, whether only a
+    change causes a reconcile.
     """
 
     causes: tuple[Cause, ...]
@@ -237,11 +239,12 @@ class Standing(NamedTuple):
 
 class ReconcileQueue:
     """
-    A worker calls get, take, then one of park, settle, requeue, retry and give_up, and always done.
+    A queue of names with causes. For each name, a worker calls get, take, one of park, settle, requeue, retry
+    and give_up, and finally done.
 
-    State, under _lock: _given_up, names that failed permanently and have not changed since. _causes and
-    _queue have their own locks. A cause is always stored before its name is in the queue.
-    Threads: listeners add; workers do the rest, each for the name that it has.
+    State, under _lock: _given_up, the names that failed permanently and have not changed since. _causes and
+    _queue have their own locks. A cause is always stored before its name is queued.
+    Threads: listeners add names; workers call the other methods, each for the name that it is working on.
     """
 
     def __init__(
@@ -251,7 +254,7 @@ class ReconcileQueue:
         rate_limiter: RateLimiter[ObjectName] | None = None,
         decisions: Decisions | None = None,
     ) -> None:
-        """Args: decisions records what is ignored, and why."""
+        """Args: decisions is the record of the causes that are ignored, and why."""
         self._decisions = decisions
         self._clock = options.seams.clock
         self._rate_limiter = default_rate_limiter() if rate_limiter is None else rate_limiter
@@ -264,9 +267,9 @@ class ReconcileQueue:
         self, name: ObjectName, cause: Cause, *, priority: int = DEFAULT_PRIORITY, version: str = ""
     ) -> None:
         """
-        Reconcile a name. A resync of a name that failed permanently, or is backing off, has no effect.
+        Queue a name. A resync has no effect if the name failed permanently or is backing off.
 
-        Args: version as in Causes.add; a status that a failed reconcile wrote has no effect either.
+        Args: version is as in Causes.add. A status that a failed reconcile wrote has no effect either.
         """
         if self._is_idle_resync(name, cause):
             return
@@ -285,30 +288,30 @@ class ReconcileQueue:
         return Standing(causes, due_in, due, self._queue.num_requeues(name), gave_up)
 
     def names(self) -> set[ObjectName]:
-        """Return all names that are waiting, or are due later."""
+        """Return all names that are waiting or scheduled for later."""
         return self._causes.names()
 
     def wake(self, name: ObjectName, *, priority: int = DEFAULT_PRIORITY) -> None:
-        """Let a worker look at a parked name again now."""
+        """Queue a parked name, so that a worker checks now whether it must still wait."""
         self._queue.add(name, priority=priority)
 
     def get(self) -> ObjectName:
         """
-        Take the next name.
+        Remove and return the next name.
 
-        Raises: ShutDown. Blocks: until there is a name.
+        Raises: ShutDown if the queue has been shut down. Blocks: until a name is available.
         """
         return self._queue.get()
 
     def take(self, name: ObjectName) -> tuple[Cause, ...]:
-        """Take the causes of a name after get; () if an earlier reconcile has dealt with them."""
+        """Remove and return the causes of a name after get, or () if an earlier reconcile has taken them."""
         return self.taken(name).causes
 
     def taken(self, name: ObjectName) -> Taken:
-        """Like take, with the waits of the name."""
+        """Remove and return the causes of a name, like take, together with its waits."""
         taken = self._causes.take(name, self._clock.now())
         if taken.due_at is not None:
-            # A spurious wake-up replaced the delayed add, so the scheduled reconcile is still due.
+            # The name was woken without a cause, which replaced the delayed add. Add it again.
             seconds = taken.due_at - self._clock.now()
             if TRACE.on:
                 self._tell_wait(name, seconds, "it is due later")
@@ -319,9 +322,9 @@ class ReconcileQueue:
         self, name: ObjectName, causes: tuple[Cause, ...], seconds: float, why: str = "", marks: Marks = ()
     ) -> None:
         """
-        A cache lacks a name's own writes. Put the name aside with its causes, until wake or for this long.
+        Park a name whose own writes a cache lacks, with its causes, until wake or for this many seconds.
 
-        Args: marks are those that were taken; the wait that begins now is added to them, with the reason why.
+        Args: marks are the waits returned by taken; the wait that begins now is added, with the reason why.
         """
         if TRACE.on:
             self._tell_wait(name, seconds, "a cache lacks what its last sync wrote")
@@ -331,7 +334,7 @@ class ReconcileQueue:
         self._queue.add_after(name, seconds)
 
     def settle(self, name: ObjectName) -> None:
-        """A reconcile succeeded."""
+        """Note that a reconcile succeeded."""
         self._queue.forget(name)
         self._causes.settled(name)
         self._set_given_up(name, given_up=False)
@@ -340,9 +343,9 @@ class ReconcileQueue:
         self, name: ObjectName, seconds: float, why: str = "requeue", *, priority: int | None = None
     ) -> None:
         """
-        A reconcile succeeded, and asked for another one later.
+        Schedule another reconcile after one that succeeded and requested it.
 
-        Args: why is "wait" after a WaitError. If priority is None, it is the one that the worker's name had.
+        Args: why is "wait" after a WaitError. If priority is None, the name keeps its current priority.
         """
         self.settle(name)
         if TRACE.on:
@@ -353,9 +356,9 @@ class ReconcileQueue:
         self, name: ObjectName, reason: str, *, at_least_seconds: float = 0.0, own: frozenset[str] = NONE
     ) -> float:
         """
-        A reconcile failed. Bring the name back after a back-off, but not before at_least_seconds.
+        Queue a name again after a failed reconcile, after a back-off of at least at_least_seconds.
 
-        Args: reason is a word, such as the class of the error; own as in Causes.failed.
+        Args: reason is a word, such as the class of the error; own is as in Causes.failed.
         Returns: the delay in seconds.
         """
         delay = max(self._rate_limiter.when(name), at_least_seconds)
@@ -369,9 +372,9 @@ class ReconcileQueue:
 
     def give_up(self, name: ObjectName, *, own: frozenset[str] = NONE) -> None:
         """
-        A reconcile failed permanently. Only a change causes another one; a resync does not.
+        Note that a reconcile failed permanently, so that only a change, and no resync, causes another one.
 
-        Args: own as in Causes.failed.
+        Args: own is as in Causes.failed.
         """
         self._queue.forget(name)
         self._causes.failed(name, own)
@@ -385,18 +388,18 @@ class ReconcileQueue:
         self.settle(name)
 
     def forget_names(self, gone: Callable[[ObjectName], bool]) -> None:
-        """Drop all names that are gone, whether they are waiting, scheduled, or failed permanently."""
+        """Drop all names for which gone is true: those waiting, scheduled, or permanently failed."""
         with self._lock:
             given_up = tuple(self._given_up)
         for name in (*given_up, *self._causes.names()):
             if gone(name):
                 self.drop(name)
                 if not gone(name):
-                    # The object was recreated, and the cause for that may have been dropped as well.
+                    # The object was recreated meanwhile, and the cause for that may have been dropped, too.
                     self.add(name, Cause("object", "came"))
 
     def done(self, name: ObjectName) -> None:
-        """Give a name back. If it was added in the meantime, it waits again."""
+        """Note that a worker has finished with a name. If the name was added meanwhile, it waits again."""
         self._queue.done(name)
 
     def num_requeues(self, name: ObjectName) -> int:
@@ -404,7 +407,7 @@ class ReconcileQueue:
         return self._queue.num_requeues(name)
 
     def has_work(self, name: ObjectName) -> bool:
-        """Return whether a change, an error or a WaitError causes a reconcile, not only a requeue_after."""
+        """Return whether a reconcile is due after a change, an error or a WaitError."""
         return self._causes.have_work(name)
 
     def comes_back(self, name: ObjectName) -> bool:
@@ -412,7 +415,7 @@ class ReconcileQueue:
         return self.num_requeues(name) > 0 or self._causes.wait(name)
 
     def depths(self) -> Mapping[int, int]:
-        """Return how many names need work, per priority, also those added again while being worked on."""
+        """Return priority -> the number of queued names, including those added again during a reconcile."""
         return self._queue.depths()
 
     def __repr__(self) -> str:

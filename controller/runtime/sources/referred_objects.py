@@ -1,19 +1,19 @@
 """
-The objects that a controller's objects refer to by name, each with a separate watch.
+Follow the objects to which a controller's objects refer by name, usually with one watch per object.
 
     Site default/a --names(site)--> Secret default/tls --list and watch of that name--> one cached Secret
     Secret default/tls updated --> Site default/a is queued
 
 A watch of one name needs permission for only that name, and memory for one object. It begins with the first
-reference, and ends a few seconds after the last one, so that names that come and go do not need a list each
-time. A name is followed in one of three ways:
+reference. It ends a few seconds after the last one, so that a reference that is soon added again does not
+need a new list. A name is followed in one of three ways:
 
-    watched     a watch of the name: a thread and a connection each, so a process has at most so many
-    together    of a namespace with more than MOST_WATCHES names a single watch of the metadata of all its
-                objects, where a role allows that
-    polled      one thread asks for the metadata of all other names in turn, at most POLLS a second
+    watched     a watch of the name. It needs a thread and a connection, so their number is limited
+    together    a single watch of the metadata of all objects in a namespace, if it has more than MOST_WATCHES
+                names and the role allows that watch
+    polled      requests for the metadata of all other names, by one thread in turn, at most POLLS a second
 
-Every read of a name without its own watch asks the server.
+A name without a watch of its own is read from the server.
 """
 
 from __future__ import annotations
@@ -60,62 +60,62 @@ T = TypeVar("T", bound=Kind)
 K = TypeVar("K", bound=Kind)
 
 MOST_WATCHES: Final = 50
-"""If a namespace has more names, one watch covers them all, until only half as many are left."""
+"""If a namespace has more names than this, one watch covers them all, until only half as many remain."""
 
 POLLS: Final = 20.0
 """The maximum number of names that are polled per second."""
 ROUND_SECONDS: Final = 10.0
-"""How often each name is polled, if there are not too many names."""
+"""The time between two polls of a name, unless POLLS requires a longer time."""
 IDLE_SECONDS: Final = 10.0
-"""How long a watch without references continues while there is room for all."""
+"""How long a watch without references continues, unless another name needs its thread."""
 LOOK_SECONDS: Final = 0.5
-"""How soon after its start a watch of all objects replaces the watches for single names."""
+"""How often to check whether a new watch of all objects is ready to replace those of single names."""
 REFUSED_SECONDS: Final = 600.0
-"""How long after a refusal the names of a namespace are not watched together."""
+"""How long to wait, after the server refused a watch of all objects in a namespace, before the next try."""
 
 _SERVER_ERROR: Final = 500
 _LONGEST_NAME: Final = 253
 
 NamesFunc: TypeAlias = Callable[[Any], Iterable[str | ObjectName]]
-"""Returns the names that an object refers to: strings for its namespace, or ObjectNames; "" is none. Pure."""
+"""Returns the names to which an object refers. A string means its namespace; "" is ignored. Pure."""
 
 
 class NotReferredError(ReconcileError):
-    """A reconcile read a name that its object does not refer to, so its changes would not wake the object."""
+    """A reconcile read an object to which its own object does not refer, so changes would not wake it."""
 
 
 class Watcher(Protocol):
-    """Starts watches for one user, as long as there is room: a Manager."""
+    """Starts watches, up to a maximum number; a Manager implements it."""
 
     client: Client
     seams: Seams
 
     def watch(self, kind: type[T], namespace: str) -> MultiNamespaceInformer[T] | None:
-        """Start an informer for a namespace; `stop` ends it. None if there are too many."""
+        """Start an informer for a namespace, which `stop` ends. Return None if too many are running."""
 
     def watch_object(self, kind: type[T], name: ObjectName, changed: Changed[T]) -> ObjectWatch[T] | None:
-        """Start a watch of one object; None if there are too many."""
+        """Start a watch of one object. Return None if too many are running."""
 
     def run_beside(self, name: str, run: Callable[[threading.Event], None]) -> bool:
-        """Run a function in a thread until the caches stop. Returns: False if no thread is available."""
+        """Run a function in a thread until the caches stop. Return False if no thread is available."""
 
 
 class _Change(NamedTuple):
-    """The watches to end, and the names that are followed in a different way from now on."""
+    """The watches to end, and the names that are followed in a different way than before."""
 
     ended: list[Stoppable]
     moved: frozenset[ObjectName]
 
 
 class Stoppable(Protocol):
-    """A watch."""
+    """A watch that can be ended."""
 
     def stop(self) -> None:
-        """End it; does not wait."""
+        """End the watch, without waiting."""
 
 
 def may_exist(name: ObjectName) -> bool:
-    """Return whether a server can have an object with that name, as a user may have written anything."""
+    """Return whether a server can have an object with that name. A user can write any text as a name."""
     return len(name.name) <= _LONGEST_NAME and not (
         path_segment_errors(name.name) or path_segment_errors(name.namespace)
     )
@@ -123,38 +123,38 @@ def may_exist(name: ObjectName) -> bool:
 
 def referred_name(kind: type[Kind], name: Any, namespace: str) -> ObjectName:
     """
-    Return the full name of an object of a kind that an object in a namespace refers to.
+    Return the full name of an object of a kind. A str is a name in the given namespace.
 
-    Raises: TypeError for anything but a name, and for a name without a namespace if none is known.
+    Raises: TypeError if name is not a name, or if its namespace is unknown.
     """
     if isinstance(name, ObjectName):
         if kind.resource.namespaced and not name.namespace:
-            raise TypeError(f'in which namespace is the {kind.resource.kind} {name.name}? "" is not one')
+            raise TypeError(f"the namespace of the {kind.resource.kind} {name.name} must not be empty")
         return name if kind.resource.namespaced else ObjectName("", name.name)
     if not isinstance(name, str):
-        raise TypeError(f"the function of .refers_to(...) returns names, not {name!r}")
+        raise TypeError(f"the function of .refers_to(...) must return names, not {name!r}")
     if not kind.resource.namespaced:
         return ObjectName("", name)
     if not namespace:
-        raise TypeError(f"in which namespace is the {kind.resource.kind} {name}? Give an ObjectName")
+        raise TypeError(f"the {kind.resource.kind} {name} has no namespace here: use an ObjectName")
     return ObjectName(namespace, name)
 
 
 class ReferredObjects(Generic[T]):
     """
-    One `refers_to` of a controller. Implements handloop.controller.runtime.reconciling.controller.Watch, and
-    for the objects that are held handloop.controller.runtime.guards.own_writes.Mirror.
+    One `refers_to` of a controller. Implements handloop.controller.runtime.reconciling.controller.Watch and,
+    for the objects in _held, handloop.controller.runtime.guards.own_writes.Mirror.
 
-    State, under _lock (2): _of, owner -> the names that it refers to; _by, name -> the owners that refer to
-    it; _in, namespace -> the names in it that are in _by and may exist. Each of these is watched, in _held,
-    by namespace and name; or by one informer, if _all has a synced one for its namespace; or otherwise
-    polled, in _polled, with what was last seen, None if nothing yet. _refused, namespace -> until when its
-    names are not watched by one informer. _idle, a name in _held that nobody refers to -> since when. _polls,
-    whether the thread is running. _registration is None before start. References are read from the owners'
-    cache under the lock, so that threads that look at the same owner cannot replace a newer result with an
-    older one.
-    Threads: the listeners of the owners and of the referred objects, watches, `references-<plural>`; workers
-    read.
+    State, under _lock (2): _of, owner -> the names to which it refers; _by, name -> its owners, which are the
+    objects that refer to it; _in, namespace -> the names in it that are in _by and can exist. Each of these
+    names is followed in one of three ways. Either _held, by namespace and name, has its watch; or _all has a
+    synced informer for its namespace; or it is polled, and _polled has the result of the last poll, or None
+    before the first. _refused, namespace -> until when no informer is started for it. _idle, name in _held
+    without owners -> since when. _polls, whether the polling thread is running. _registration is None before
+    start. References are read from the owners' cache under the lock, so that a thread cannot replace another
+    thread's newer result for the same owner.
+    Threads: the listeners of the owners and of the referred objects; watches; `references-<plural>`; workers,
+    which read.
     """
 
     def __init__(
@@ -170,7 +170,7 @@ class ReferredObjects(Generic[T]):
     ) -> None:
         """
         Args: observed is called for each watch event with `plural.group` and the object's name. allowed has
-        the only names that may be referred to; None means any.
+        the names to which objects can refer; None means any name.
         """
         self.kind = kind
         self._names = names
@@ -199,7 +199,7 @@ class ReferredObjects(Generic[T]):
             return f"<ReferredObjects of {self.kind.resource}: {counts}>"
 
     def start(self) -> None:
-        """Follow the owners from now on, starting with those in the cache."""
+        """Begin to follow the owners' references, starting with the owners in the cache."""
         look = self._look_at
         handler = ResourceEventHandlerFuncs[Any](
             add_func=lambda obj: look(object_name(obj)),
@@ -210,7 +210,7 @@ class ReferredObjects(Generic[T]):
         self._registration = self._owners.add_event_handler(handler)
 
     def troubles(self) -> list[str]:
-        """Return why the first lists are not complete. A list that fails delays only its owners."""
+        """Return why the first lists are not complete. Omit failing lists, which delay only their owners."""
         if self._registration is not None and not self._registration.has_synced():
             return [f"{self.kind.resource.group_resource}: its references are not known yet"]
         with self._lock:
@@ -219,14 +219,16 @@ class ReferredObjects(Generic[T]):
 
     def get(self, owner: ObjectName, name: ObjectName) -> T | None:
         """
-        Return a referred object from its cache, or from the server if there are too many; None if it is gone.
+        Return a referred object from its watch's cache, or from the server if it has no watch of its own.
 
-        Raises: NotReferredError; TerminalError for a name that is not allowed; WaitError while its first list
-        fails, and for an object that does not fit its type; as ResourceClient.get.
+        Returns: the object, or None if it does not exist.
+        Raises: NotReferredError if owner does not refer to it; TerminalError if the name is not allowed;
+        WaitError while its first list fails, or if the object does not fit its type; the errors of
+        ResourceClient.get.
         Blocks: until its first list has arrived, or for one request.
         """
         if not self._refers(owner, name):
-            # The owner's event may not have reached our listener yet.
+            # The owner's watch event may not have reached our listener yet.
             self._look_at(owner)
             if not self._refers(owner, name):
                 raise self._why_not(owner, name)
@@ -236,7 +238,7 @@ class ReferredObjects(Generic[T]):
             except WaitError:
                 if not watch.has_ended:
                     raise
-                continue  # by now it is followed in a different way, or nothing refers to it any more
+                continue  # the name is now followed in a different way, or has no references
             if found is None and watch.quarantine.is_quarantined(str(name)):
                 raise WaitError(f"{self.kind.resource.kind} {name} does not fit its type")
             return found
@@ -268,24 +270,24 @@ class ReferredObjects(Generic[T]):
     # the methods of a mirror, for own writes
 
     def get_by_key(self, key: str) -> Kind | None:
-        """Return the cached object with that store key, if it is held."""
+        """Return the cached object with that key, or None if it has no watch of its own."""
         namespace = namespace_of_key(key)
         held = self._watch(ObjectName(namespace, key.removeprefix(f"{namespace}/")))
         return None if held is None else held.get()
 
     def has_seen(self, namespace: str, resource_version: str) -> bool:
-        """Return whether all watches in a namespace have all changes up to a version."""
+        """Return whether all single watches in a namespace have all changes up to a version."""
         with self._lock:
             held = list(self._held.get(namespace, {}).values())
         return all(watch.has_seen(resource_version) for watch in held)
 
     def would_hold(self, body: bytes) -> bool:
-        """Return whether an object, as the server sent it, is one that is held."""
+        """Return whether the object in body, a response from the server, has a watch of its own."""
         metadata = msgspec.json.decode(body).get("metadata") or {}
         return self._watch(ObjectName(metadata.get("namespace", ""), metadata.get("name", ""))) is not None
 
     def _look_at(self, owner: ObjectName) -> None:
-        """Start and end watches so that they match the cached owner."""
+        """Start and end watches so that they match the references of the cached owner."""
         with self._lock:
             before = self._of.get(owner, frozenset())
             names = self._read_locked(owner, before)
@@ -308,7 +310,7 @@ class ReferredObjects(Generic[T]):
         for ended, moved in changes:
             for watch in ended:
                 watch.stop()
-            # Events between the old watch's last one and the new watch's first one are lost.
+            # Wake the owners, because events between the end of the old watch and the new one are lost.
             for name in moved:
                 self._wake(name, LISTED)
 
@@ -320,7 +322,7 @@ class ReferredObjects(Generic[T]):
             self._in.get(name.namespace, set()).discard(name)
 
     def _arrange_locked(self, namespace: str) -> _Change:
-        """Make sure that each name in a namespace is followed in one of the three ways."""
+        """Start to follow each name in a namespace in one of the three ways. Return what to end and wake."""
         names, held = self._in.get(namespace, set()), self._held.setdefault(namespace, {})
         ended: list[Stoppable] = []
         together = self._together_locked(namespace, len(names), ended)
@@ -348,7 +350,7 @@ class ReferredObjects(Generic[T]):
         return _Change(ended, frozenset(moved))
 
     def _may_idle_locked(self, name: ObjectName) -> bool:
-        """Return whether a watch without references continues. It ends if another name needs room."""
+        """Return whether a watch without references continues. It ends at once if other names are polled."""
         return (
             not self._polled
             and self._clock.now() < self._idle.setdefault(name, self._clock.now()) + IDLE_SECONDS
@@ -362,21 +364,21 @@ class ReferredObjects(Generic[T]):
         return "together" if name.namespace in self._all else ""
 
     def _together_locked(self, namespace: str, count: int, ended: list[Stoppable]) -> bool:
-        """Return whether one informer reports all names in a namespace. Start or stop it as needed."""
+        """Start or stop the informer for a namespace. Return whether it now reports all names there."""
         informer = self._all.get(namespace)
         most = MOST_WATCHES if informer is None else MOST_WATCHES // 2
         now = self._clock.now()
         if informer is not None and any(map(is_refused, informer.informers)):
-            # A role for single names does not allow watching all of them, so they are polled.
+            # The role allows only single names and not a watch of all objects, so poll the names.
             self._refused[namespace] = now + REFUSED_SECONDS
             where = f"{self.kind.resource.plural} of {namespace or 'all namespaces'}"
-            log.info("Polled one by one, because no role allows a watch of all", what=where)
+            log.info("Referred objects are polled, because no role allows a watch of all", what=where)
         wanted = self._allowed is None and count > most and now >= self._refused.get(namespace, 0.0)
         if informer is None and wanted:
             informer = self._watcher.watch(metadata_of(self.kind), namespace)
             if informer is not None:
                 self._all[namespace] = informer
-                with suppress(InformerStopped):  # everything stops
+                with suppress(InformerStopped):  # the program is stopping
                     informer.add_event_handler(_Wakes(self._wake))
         elif informer is not None and not wanted:
             ended.append(self._all.pop(namespace))
@@ -390,12 +392,12 @@ class ReferredObjects(Generic[T]):
         return bool(self._polled or self._idle) or any(not each.has_synced() for each in self._all.values())
 
     def _keep_up_locked(self) -> None:
-        """Start the thread if there is room. If not, the next check of an owner, or a resync, tries again."""
+        """Start the polling thread if needed. If none is available, an owner's next event tries again."""
         if self._has_upkeep_locked() and not self._polls:
             self._polls = self._watcher.run_beside(f"references-{self.kind.resource.plural}", self._poll)
 
     def _poll(self, stop: threading.Event) -> None:
-        """Poll each of the polled names in turn, while there are any. Thread: `references-<plural>`."""
+        """Poll the polled names in turn until there are none. Runs on the thread `references-<plural>`."""
         while True:
             with self._lock:
                 names = list(self._polled)
@@ -415,7 +417,7 @@ class ReferredObjects(Generic[T]):
             self._carry_out(changes)
 
     def _ask(self, name: ObjectName) -> None:
-        """Wake the owners of a name if it has changed since it was last polled."""
+        """Poll a name. Wake its owners if the object has changed since the last poll."""
         try:
             found = self._watcher.client.resource(metadata_of(self.kind)).get(
                 name.name, namespace=name.namespace
@@ -436,7 +438,7 @@ class ReferredObjects(Generic[T]):
         self._wake(name, LISTED if before is None else ADDED if not before else UPDATED if seen else DELETED)
 
     def keep_cached(self) -> None:
-        """End the watches for owners that are no longer in the cache."""
+        """Remove the references of owners that are no longer in the cache, and end their watches."""
         with self._lock:
             owners = list(self._of)
         for owner in owners:
@@ -450,15 +452,15 @@ class ReferredObjects(Generic[T]):
         try:
             named = self._full_names(self._names(obj), owner.namespace)
         except BaseException:
-            # A single odd object must not end a watch.
+            # A single unusual object must not end the watch of all owners.
             log.exception("References of an object failed", object=owner)
             return before
         return frozenset(each for each in named if self._allowed is None or each.name in self._allowed)
 
     def _full_names(self, names: Iterable[Any], namespace: str) -> list[ObjectName]:
-        """Raises: TypeError for a string, whose letters would pass for names, and for anything but a name."""
+        """Return the full names. Raises: TypeError if names is a str or contains anything but names."""
         if isinstance(names, str):
-            raise TypeError(f"the function of .refers_to(...) returns a list of names, such as [{names!r}]")
+            raise TypeError(f"the function of .refers_to(...) must return a list of names, as in [{names!r}]")
         return [referred_name(self.kind, name, namespace) for name in names if name != ""]
 
     def _changed(self, name: ObjectName, before: T | None, now: T | None, is_first: bool) -> None:  # noqa: FBT001 - a Changed
@@ -481,7 +483,7 @@ class ReferredObjects(Generic[T]):
 
 
 class _Wakes:
-    """Implements handloop.informers.handlers.ResourceEventHandler; a resync wakes nobody."""
+    """Wakes a name's owners, but not on resyncs. A handloop.informers.handlers.ResourceEventHandler."""
 
     def __init__(self, wake: Callable[[ObjectName, str], None]) -> None:
         self._wake = wake

@@ -118,7 +118,7 @@ def test_a_finalizer_that_stays_is_told(
         QuietFaults("sites", clock).kept(kind(metadata=metadata))
         QuietFaults("sites", clock).kept(kind(metadata=ObjectMeta(name="a", finalizers=finalizers)))
         QuietFaults("sites", clock).kept(None)
-    assert warnings(lines) == ["Deleted long ago, but held by a finalizer of this program"] * expected
+    assert warnings(lines) == ["Object deleted long ago still has a finalizer of this program"] * expected
     assert all(line["object"] == ObjectName("b", "a") for line in lines)
 
 

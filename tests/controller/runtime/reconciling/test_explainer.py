@@ -85,7 +85,7 @@ def test_an_unknown_name_has_its_neighbours() -> None:
         ]
         assert asked.get(name="web")[1].splitlines()[1] == "  a Foo has a namespace"
         assert asked.get(name="default/web", controller="other")[1] == (
-            "no controller that can be asked runs here\n"
+            "no controller that can explain a name runs in this process\n"
         )
         assert asked.get(name="a/b/c")[0] == asked.get()[0] == 400
 

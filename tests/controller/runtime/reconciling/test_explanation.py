@@ -34,7 +34,7 @@ CASES = [
     (
         Now(IDLE),
         (),
-        ["nothing to do: this process does not remember a reconcile of it"],
+        ["nothing to do: this process has no record of a reconcile"],
     ),
     (
         Now(IDLE),
@@ -84,14 +84,14 @@ CASES = [
     (
         Now(IDLE._replace(due_in=7300.0, due=Cause("requeue"))),
         (),
-        ["is reconciled again in 2.0 h, as its last reconcile asked for"],
+        ["is reconciled again in 2.0 h, as its last reconcile requested"],
     ),
     (
         Now(IDLE._replace(causes=(UPDATED,))),
         (BEHIND,),
         [
             "waits at most 5 s as a cache lacks what its last reconcile wrote, then for Foo n/a updated",
-            "80 s ago: put aside as a cache lacks what its last reconcile wrote, 2 times",
+            "80 s ago: parked, because a cache lacks what its last reconcile wrote, 2 times",
         ],
     ),
     (
@@ -122,13 +122,16 @@ CASES = [
         (),
         [
             "is being reconciled for 2 min, in a.py:3 in f",
-            "is reconciled once more afterwards, for Foo n/a updated",
+            "is reconciled again afterwards, for Foo n/a updated",
         ],
     ),
     (
         Now(IDLE, paused="by its annotation", deleting=True),
         (Decision(at=100, what=PAUSED, cause="c"),),
-        ["is paused by its annotation, its deletion too", "0.000 s ago: left alone, as it is paused for c"],
+        [
+            "is paused by its annotation, its deletion too",
+            "0.000 s ago: not reconciled, because it is paused for c",
+        ],
     ),
     (
         Now(IDLE, known=False, troubles=("foos: 403",)),

@@ -64,4 +64,4 @@ def test_what_is_no_name_is_refused(query: dict[str, str], text: str) -> None:
 
 def test_nobody_may_be_there() -> None:
     """A controller that is written by hand may say nothing."""
-    assert Answers().get(name="a")[2] == "no controller that can be asked runs here\n"
+    assert Answers().get(name="a")[2] == "no controller that can explain a name runs in this process\n"

@@ -401,7 +401,7 @@ def test_a_replica_with_other_shards_is_refused(group: ShardGroup) -> None:
     assert isinstance(other.error, ShardMismatchError)
     assert other.served == []
     assert str(other.error).endswith("strategy: Recreate in the Deployment")
-    assert "has 8 slots by namespace, this one 8 slots by uid" in str(other.error)
+    assert "has 8 slots by namespace, but this one has 8 slots by uid" in str(other.error)
     assert group.check() == before
     assert "demo/op-member-c" not in group.api.paths()
 

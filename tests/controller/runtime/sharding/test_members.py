@@ -179,7 +179,7 @@ def test_one_with_other_settings_is_refused_once_another_shows_that_it_lives(rig
     running, other = rig.joined("a"), rig.member("b", Shards(2, "uid"))
     other.turn()
     rig.turns(1, running)
-    with pytest.raises(ShardMismatchError, match="a_a has 2 slots by namespace, this one 2 slots by uid"):
+    with pytest.raises(ShardMismatchError, match="a_a has 2 slots by namespace, but this one has 2 slots"):
         rig.turns(1, other)
     assert running.joined
 

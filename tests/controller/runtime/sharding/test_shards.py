@@ -13,12 +13,12 @@ from handloop.controller.runtime.sharding.shards import Shards
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"count": 0}, "count is 1 to 256, not 0"),
-        ({"count": 257}, "count is 1 to 256, not 257"),
-        ({"count": 16, "by": "name"}, """by is "namespace" or "uid", not 'name'"""),
-        ({"count": 16, "settle_seconds": -1.0}, "settle_seconds is 0 or more, not -1"),
-        ({"count": 16, "lease": "demo/" + "a" * 64}, "needs a name of 1 to 63 small letters"),
-        ({"count": 16, "lease": "demo/"}, "needs a name of 1 to 63 small letters"),
+        ({"count": 0}, "count must be 1 to 256, not 0"),
+        ({"count": 257}, "count must be 1 to 256, not 257"),
+        ({"count": 16, "by": "name"}, """by must be "namespace" or "uid", not 'name'"""),
+        ({"count": 16, "settle_seconds": -1.0}, "settle_seconds must be 0 or more, not -1"),
+        ({"count": 16, "lease": "demo/" + "a" * 64}, "needs 1 to 63 lowercase letters"),
+        ({"count": 16, "lease": "demo/"}, "needs 1 to 63 lowercase letters"),
         ({"count": 16, "renew_deadline_seconds": 20.0}, "leaseDuration must be greater than renewDeadline"),
     ],
 )

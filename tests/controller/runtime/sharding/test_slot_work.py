@@ -220,7 +220,7 @@ def test_a_reconcile_that_hangs_never_writes_again(slots: Slots) -> None:
     stop.set()
     slots.clock.wait_for_waiters(1)
     slots.clock.advance(30.0)
-    with pytest.raises(StopTimeoutError, match=r"^slot 1: 1 reconciles did not end in 30s$"):
+    with pytest.raises(StopTimeoutError, match=r"^slot 1: 1 reconciles have not ended after 30s$"):
         served.result()
     assert not slots.held.slots
     served, stop = slots.serve(1)

@@ -128,7 +128,7 @@ def test_a_source_that_fails_is_called_again(error: BaseException) -> None:
     told = [(line["event"], line["log_level"]) for line in logs]
     assert told == [("Source failed", "error"), ("Source failed", "error"), ("Source has ended", "info")]
     assert logs[0]["err"] == in_words(error, repr)
-    assert "wake takes an ObjectName, not 'default/a'" in logs[1]["err"]
+    assert "wake needs an ObjectName, not 'default/a'" in logs[1]["err"]
 
 
 def test_what_is_no_function_is_refused() -> None:

@@ -171,7 +171,7 @@ def test_a_name_that_is_not_referred_to_is_an_error_with_the_reason() -> None:
         "default/a does not refer to Secret default/other: "
         "the function of .refers_to(...) returns default/one"
     )
-    assert failures[1] == "the set-up names no references: .refers_to(Foo, names)"
+    assert failures[1] == "the builder lacks a reference to this kind: .refers_to(Foo, ...)"
 
 
 def test_only_allowed_names_are_read_and_the_role_names_them() -> None:
@@ -222,7 +222,7 @@ def test_a_cluster_scoped_kind_is_referred_to_by_name() -> None:
     """Of a namespaced one, a cluster-scoped object has to say the namespace."""
     assert referred_name(Namespace, "a", "default") == ObjectName("", "a")
     assert referred_name(Secret, "a", "default") == ObjectName("default", "a")
-    with pytest.raises(TypeError, match=r"in which namespace is the Secret a\?"):
+    with pytest.raises(TypeError, match="the Secret a has no namespace here"):
         referred_name(Secret, "a", "")
 
 
@@ -334,7 +334,7 @@ def test_a_text_that_no_object_has_as_its_name_is_none(odd: str) -> None:
 
 def test_a_name_without_its_namespace_is_refused() -> None:
     """It would be watched in all namespaces, with the Secrets of others in memory."""
-    with pytest.raises(TypeError, match="in which namespace is the Secret a"):
+    with pytest.raises(TypeError, match="the namespace of the Secret a must not be empty"):
         referred_name(Secret, ObjectName("", "a"), "default")
     assert referred_name(Namespace, ObjectName("x", "a"), "") == ObjectName("", "a")
 
