@@ -1,1 +1,1 @@
-"""Mirrors the cluster, with list and watch, delta FIFO, indexed store, handlers and listers."""
+"""Mirrors the cluster into caches: list and watch, delta FIFO, indexed store, handlers and listers."""

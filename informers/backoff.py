@@ -17,10 +17,9 @@ class ExponentialBackoff:
     """
     The reflector's back-off: initial_seconds, and then twice as long each time, up to max_seconds.
 
-    A random share of each delay is added to it. The series starts over when reset_seconds have passed since
-    it last started over. That time runs from construction, and is reset only when the series starts over, not
-    by a delay. If failures last, the delay therefore falls back to initial_seconds about every reset_seconds,
-    as in client-go.
+    A random fraction of each delay is added to it. The delays start over when reset_seconds have passed
+    since the last start, or since construction. A delay in between does not extend that time. If failures
+    continue, the delay therefore returns to initial_seconds about every reset_seconds, as in client-go.
 
     Threads: used by the thread that waits.
     """
@@ -42,7 +41,7 @@ class ExponentialBackoff:
         self._seconds = initial_seconds
 
     def next(self) -> float:
-        """Return the seconds to wait before the next try."""
+        """Return the seconds to wait before the next attempt."""
         if self._clock.now() - self._started_at > self._reset_seconds:
             self.reset()
         seconds = self._seconds

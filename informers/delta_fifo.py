@@ -1,24 +1,24 @@
 """
-The queue between reflector and informer. For each key it holds the object's changes since the last pop.
+The queue between a reflector and its informer. It stores each object's changes until they are popped.
 
-A *delta* is a single change, with its type and the object's state after it. *Deltas* are the unprocessed
-deltas of one key, oldest first and never empty. A key is queued only once, and keeps its place while deltas
-arrive.
+A *delta* is a single change: its type, and the object's state after it. The *deltas* of a key are its
+unprocessed changes, oldest first; this list is never empty. A key is queued only once, and keeps its
+place while more deltas arrive.
 
-The reflector thread enqueues watch events and replaces the content with lists; the informer thread pops and
-resyncs; any thread may call has_synced.
+The reflector thread enqueues watch events and replaces the content with lists. The informer thread pops and
+resyncs. Any thread can call has_synced.
 
-Follows: client-go tools/cache/delta_fifo.go @32ce75a7d. Differs: enqueue_batch (Add, Update, Delete) and
-pop_batch move many keys in one wake-up; has_synced turns true after the last initial object was processed,
-not before (as RealFIFO); keys and transforms are computed before anything is queued.
+Follows: client-go tools/cache/delta_fifo.go @32ce75a7d. Differs: enqueue_batch (for Add, Update and Delete)
+and pop_batch move many keys per wake-up; has_synced becomes true after the last initial object was
+processed, as in RealFIFO, and not before; keys and transforms are computed before anything is queued.
 
 Today's client-go uses RealFIFO instead, by default since 1.33 and always since 1.36
-(features/known_features.go, InOrderInformers), which is one list of single deltas for all keys, in the order
-of arrival. RealFIFO delivers the delete of an unknown object; the tombstones of a relist come before the
-listed objects, not after; and since 1.36 a relist or a resync is one delta, which is compared with the store
-when it is processed, without the FIFO's lock (AtomicFIFO, UnlockWhileProcessingFIFO, on by default). Here a
-key's deltas are popped together, and a relist is immediately compared with both the store and the queue, so
-that an object whose Added is still queued when a relist no longer has it gets its Deleted
+(features/known_features.go, InOrderInformers). A RealFIFO is one list of single deltas for all keys, in
+order of arrival. It also delivers the deletion of an unknown object, and puts a relist's tombstones before
+the listed objects, not after them. Since 1.36, a relist or a resync is one delta, which is compared with the
+store when it is processed, without the FIFO's lock (AtomicFIFO, UnlockWhileProcessingFIFO, on by default).
+Here, a key's deltas are popped together, and a relist is compared at once with both the store and the queue.
+If a relist lacks an object whose Added is still queued, the object's Deleted is therefore queued too
 (kubernetes#115658).
 Decision: DeltaFIFO, not RealFIFO.
 """
@@ -52,7 +52,7 @@ log = get_logger("delta_fifo")
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
-_SLOW_SECONDS: Final = 0.1  # client-go's bounds for reporting slow processing
+_SLOW_SECONDS: Final = 0.1  # client-go's thresholds for reporting slow processing
 _SLOW_DEPTH: Final = 10
 
 _new_tuple = tuple.__new__  # creates a Delta at half the cost of its constructor
@@ -64,8 +64,8 @@ class DeltaType(StrEnum):
     ADDED = "Added"
     UPDATED = "Updated"
     DELETED = "Deleted"
-    REPLACED = "Replaced"  # listed again; there may have been no change, or several unseen ones
-    SYNC = "Sync"  # nothing happened; this is the known state again
+    REPLACED = "Replaced"  # listed again; it may have changed once, several times, or not at all
+    SYNC = "Sync"  # no change; the known state is delivered again
 
 
 # A global is looked up faster than an enum member.
@@ -74,7 +74,7 @@ _REPLACED: Final = DeltaType.REPLACED
 
 
 class Delta(NamedTuple, Generic[T]):
-    """A single change of an object. The object of a Deleted may be a tombstone."""
+    """A single change of an object. For a Deleted, the object can be a tombstone."""
 
     type: DeltaType
     object: T | DeletedFinalStateUnknown[T]
@@ -87,9 +87,9 @@ ProcessBatchFunc: TypeAlias = Callable[[list[tuple[Deltas[T], bool]]], None]
 
 def extend(deltas: Deltas[T], delta: Delta[T]) -> None:
     """
-    Add a delta to its key's deltas. Merge two consecutive Deleted into one.
+    Append a delta to its key's deltas, but merge two consecutive Deleted into one.
 
-    Keep the first one unless it holds a tombstone, because a real final state is worth more.
+    The first one is kept unless it holds a tombstone, whose state may be out of date.
     """
     if delta.type is not _DELETED or deltas[-1].type is not _DELETED:
         deltas.append(delta)
@@ -98,14 +98,14 @@ def extend(deltas: Deltas[T], delta: Delta[T]) -> None:
 
 
 class FIFOClosed(CacheError):  # noqa: N818 - it is a state, like queue.ShutDown
-    """The FIFO is closed and empty, so its consumer ends."""
+    """The FIFO is closed and empty, so its consumer must end."""
 
     def __init__(self) -> None:
         super().__init__("DeltaFIFO: manipulating with closed queue")
 
 
 class KnownObjects(Protocol[T_co]):
-    """The objects that the consumer has stored so far, such as an Indexer. Its methods do not raise."""
+    """The objects that the consumer has stored so far; an Indexer is one. The methods do not raise."""
 
     def list_keys(self) -> list[str]:
         """Return the keys of all stored objects."""
@@ -115,7 +115,7 @@ class KnownObjects(Protocol[T_co]):
 
 
 class Listed(list[T]):
-    """A list's objects as they will be stored, and the keys they had before a transform could rename them."""
+    """The objects of a complete list after the transform, with the keys that they had before it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -129,17 +129,17 @@ class Listed(list[T]):
 
 class DeltaFIFO(Generic[T]):
     """
-    Passes each key's unprocessed deltas to one consumer, oldest key first, and finds a relist's deletions.
+    Passes unprocessed deltas to one consumer, oldest key first, and detects a relist's deletions.
 
     State, guarded by _lock unless noted:
         _items     key -> its Deltas, never empty.
-        _queue     the keys in line; a key is in _queue exactly once iff it is in _items.
-        _populated whether anything has arrived yet: a replace or a block of events.
-        _initial_count    how many keys of the first replace are not processed yet.
-        _synced    set iff populated and the count has reached 0; never cleared; read without the lock.
-        _closed    never cleared.
+        _queue     the keys in order; each key of _items is in _queue exactly once.
+        _populated whether a replace or a block of events has arrived.
+        _initial_count    how many keys of the first replace have not been processed.
+        _synced    set once _populated is true and _initial_count is 0; never cleared; read without the lock.
+        _closed    whether close() was called; never reset.
 
-    Threads: any thread may add; there is one consumer.
+    Threads: any thread can add; only one thread consumes.
     """
 
     def __init__(
@@ -153,8 +153,8 @@ class DeltaFIFO(Generic[T]):
         """
         Create an empty FIFO.
 
-        Args: known_objects: the store that relists and resyncs are compared with. transformer receives the
-            object of every watch event before it is queued, but no tombstones. It must be pure.
+        Args: known_objects is the store that relists and resyncs are compared with. transformer is applied
+        to the object of every watch event before it is queued, but not to tombstones. It must be pure.
         """
         self._lock = new_condition("DeltaFIFO._lock", 20)
         self._items: dict[str, Deltas[T]] = {}
@@ -170,13 +170,13 @@ class DeltaFIFO(Generic[T]):
 
     def enqueue_batch(self, entries: Iterable[tuple[DeltaType, T | DeletedFinalStateUnknown[T]]]) -> None:
         """
-        Queue a block of watch events in order, with one hold of the lock and one wake-up.
+        Queue a block of watch events in order. The lock is acquired once, and the consumer woken once.
 
         A Deleted for a key that is neither queued nor known is dropped.
 
-        Args: entries are (ADDED, UPDATED or DELETED, object).
-        Raises: ExceptionGroup with a StoreKeyError or the transformer's error for each entry that is not
-            queued. The other entries are queued.
+        Args: entries are pairs of a type (ADDED, UPDATED or DELETED) and an object.
+        Raises: ExceptionGroup with a StoreKeyError or the transformer's error for each entry that could not
+        be queued. The other entries are queued.
         """
         entries = list(entries)
         prepared, errors = self._prepare(entries)
@@ -190,20 +190,20 @@ class DeltaFIFO(Generic[T]):
 
     def replace(self, objects: Listed[T], resource_version: str = "") -> None:  # noqa: ARG002 - a store's signature
         """
-        Take a complete list: queue a Replaced for each object, and a Deleted for each key that is missing.
+        Queue a Replaced for each object of a complete list, and a Deleted for each key that the list lacks.
 
-        The Deleted holds a tombstone, with the newest queued state if the key is queued, and otherwise with
-        the known state. If nothing was added before the first call, that call sets how many keys has_synced
-        waits for.
+        The Deleted holds a tombstone with the newest queued state, or with the known state if the key is not
+        queued. If nothing was added before the first call, has_synced waits for the keys that this call
+        queues.
         """
         with self._lock:
             self._replace_locked(objects)
 
     def resync(self) -> None:
         """
-        Queue a Sync with the known state for each known key for which nothing is queued.
+        Queue a Sync, with the known state, for each known key that is not queued.
 
-        A queued delta is newer than the known state, so its key needs no Sync.
+        A queued key needs no Sync, because its deltas are newer than the known state.
         """
         known = self._known_objects
         with self._lock:
@@ -216,15 +216,16 @@ class DeltaFIFO(Generic[T]):
         self, process: ProcessBatchFunc[T], max_keys: int = 256, timeout_seconds: float | None = None
     ) -> int:
         """
-        Remove up to max_keys of the oldest keys, and pass their deltas to process in one call.
+        Remove the oldest keys, at most max_keys, and pass their deltas to process in one call.
 
-        Returns: the number of keys; 0 if the timeout passed first.
-        Blocks: until a key is queued, close() is called, or the timeout has passed (None: never).
-        Raises: FIFOClosed once closed and empty; any error from process, after which the deltas are not put
+        Returns: the number of keys, or 0 if the timeout passed first.
+        Blocks: until a key is queued, close() is called, or the timeout has passed. A timeout of None means
+        no limit.
+        Raises: FIFOClosed once the FIFO is closed and empty; any error from process. The deltas are not put
         back.
-        Locks: process runs with the FIFO lock held, so that replace() never compares against a store that
-            lacks a popped object. process must not block, call handlers, or call this FIFO, except for
-            has_synced and len.
+        Locks: process runs with the FIFO's lock held, so that replace() never compares with a store that
+        lacks a popped object. process must not block, call handlers, or call this FIFO, except for
+        has_synced and len.
         """
         with self._lock:
             if not self._wait_for_key_locked(timeout_seconds):
@@ -233,30 +234,30 @@ class DeltaFIFO(Generic[T]):
             batch = self._take_locked(max_keys)
             depth, started_at = len(self._queue), self._clock.now()
             try:
-                process(batch)  # for an informer DeltaProcessor.process, which calls Indexer.apply
+                process(batch)  # an informer passes DeltaProcessor.process, which calls Indexer.apply
             finally:
-                # Do this after process, because has_synced must turn true only once the last initial object
-                # is stored.
+                # Count after process, because has_synced must not become true before the last initial
+                # object is stored.
                 self._count_down_locked(len(batch))
         self._report_slow(depth, self._clock.now() - started_at)
         return len(batch)
 
     def close(self) -> None:
-        """Make blocked and later pops end once the queue is empty. Adding still works."""
+        """Close the FIFO: once it is empty, waiting and later pops raise FIFOClosed. Adding still works."""
         with self._lock:
             self._closed = True
             self._lock.notify_all()
 
     def has_synced(self) -> bool:
-        """Return whether all keys of the first replace were processed, or something was added before it."""
+        """Return whether all keys of the first replace were processed, or whether an event came before it."""
         return self._synced.is_set()
 
     def __len__(self) -> int:
-        """Return the number of queued keys. A gauge reads it without waiting for the consumer."""
+        """Return the number of queued keys. A gauge can read it without waiting for the consumer."""
         return len(self._queue)
 
     def is_drained(self) -> bool:
-        """Return whether nothing is queued or being processed. Blocks: until process has returned."""
+        """Return whether nothing is queued or being processed. Blocks: while a pop is running process."""
         with self._lock:
             return not self._queue
 
@@ -276,10 +277,10 @@ class DeltaFIFO(Generic[T]):
     def _prepare(
         self, entries: list[tuple[DeltaType, T | DeletedFinalStateUnknown[T]]]
     ) -> tuple[list[tuple[str, Delta[T]]], list[Exception]]:
-        """Return the entries that can be queued, and the errors of the other entries."""
+        """Return the entries that can be queued, with their keys, and the errors of the other entries."""
         if self._transformer is None:
             key_func: KeyFunc = meta_namespace_key_func
-            with suppress(Exception):  # half the cost for nearly every block; if it fails, see below
+            with suppress(Exception):  # works for nearly every block, at half the cost; if not, see below
                 return [(key_func(entry[1]), _new_tuple(Delta, entry)) for entry in entries], []
         prepared: list[tuple[str, Delta[T]]] = []
         errors: list[Exception] = []
@@ -294,7 +295,7 @@ class DeltaFIFO(Generic[T]):
         deltas = (_new_tuple(Delta, (_REPLACED, obj)) for obj in objects)
         gone = self._queued_but_unlisted_locked(objects.keys)
         self._append_locked(zip(objects.keys, deltas, strict=True))
-        gone += self._known_but_not_queued_locked()  # the listed keys have been queued by now
+        gone += self._known_but_not_queued_locked()  # by now, every listed key is queued
         self._append_locked((tombstone.key, Delta(_DELETED, tombstone)) for tombstone in gone)
         self._populate_locked(len(self._items))
         self._lock.notify_all()
@@ -327,7 +328,7 @@ class DeltaFIFO(Generic[T]):
                 queue.append(key)
 
     def _queued_but_unlisted_locked(self, keys: list[str]) -> list[DeletedFinalStateUnknown[T]]:
-        listed = set(keys) if self._items else ()  # usually nothing is queued, so no set is needed
+        listed = set(keys) if self._items else ()  # usually nothing is queued, and no set is needed
         return [
             DeletedFinalStateUnknown(key, final_state(deltas[-1].object))
             for key, deltas in self._items.items()

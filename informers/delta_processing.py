@@ -1,8 +1,8 @@
 """
 Applies a batch of deltas on the informer thread: first to the store, and then to the listeners.
 
-The store decides whether an object is new, not the type of the delta: an Added for a stored key is an update,
-and an Updated for an absent key is an add.
+Whether an object is new depends on the store, not on the delta's type: an Added for a stored key is an
+update, and an Updated for an absent key is an add.
 Follows: client-go tools/cache/controller.go @32ce75a7d (processDeltas, processDeltasInBatch). Differs: there
 is always one transaction per batch; a change that is older than the stored object is dropped (see
 history_guard.py).
@@ -46,8 +46,8 @@ class DeltaProcessor(Generic[T]):
     Applies batches to the store and distributes the changes.
 
     State: none.
-    Threads: runs on the informer's thread, with the FIFO lock (20) held. It takes block_deltas (30) for the
-    whole batch, so that a handler that is added meanwhile sees each object exactly once, either in its
+    Threads: runs on the informer's thread, with the FIFO lock (20) held. It holds block_deltas (30) for the
+    whole batch, so that a handler that is added meanwhile receives each object exactly once, either in its
     snapshot or in a notification.
     """
 
@@ -73,7 +73,7 @@ class DeltaProcessor(Generic[T]):
         Apply one batch, oldest delta first.
 
         Raises: TransactionError if the store refused some deltas, or an ExceptionGroup of such errors. The
-                handlers get the other deltas.
+        handlers receive the other deltas.
         """
         started_at = self._clock.now()
         with self._block_deltas:
@@ -86,7 +86,7 @@ class DeltaProcessor(Generic[T]):
             raise ExceptionGroup("the store refused objects", failures)
 
     def _apply_guarded(self, batch: list[tuple[Deltas[T], bool]]) -> list[TransactionError[T]]:
-        """Apply deltas one by one: whether one is an echo depends on the object that is stored by then."""
+        """Apply deltas one by one, because the ones before decide whether a delta is older than the store."""
         failures: list[TransactionError[T]] = []
         for deltas, is_initial in batch:
             for delta in deltas:
@@ -113,9 +113,13 @@ class DeltaProcessor(Generic[T]):
         previous: list[T | None],
         failed: Mapping[int, Exception],
     ) -> None:
-        """Notify the listeners. previous has what was stored before each delta, failed the deltas to skip."""
+        """
+        Notify the listeners.
+
+        Args: previous has the object that was stored before each delta; failed has the deltas to skip.
+        """
         notifications: list[Notification[T]] = []
-        # changes holds the notifications other than syncs. Until the first sync, both names mean one list.
+        # changes has the notifications other than syncs. Until the first sync, both names refer to one list.
         changes = notifications
         initial, position = 0, -1
         for deltas, is_initial in batch:
@@ -147,7 +151,7 @@ class DeltaProcessor(Generic[T]):
 
 
 def _final(obj: T | DeletedFinalStateUnknown[T], stored: T | None) -> T | DeletedFinalStateUnknown[T]:
-    """Return the object of a deletion. A tombstone without a state gets the stored object."""
+    """Return the object of a deletion. A tombstone without a state receives the stored object."""
     if isinstance(obj, DeletedFinalStateUnknown) and obj.obj is None and stored is not None:
         return DeletedFinalStateUnknown(obj.key, stored)
     return obj

@@ -1,10 +1,10 @@
 """
-The entrance to the FIFO for complete lists and blocks of watch events. Misfits go to the quarantine.
+Puts complete lists and watch events into the FIFO, and objects that do not fit into the quarantine.
 
 `translate` is pure and turns a block of watch events into entries for the FIFO. `EventIntake` queues them.
 Follows: client-go tools/cache/reflector.go @32ce75a7d (handleAnyWatch). Differs: an event of an unknown type
-does not change the resource version. An object without name or resource version ends the stream, because the
-reflector could not continue from it.
+does not change the resource version. An object without a name or resource version ends the stream, because
+the reflector could not continue from it.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ class EventBlock(NamedTuple, Generic[T]):
     """
     A block of watch events, translated for the FIFO.
 
-    entries are in order. resource_version is where to continue after them; if empty, it has not changed.
-    accepted counts the events that were understood, and bookmarks counts the bookmarks among them. all_added:
-    whether all of them were ADDED. deletions counts the DELETED objects. out_of_order: whether an event is
-    older than one before it. undecodable has (type, object) for each entry that does not fit. end is what
-    ends the stream after the entries, or None.
+    entries are in order. resource_version is where the next watch continues after them, or "" if it has not
+    changed. accepted counts the events that were understood, and bookmarks counts the bookmarks among them.
+    all_added is whether all of them were ADDED. deletions counts the DELETED objects. out_of_order is
+    whether an event is older than an earlier one. undecodable has the event type and the object of each
+    entry that does not fit its type. end is the error that ends the stream after the entries, or None.
     """
 
     entries: list[tuple[DeltaType, T | DeletedFinalStateUnknown[T]]]
@@ -64,7 +64,7 @@ class EventBlock(NamedTuple, Generic[T]):
 
     @property
     def only(self) -> dict[str, str]:
-        """Return the type and key of the only entry, or nothing if there is not exactly one."""
+        """Return the type and key of the only entry, or {} unless there is exactly one."""
         if len(self.entries) != 1:
             return {}
         ((delta_type, obj),) = self.entries
@@ -73,7 +73,7 @@ class EventBlock(NamedTuple, Generic[T]):
 
 def translate(events: list[WatchEvent[T]], kind: type[T], *, seen: str) -> EventBlock[T]:
     """
-    Translate a block of watch events.
+    Translate a block of watch events into entries for the FIFO.
 
     Args: seen is the newest resource version before the block.
     """
@@ -91,7 +91,7 @@ def translate(events: list[WatchEvent[T]], kind: type[T], *, seen: str) -> Event
                 end = DecodeError(f"the object of a {event_type} event has no name or no resource version")
                 break
             rv = metadata.resource_version
-            # For nearly all events of a healthy server, the first two comparisons are false.
+            # On a healthy server, the first two comparisons are false for nearly all events.
             if (rv < newest or len(rv) < len(newest)) and is_older(rv, newest):
                 out_of_order = True
             else:
@@ -101,13 +101,13 @@ def translate(events: list[WatchEvent[T]], kind: type[T], *, seen: str) -> Event
                 all_added = False
                 deletions += delta_type is _DELETED
         elif isinstance(obj, Undecodable) and delta_type is not None:
-            # Remove the object's earlier state from the store: see Quarantine.
+            # Remove the object's earlier state from the store. Quarantine explains why.
             entries.append((DeltaType.DELETED, DeletedFinalStateUnknown(store_key(obj), None)))
             undecodable.append((event_type, obj))
             rv, all_added = obj.resource_version or rv, False
         elif isinstance(obj, Bookmark):
             if is_older(obj.resource_version, seen):
-                end = StaleBookmark(f"bookmark at resource version {obj.resource_version}, seen {seen}")
+                end = StaleBookmark(f"bookmark at resource version {obj.resource_version} after {seen}")
                 break
             rv, all_added = obj.resource_version or rv, False
             bookmarks += 1
@@ -127,15 +127,15 @@ class ReflectorStore(Protocol[T]):
     """The part of a DeltaFIFO that receives a reflector's objects and events."""
 
     def enqueue_batch(self, entries: list[tuple[DeltaType, T | DeletedFinalStateUnknown[T]]]) -> None:
-        """Take a block of changes. Raises: ExceptionGroup for the changes that could not be taken."""
+        """Queue a block of changes. Raises: ExceptionGroup with the errors of those that are not queued."""
 
     def replace(self, objects: Listed[T], resource_version: str) -> None:
-        """Take a complete list."""
+        """Replace the content with a complete list."""
 
 
 class EventIntake(Generic[T]):
     """
-    Takes in a reflector's lists and events, and reports disorder and deletions to the HistoryGuard.
+    Queues a reflector's lists and events, and reports disorder and deletions to the HistoryGuard.
 
     Threads: runs on the reflector's thread.
     """
@@ -158,9 +158,10 @@ class EventIntake(Generic[T]):
 
     def replace(self, objects: Listed[T], undecodable: list[Undecodable], resource_version: str) -> None:
         """
-        Take in a complete list.
+        Put a complete list into the FIFO.
 
-        Raises: any error from the store, in which case only the objects that do not fit are taken in.
+        Raises: any error from the store. Even then, the objects that do not fit their type are put into the
+        quarantine.
         """
         self._hold(undecodable)
         self._store.replace(objects, resource_version)
@@ -169,7 +170,7 @@ class EventIntake(Generic[T]):
             self._restriction.forget_foreign(self._quarantine)
 
     def put(self, block: EventBlock[T]) -> None:
-        """Take a block. Entries that the store refuses are logged; the others are queued."""
+        """Put a block of events into the FIFO. Entries that the store refuses are logged."""
         self._note(block)
         misfits = _misfits(block) if block.undecodable else {}
         self._hold(misfits.values())
@@ -183,7 +184,7 @@ class EventIntake(Generic[T]):
 
     def _note(self, block: EventBlock[T]) -> None:
         if block.out_of_order and not self._guard.is_needed:
-            log.warning("Server sends events out of order, old ones are dropped", reflector=self._name)
+            log.warning("Server sends events out of order; old ones are dropped", reflector=self._name)
             self._guard.saw_disorder()
         if block.deletions:
             for delta_type, obj in block.entries:
@@ -200,7 +201,7 @@ class EventIntake(Generic[T]):
                 )
 
     def _hold(self, undecodable: Iterable[Undecodable]) -> None:
-        """Put objects into the quarantine before the store loses them, so that they never seem to be gone."""
+        """Put objects into the quarantine before they leave the store, so that they never seem deleted."""
         for each in undecodable:
             self._quarantine.add(each)
 

@@ -29,7 +29,7 @@ from handloop.seams.threads import Joinable, join_all
 T = TypeVar("T", bound=Kind)
 _Part: TypeAlias = tuple[type[Kind], Selection]
 
-# This ranks below the informer's _started_lock (10): informers are created and stopped while it is held.
+# Below the rank of the informer's _started_lock (10), which is acquired while this lock is held.
 _FACTORY_RANK: Final = 5
 
 
@@ -47,7 +47,7 @@ class SharedInformerFactory:
     State, guarded by _lock (5):
         _informers    (kind, selection) -> its only informer.
         _threads      (kind, selection) -> the thread of its informer, if it was started.
-        _shutting_down    never goes back to false; nothing starts after it.
+        _shutting_down    whether shutdown was called; never reset. No informer starts after that.
     """
 
     def __init__(
@@ -59,9 +59,9 @@ class SharedInformerFactory:
         seams: Seams = REAL_SEAMS,
     ) -> None:
         """
-        Create a factory. It sends no requests to the server before start.
+        Create a factory. Until start, it sends no requests to the server.
 
-        Args: an empty namespace means all of them. options apply to every informer.
+        Args: an empty namespace means all namespaces. options apply to every informer.
         """
         self._client = client
         self._namespace = namespace
@@ -83,16 +83,16 @@ class SharedInformerFactory:
         """
         Return the informer for a kind, or for a selection of its objects, created on the first request.
 
-        It stays empty until the next call of start, even if start was called before, so that, for example, a
-        transform can be set first.
+        A new informer stays empty until the next call of start, even if start was called before, so that,
+        for example, handlers can be added first.
 
-        Raises: ValueError for a second type of one kind, which would need a second watch and a second cache;
-        any error from selection_of.
+        Raises: ValueError if the kind has an informer with another type already, because two types would
+        need two watches and two caches; any error from selection_of.
         """
         return self.informer_of(kind, selection_of(kind, labels=labels, fields=fields))
 
     def informer_of(self, kind: type[T], selection: Selection) -> SharedIndexInformer[T]:
-        """Do the same as informer_for, for a selection that selection_of returned."""
+        """Return the same as informer_for, for a selection that selection_of returned."""
         with self._lock:
             informer = self._informers.get((kind, selection))
             if informer is None:
@@ -111,9 +111,9 @@ class SharedInformerFactory:
 
     def lister_for(self, kind: type[T], *, labels: Labels = "", fields: str = "") -> Lister[T]:
         """
-        Return a lister for informer_for's cache, which is empty until synced.
+        Return a lister of informer_for's cache, which is incomplete until the informer has synced.
 
-        It covers the factory's namespace.
+        The lister covers the factory's namespace.
         """
         selection = selection_of(kind, labels=labels, fields=fields)
         indexer = self.informer_of(kind, selection).cache
@@ -145,7 +145,7 @@ class SharedInformerFactory:
         Stop all informers permanently.
 
         Returns: the kinds whose informers have not ended in that time.
-        Blocks: until all have ended, or that time has passed. Handler calls that are running return first.
+        Blocks: until all have ended, including their running handler calls, or until that time has passed.
         """
         with self._lock:
             self._shutting_down = True

@@ -3,8 +3,9 @@ Handlers, whose functions an informer calls for every object that is added, upda
 
 Objects are shared with the cache, and frozen. A handler runs on its own listener thread, one call at a time.
 It should put a key into a workqueue and return. A delete can arrive as a tombstone,
-`DeletedFinalStateUnknown`. An object deleted and recreated between two lists, or while a watch was closed, is
-*one* update with a different UID. For what is not reported, see docs/internals/threads-and-locks.md.
+`DeletedFinalStateUnknown`. If an object is deleted and recreated between two lists, or while a watch is
+closed, the handler receives *one* update with a different UID. docs/internals/threads-and-locks.md says what
+is not reported.
 Follows: client-go tools/cache/controller.go @32ce75a7d (ResourceEventHandler and its adaptors).
 """
 
@@ -25,14 +26,14 @@ FilterFunc: TypeAlias = Callable[[T | DeletedFinalStateUnknown[T]], bool]
 
 
 class ResourceEventHandler(Protocol[T_contra]):
-    """Receives changes in the order in which the store had them. Its return values are ignored."""
+    """Receives changes in the order in which they were stored. Its return values are ignored."""
 
     def on_add(self, obj: T_contra, is_in_initial_list: bool) -> None:  # noqa: FBT001 - as in client-go
         """
         Handle an object that is new to the store.
 
-        Args: is_in_initial_list is True for the objects of the first list, and for those that the store held
-              when this handler was added to a running informer.
+        Args: is_in_initial_list is True for the objects of the first list, and for those that were already
+        stored when this handler was added to a running informer.
         """
 
     def on_update(self, old: T_contra, new: T_contra) -> None:
@@ -46,7 +47,7 @@ class ResourceEventHandlerFuncs(Generic[T]):
     """
     A handler made from up to three functions. If a function is missing, its events are ignored.
 
-    functions holds those that were given.
+    functions contains the functions that were given.
     """
 
     def __init__(
@@ -73,8 +74,8 @@ class FilteringResourceEventHandler(Generic[T]):
     """
     Passes on to a handler only the objects that filter_func accepts.
 
-    For the handler, an object that begins to pass is added, and one that stops passing is deleted.
-    filter_func must be pure and accept tombstones.
+    When an update makes an object pass the filter, the handler receives an add; when it makes an object
+    fail, a delete. filter_func must be pure and accept tombstones.
     """
 
     def __init__(self, *, filter_func: FilterFunc[T], handler: ResourceEventHandler[T]) -> None:
@@ -103,7 +104,7 @@ class FilteringResourceEventHandler(Generic[T]):
 
 
 def ignore(*_: object) -> None:
-    """Stand in for a function that was not given."""
+    """Do nothing, in place of a function that was not given."""
 
 
 def handler_name(handler: object) -> str:

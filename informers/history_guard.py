@@ -1,9 +1,8 @@
 """
-Tells old from new: which of two resource versions is older, whether an old list can be accepted, and which
-watch events are old.
+Compares resource versions: finds the older of two, and decides about old lists and old watch events.
 
 Resource versions are opaque to a component that only stores them, but those of one resource can be compared
-as numbers. A version that is not a number is never compared, and nothing is refused because of it.
+as numbers. A version that is not a number is never compared, and never leads to a refusal.
 """
 
 from __future__ import annotations
@@ -21,8 +20,8 @@ from handloop.seams.locks import new_lock
 T = TypeVar("T", bound=Object)
 
 PATIENCE_SECONDS: Final = 30.0
-"""How long a server must keep answering with old states before it is believed."""
-# Remember this many deletions, so that an old state does not bring back an object. The number is arbitrary.
+"""How long a server must keep answering with old states before they are accepted."""
+# How many deletions are remembered, so that no old state restores an object. The number is arbitrary.
 _REMEMBERED: Final = 1000
 
 
@@ -37,20 +36,20 @@ def is_older(resource_version: str, than: str) -> bool:
 class Verdict(Enum):
     """What to do with a list."""
 
-    TAKE = auto()  # not older than the newest one published
-    WAIT = auto()  # older; ask again
-    TAKE_REWOUND = auto()  # older, and the history was rewound to it
+    TAKE = auto()  # not older than the newest published list
+    WAIT = auto()  # older; list again
+    TAKE_REWOUND = auto()  # older, but the server's history was rewound
 
 
 class ResourceVersionFloor:
     """
-    Decides about a list that is older than one that was already published.
+    Decides whether to accept a list that is older than one that was already published.
 
-    Usually such a list comes from a server that lags behind, so it is refused, and the reflector lists again.
-    If the server has refused our version as too large, or has answered with old states for 30 s, its history
-    was rewound (a restored backup), and the list is accepted.
+    Usually such a list comes from a server that lags behind, so it is rejected, and the reflector lists
+    again. If the server has refused our version as too large, or has answered with old states for 30 s, its
+    history was rewound, for example by a restored backup, and the list is accepted.
 
-    State: _behind_since: when an old state was first seen, None while all is normal.
+    State: _behind_since is when an old state was first seen, or None if all is normal.
     Threads: used only by the reflector's thread.
     """
 
@@ -60,14 +59,15 @@ class ResourceVersionFloor:
         self._server_denies = False
 
     def server_denies(self) -> None:
-        """Note that the server has not seen the resource version that we have."""
+        """Record that the server has not seen our resource version yet."""
         self._server_denies = True
 
     def judge(self, listed: str, seen: str) -> Verdict:
         """
-        Decide about one list.
+        Return what to do with a list.
 
-        Args: listed is the list's resource version; seen is the newest published one, or "" if there is none.
+        Args: listed is the list's resource version; seen is the newest published one, or "" if there is
+        none.
         """
         if not is_older(listed, seen):
             self._behind_since, self._server_denies = None, False
@@ -83,16 +83,15 @@ class ResourceVersionFloor:
 
 class HistoryGuard(Generic[T]):
     """
-    Keeps objects from going back in time if a server sends events twice or out of order.
+    Prevents objects from going back in time if a server sends events twice or out of order.
 
-    The watch of a healthy server is in order, so nothing is checked until the reflector has seen an event out
-    of order. From then on, before the informer applies a change, it compares UID and resource version with
-    the stored object.
+    A healthy server's watch is in order, so no check is made until the reflector has seen an event out of
+    order. From then on, before the informer applies a change, it compares UID and resource version with the
+    stored object.
 
-    State: _out_of_order: set by the reflector before it queues such an event, and never cleared.
-           _deleted: UID -> resource version of the last deletions, oldest first, guarded by _lock (97). The
-                  reflector writes it, because the FIFO drops deletions of unknown objects; the informer reads
-                  it.
+    State: _out_of_order is set by the reflector before it queues such an event, and never cleared. _deleted
+    maps the UIDs of the last deletions to resource versions, oldest first, and is guarded by _lock (97). The
+    reflector writes it, because the FIFO drops deletions of unknown objects; the informer reads it.
     """
 
     def __init__(self) -> None:
@@ -106,7 +105,7 @@ class HistoryGuard(Generic[T]):
         return self._out_of_order.is_set()
 
     def saw_disorder(self) -> None:
-        """Note that an event was older than an earlier one on the same watch."""
+        """Record that an event was older than an earlier one on the same watch."""
         self._out_of_order.set()
 
     def note_deleted(self, obj: T | DeletedFinalStateUnknown[T]) -> None:
@@ -120,9 +119,9 @@ class HistoryGuard(Generic[T]):
 
     def is_echo(self, delta_type: DeltaType, obj: T | DeletedFinalStateUnknown[T], stored: T | None) -> bool:
         """
-        Return whether a delta is older than the stored object.
+        Return whether a delta is older than the stored object, or than its deletion.
 
-        Returns False for deltas from lists and resyncs, for tombstones, and for objects without a UID.
+        False for deltas from lists and resyncs, for tombstones, and for objects without a UID.
         """
         if isinstance(obj, DeletedFinalStateUnknown) or delta_type in (DeltaType.REPLACED, DeltaType.SYNC):
             return False
@@ -135,5 +134,5 @@ class HistoryGuard(Generic[T]):
             return delta_type is not DeltaType.DELETED and ended is not None and not is_older(ended, rv)
         if delta_type is DeltaType.DELETED and stored.metadata.uid == uid:
             return False
-        # In all other cases it is an old state, or the end of an earlier object with this name.
+        # If it is older, it is an old state, or the deletion of an earlier object with this name.
         return is_older(rv, stored.metadata.resource_version)

@@ -1,11 +1,12 @@
 """
-An informer's cache, which holds objects by a key made from their metadata, and has any number of indexes.
+An informer's cache. It stores objects by a key made from their metadata, with any number of indexes.
 
-Follows: client-go tools/cache (store.go, index.go, thread_safe_store.go) @32ce75a7d, differs:
-  * Indexer and ThreadSafeStore are one class, because nothing here uses the store with explicit keys.
-  * An object on which an index function fails is stored anyway, and is absent only from that index; upstream
+Follows: client-go tools/cache (store.go, index.go, thread_safe_store.go) @32ce75a7d. Differs:
+  * Indexer and ThreadSafeStore are one class, because no code here needs the store with explicit keys.
+  * An object on which an index function fails is still stored, and is missing only from that index; upstream
     panics after storing it.
-  * The indexes change before the objects, in one hold of the lock; upstream stores first (updateLocked).
+  * The indexes are updated before the object is stored, under the same hold of the lock; upstream stores the
+    object first (updateLocked).
   * A transaction takes deltas and returns the objects that were replaced, so the informer does not have to
     look them up first.
 """
@@ -45,8 +46,8 @@ IndexFunc: TypeAlias = Callable[[T], Sequence[str]]
 """
 Returns an object's values in an index: none, one or several.
 
-It must be pure, because it is called again on the stored object to find the entries to remove, under the
-store's lock.
+The function must be pure. It is called under the store's lock, and again on the stored object, to find the
+index entries to remove.
 """
 Indexers: TypeAlias = Mapping[str, IndexFunc[T]]
 """Index name to index function."""
@@ -55,15 +56,15 @@ Change: TypeAlias = tuple[DeltaType, T | DeletedFinalStateUnknown[T]]
 
 
 class IndexNotFound(CacheError):  # noqa: N818 - like handloop.client.errors.NotFound
-    """There is no index with this name."""
+    """The store has no index with this name. The message lists the existing ones."""
 
     def __init__(self, name: str, known: Iterable[str]) -> None:
         there = ", ".join(known) or "none"
-        super().__init__(f"Index with name {name} does not exist (there: {there}): add it with add_indexers")
+        super().__init__(f"Index with name {name} does not exist (known: {there}): add it with add_indexers")
 
 
 class IndexerConflict(CacheError):  # noqa: N818 - like handloop.client.errors.Conflict
-    """Indexers with these names already exist; none was added."""
+    """Indexers with these names already exist, so none of the new ones was added."""
 
     def __init__(self, names: Sequence[str]) -> None:
         super().__init__(f"indexer conflict: {', '.join(names)}")
@@ -73,7 +74,8 @@ class TransactionError(CacheError, Generic[T]):
     """
     Some changes of a transaction failed; the others were applied.
 
-    errors maps positions in the request to errors. previous is the result that apply would have returned.
+    errors maps the position of each failed change to its error. previous is what apply would have returned,
+    with None for the failed changes.
     """
 
     def __init__(
@@ -87,9 +89,9 @@ class TransactionError(CacheError, Generic[T]):
 
 def namespace_index_func(obj: Object) -> Sequence[str]:
     """
-    Return the object's namespace; "" for a cluster-scoped object.
+    Return the object's namespace as its index value; "" for a cluster-scoped object.
 
-    Raises: NoMetaError.
+    Raises: NoMetaError if the object has no metadata.
     """
     try:
         return (obj.metadata.namespace,)
@@ -99,15 +101,15 @@ def namespace_index_func(obj: Object) -> Sequence[str]:
 
 class StoreIndex(Generic[T]):
     """
-    Maps index values to keys, for one index function. A value without objects is removed.
+    One index, which maps the values of its index function to keys. A value is removed with its last object.
 
-    If the function fails on an object, the index counts the object but has no value for it, until the object
-    is deleted or changes in such a way that the function succeeds.
+    If the function fails on an object, the index counts the failure and stores no value for the object. This
+    lasts until the object is deleted, or is replaced by one on which the function succeeds.
 
     State: _keys: value -> keys.
-           _failed: key -> error, for each object on which the function failed, and which is under no value.
-           _unreported: (key, error) for those that take_failures has not returned yet.
-    Threads: any thread that holds the store's lock.
+           _failed: key -> error, for each object on which the function failed. It has no value in _keys.
+           _unreported: (key, error) for each failure that take_failures has not returned yet.
+    Threads: a caller must hold the store's lock.
     """
 
     def __init__(self, index_func: IndexFunc[T]) -> None:
@@ -122,24 +124,24 @@ class StoreIndex(Generic[T]):
         return len(self._failed)
 
     def error(self, key: str) -> Exception | None:
-        """Return why a stored object is missing from this index; None if it is present."""
+        """Return the error that keeps a stored object out of this index, or None if the object is in it."""
         return self._failed.get(key)
 
     def values(self, obj: T) -> tuple[str, ...]:
         """
-        Return the values of an object.
+        Return an object's index values.
 
         Raises: any error from the function; TypeError if it does not return a sequence of strings.
         """
         values = self.index_func(obj)
-        if isinstance(values, str):  # it is a sequence of strings, too, so its letters would become values
-            raise TypeError("it returned a string, not a sequence of strings")
+        if isinstance(values, str):  # a string is a sequence too: its letters would become values
+            raise TypeError("the index function returned a string, not a sequence of strings")
         values = tuple(values)
         hash(values)
         return values
 
     def change(self, key: str, old: T | None, new: T | None) -> None:
-        """Index new under key instead of old. None stands for no object."""
+        """Replace the index entries of old under this key with those of new. None stands for no object."""
         if old is not None and new is not None and self._has_same_values(old, new):
             return
         before = () if old is None else self._values_before(key, old)
@@ -149,12 +151,12 @@ class StoreIndex(Generic[T]):
             self._insert(key, after)
 
     def take_failures(self) -> list[tuple[str, Exception]]:
-        """Return, once, the key and error of each object on which the function has newly failed."""
+        """Return the failures since the last call, as pairs of key and error."""
         taken, self._unreported = self._unreported, []
         return taken
 
     def keys(self, value: str) -> AbstractSet[str]:
-        """Return the keys under a value. The result is valid until the index changes."""
+        """Return the keys of the objects with this value. The result is valid until the index changes."""
         return self._keys.get(value, _NOTHING)
 
     def all_values(self) -> list[str]:
@@ -162,7 +164,7 @@ class StoreIndex(Generic[T]):
         return list(self._keys)
 
     def _has_same_values(self, old: T, new: T) -> bool:
-        """Handle nearly every update with two calls of the function, at half the cost of the slow path."""
+        """Return whether both objects have the same values. Most updates need only this, at half the cost."""
         if self._failed:
             return False
         try:
@@ -184,7 +186,7 @@ class StoreIndex(Generic[T]):
         except BaseException as error:  # noqa: BLE001 - whatever it raises, the object is stored
             if key not in self._failed:
                 self._unreported.append((key, as_error(error)))
-            # Log the error without its traceback, whose frames hold the object.
+            # Store the error without its traceback, because the traceback's frames keep the object alive.
             self._failed[key] = as_error(error).with_traceback(None)
             return ()
         self._failed.pop(key, None)
@@ -209,9 +211,10 @@ class StoreIndex(Generic[T]):
 
 class _Change(Generic[T]):
     """
-    Holds a store's lock for a change, and then logs a line, without the lock, for each incomplete index.
+    Holds a store's lock during a change, and afterwards logs index failures without the lock.
 
-    Every change uses it, so it is not a generator, which would cost as much as changing one object.
+    One line is logged for each index that is missing an object. This class is not a generator, because every
+    change uses it, and a generator would cost as much as changing one object.
     """
 
     def __init__(self, lock: Lock, indexes: Mapping[str, StoreIndex[T]]) -> None:
@@ -240,18 +243,19 @@ class Indexer(Generic[T]):
     """
     A store of objects by key. Every write is atomic, and every index always matches the contents.
 
-    If an index function fails on an object, the store logs this once for each index until it succeeds.
+    If an index function fails on an object, the store logs the failure once per index, and again only if the
+    function has succeeded in between.
 
     State, guarded by _lock (50):
         _items     key -> object; an object is never changed after insertion.
-        _indexes   name -> index; each equals its function over _items, except for those on which it fails.
+        _indexes   name -> index; it contains every object of _items on which its function does not fail.
 
-    Threads: any thread may read; in an informer, only its loop writes. A returned list belongs to the caller
+    Threads: any thread can read; in an informer, only its loop writes. A returned list belongs to the caller
     and has no particular order; the objects in it are shared and immutable.
     """
 
     def __init__(self, *, indexers: Indexers[T] | None = None) -> None:
-        """Make an empty store."""
+        """Create an empty store."""
         self._lock = new_lock("Indexer._lock", 50)
         self._items: dict[str, T] = {}
         self._indexes = {name: StoreIndex(function) for name, function in (indexers or {}).items()}
@@ -263,9 +267,9 @@ class Indexer(Generic[T]):
 
     def add(self, obj: T) -> None:
         """
-        Store obj in place of the object with its key.
+        Store an object. It replaces a stored object with the same key.
 
-        Raises: StoreKeyError. In that case nothing is changed.
+        Raises: StoreKeyError if the object has no key. The store is then unchanged.
         """
         key = self._key(obj)
         with self._change:
@@ -275,9 +279,9 @@ class Indexer(Generic[T]):
 
     def delete(self, obj: T | DeletedFinalStateUnknown[T]) -> None:
         """
-        Remove the object with the key of obj, if any.
+        Remove the stored object that has the same key as obj, if there is one.
 
-        Raises: StoreKeyError.
+        Raises: StoreKeyError if obj has no key.
         """
         key = self._key(obj)
         with self._change:
@@ -285,14 +289,14 @@ class Indexer(Generic[T]):
 
     def get(self, obj: T) -> T | None:
         """
-        Return the stored object with the key of obj, or None.
+        Return the stored object that has the same key as obj, or None.
 
-        Raises: StoreKeyError.
+        Raises: StoreKeyError if obj has no key.
         """
         return self.get_by_key(self._key(obj))
 
     def get_by_key(self, key: str) -> T | None:
-        """Return the stored object with this key, or None if there is none."""
+        """Return the stored object with this key, or None if the key is not stored."""
         with self._lock:
             return self._items.get(key)
 
@@ -311,14 +315,14 @@ class Indexer(Generic[T]):
             return len(self._items)
 
     def __bool__(self) -> bool:
-        """Return whether the store holds an object. This is a single read, without the lock."""
+        """Return whether the store contains any object. This is a single read, without the lock."""
         return bool(self._items)
 
     def replace(self, objects: Iterable[T], resource_version: str = "") -> None:  # noqa: ARG002 - a store's signature
         """
-        Replace the contents with objects. If several have the same key, the last one is stored.
+        Replace the contents with these objects. If several have the same key, the last one is stored.
 
-        Raises: StoreKeyError. In that case nothing is changed.
+        Raises: StoreKeyError if an object has no key. The store is then unchanged.
         """
         items = {self._key(obj): obj for obj in objects}
         with self._change:
@@ -329,10 +333,12 @@ class Indexer(Generic[T]):
 
     def apply(self, changes: Sequence[Change[T]]) -> builtins.list[T | None]:
         """
-        Apply changes in order under one hold of the lock. A change that fails does not stop the others.
+        Apply changes in order, as one atomic step. A change that fails does not stop the others.
 
-        Returns: for each change, the object that had its key just before, or None. Handlers get it as `old`.
-        Raises: TransactionError if any change failed. It names the failed changes and carries the result.
+        Returns: for each change, the object that was stored under its key just before, or None. Handlers
+        receive it as `old`.
+        Raises: TransactionError if any change failed. It contains the errors and the result of the other
+        changes.
         """
         keyed, errors = self._keyed(changes)
         with self._change:
@@ -350,9 +356,9 @@ class Indexer(Generic[T]):
 
     def index(self, name: str, obj: T) -> builtins.list[T]:
         """
-        Return the objects that share a value with obj under an index, each once.
+        Return the objects that share at least one value with obj in an index, each object once.
 
-        Raises: IndexNotFound; any error from the index function.
+        Raises: IndexNotFound if the index does not exist; any error from the index function.
         """
         with self._lock:
             index = self._index_locked(name)
@@ -361,15 +367,15 @@ class Indexer(Generic[T]):
 
     def by_index(self, name: str, value: str) -> builtins.list[T]:
         """
-        Return the objects that have this value under an index.
+        Return the objects that have this value in an index.
 
-        Raises: IndexNotFound.
+        Raises: IndexNotFound if the index does not exist.
         """
         with self._lock:
             return [self._items[key] for key in self._index_locked(name).keys(value)]
 
     def list_index_func_values(self, name: str) -> builtins.list[str]:
-        """Return the values that occur in an index; none if the index does not exist."""
+        """Return the values that occur in an index, or an empty list if the index does not exist."""
         with self._lock:
             index = self._indexes.get(name)
             return index.all_values() if index else []
@@ -385,16 +391,16 @@ class Indexer(Generic[T]):
             return sum(index.failed for index in self._indexes.values())
 
     def why_unindexed(self, key: str) -> str:
-        """Return which indexes lack the stored object with this key, and why, in words; "" if none does."""
+        """Return which indexes lack the object with this key, and why, as text; "" if every index has it."""
         with self._lock:
             errors = {name: error for name, index in self._indexes.items() if (error := index.error(key))}
         return "; ".join(f'index "{name}": {in_words(error, repr)}' for name, error in errors.items())
 
     def add_indexers(self, indexers: Indexers[T]) -> None:
         """
-        Add indexes and fill them from the stored objects.
+        Add indexes, and fill them from the stored objects.
 
-        Raises: IndexerConflict if a name is taken. In that case nothing is added.
+        Raises: IndexerConflict if a name already exists. In that case, no index is added.
         """
         with self._change:
             if taken := sorted(set(self._indexes) & set(indexers)):
@@ -413,7 +419,7 @@ class Indexer(Generic[T]):
     def _keyed(
         self, changes: Sequence[Change[T]]
     ) -> tuple[builtins.list[tuple[str, Change[T]]], dict[int, Exception]]:
-        """Return the changes that have a key, with that key, and the errors of the others by position."""
+        """Return the changes that have a key, each with its key, and the errors of the others by position."""
         key_func: KeyFunc = deletion_handling_meta_namespace_key_func
         try:
             return [(key_func(change[1]), change) for change in changes], {}

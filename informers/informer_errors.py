@@ -6,18 +6,18 @@ from handloop.apis.meta import Kind
 
 
 class InformerError(Exception):
-    """Root of an informer's refusals."""
+    """The base class for an informer's refusals."""
 
 
 class InformerStopped(InformerError):  # noqa: N818 - it is a state
-    """The call came too late: the informer has stopped permanently."""
+    """The call was refused, because the informer has stopped permanently."""
 
 
 class MutableKind(InformerError, TypeError):  # noqa: N818 - it says what the kind is
-    """Readers of the cache could change this kind's objects."""
+    """A kind's objects are mutable, so readers of the cache could change them."""
 
     def __init__(self, kind: type[Kind], parts: tuple[str, ...]) -> None:
         super().__init__(
             f"{kind.__name__} is mutable at {', '.join(parts)}: cached objects are shared, "
-            "so structs must be frozen, lists tuples, maps FrozenMap or MapOf, and parts without a shape JSON"
+            "so use frozen structs, tuples, FrozenMap or MapOf, and for parts without a fixed type, JSON"
         )

@@ -20,7 +20,7 @@ _DIGITS: Final = 15
 
 
 class _Nothing:
-    """Every instrument, recording nothing."""
+    """An instrument of any type, which records nothing."""
 
     def set(self, value: float) -> None:
         pass
@@ -39,17 +39,17 @@ class InformerMetrics(NamedTuple):
     """
     The instruments of one informer. By default they record nothing.
 
-    objects: the number of objects in the store. queued_items: the number of keys waiting in the FIFO.
+    objects: the number of objects in the store. queued_items: the number of keys in the FIFO.
     processing_latency: how many seconds a batch took from the FIFO to the store and the listeners' buffers.
-    store_resource_version: the newest resource version that was taken in, truncated to its last 15 digits.
-    relists: the lists after the first one, by RelistReason. watch_restarts: the watches that were opened
-    after the first one. silent_watches: the watches that were given up because nothing arrived.
+    store_resource_version: the newest resource version that was put into the FIFO, truncated to its last 15
+    digits. relists: the lists after the first one, by RelistReason. watch_restarts: the watches that were
+    opened after the first one. silent_watches: the watches that were closed because nothing arrived.
     last_event_timestamp: the Unix time when the server last answered, sent an event, or ended a stream.
     quarantined: the objects that do not fit their type and are kept out of the store. handler_panics: the
-    handler calls that raised. drops_foreign: 1 once the server has sent objects that may not be held, so that
-    the informer drops them.
+    handler calls that raised. drops_foreign: 1 if the server sends objects that this informer must not store
+    and therefore drops.
     Threads: each instrument has one writer (see the methods of the informer's parts). Instruments have their
-             own locks.
+    own locks.
     """
 
     objects: SettableGaugeMetric = _NOTHING
@@ -77,14 +77,14 @@ class InformerMetrics(NamedTuple):
 
 
 class MetricsProvider(Protocol):
-    """Makes the instruments of informers."""
+    """Creates the instruments of informers."""
 
     def for_informer(self, name: str) -> InformerMetrics:
         """
-        Return the instruments of an informer, created once.
+        Return an informer's instruments, which are created only once.
 
         Args: name is, for example, `deployments.apps`.
         """
 
     def forget(self, name: str) -> None:
-        """Stop showing the numbers of an informer that has ended permanently."""
+        """Remove the metrics of an informer that has ended permanently."""

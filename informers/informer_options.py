@@ -20,32 +20,31 @@ from handloop.informers.restriction import Restrictions, Unrestricted
 
 class InformerOptions(msgspec.Struct, frozen=True, kw_only=True):
     """
-    How a manager's or factory's informers work: `informer_options=InformerOptions(page_size=100)`.
+    Options for the informers of a manager or factory: `informer_options=InformerOptions(page_size=100)`.
 
-    A Manager itself sets name_suffix and the fields after it. Raises: ValueError for a page_size below 1.
+    A Manager itself sets name_suffix and the fields after it. Raises: ValueError if page_size is below 1.
     """
 
     resync_seconds: float = 0
-    """How often handlers receive every object again unless they ask for another period; 0 for never."""
+    """The default number of seconds after which handlers receive every object again; 0 for never."""
 
     page_size: int = DEFAULT_PAGE_SIZE
     """Objects per page of a list, at least 1."""
 
     transform: Callable[[Any], Any] | None = None
     """
-    Turns each object, whatever its kind, into the object that the cache keeps. It must be pure and
-    idempotent, and must keep namespace, name, UID and resource version. If it fails on an object, the whole
-    object is kept.
+    Converts each object, of any kind, into the object to cache. It must be pure and idempotent, and must not
+    change namespace, name, UID and resource version. If it fails on an object, the whole object is cached.
     """
 
     abridged: tuple[Abridged[Any], ...] = ()
     """The kinds whose objects are mostly decoded only in part, which costs less than a transform."""
 
     tweak: Tweak | None = None
-    """Changes the options of each list and watch, for example adding a selector, which limits the cache."""
+    """Changes the options of each list and watch, for example by adding a selector that limits the cache."""
 
     progress_seconds: float = INTERVAL_SECONDS
-    """How often the log reports incomplete first lists."""
+    """How often, in seconds, the log reports incomplete first lists."""
 
     hints: Hints = NO_HINTS
     """The program's commands that can fix a failing list or watch."""
@@ -57,19 +56,19 @@ class InformerOptions(msgspec.Struct, frozen=True, kw_only=True):
     """If it is None, nothing is measured."""
 
     reachability: Reachability | None = None
-    """Tells whether the server answers, so that waits for an unreachable server end when it answers again."""
+    """Shows whether the server answers, so that waits for an unreachable server end when it answers again."""
 
     stop_poll_seconds: float = 1.0
     """How often a running informer checks run's stop event; with infinity, only stop() ends it."""
 
     restrictions: Restrictions = Unrestricted()
-    """Which of its kind's objects each informer may hold. The default is all of them."""
+    """Decides which of its kind's objects each informer may store. By default, it may store all of them."""
 
     quiet: bool = False
-    """Whether to log the end of a list-and-watch round only at debug level, as something else reports it."""
+    """Whether to log the end of a list-and-watch round at debug level, because it is reported elsewhere."""
 
     def __post_init__(self) -> None:
-        """Refuse a page size that a server would take to mean no limit."""
+        """Reject a page size that a server would interpret as no limit."""
         if self.page_size < 1:
             raise ValueError("page_size must be at least 1")
 

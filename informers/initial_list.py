@@ -1,12 +1,12 @@
 """
-The two ways to get all of a kind's objects: page by page, or as the beginning of a watch.
+The two ways to list all of a kind's objects: in pages, or as the beginning of a watch.
 
-Both are consistent, which means that the list is the state at one resource version, and that no part of it is
-used before it is complete. Neither requests resourceVersion=0, which a server can answer from an arbitrarily
-old cache, so that deleted objects would come back after a restart (kubernetes#59848).
+Both are consistent: the list is the state at one resource version, and no part of it is used before it is
+complete. Neither requests resourceVersion=0. A server can answer that from an arbitrarily old cache, so that
+deleted objects would reappear after a restart (kubernetes#59848).
 Follows: client-go tools/pager/pager.go and the temporary store of tools/cache/reflector.go @32ce75a7d.
-Differs: in both ways, objects are transformed only once, when they arrive; in client-go, streamed objects are
-transformed a second time when they enter the FIFO.
+Differs: in both ways, objects are transformed only once, when they arrive; in client-go, streamed objects
+are transformed a second time when they enter the FIFO.
 Decision: First list: streamed, else pages at a consistent version; never `resourceVersion=0`.
 """
 
@@ -38,12 +38,12 @@ _DELETED: Final = EventType.DELETED
 
 
 def unchanged(obj: T) -> T:
-    """Keep all of an object. This is the default transform."""
+    """Return the whole object. This is the default transform."""
     return obj
 
 
 def forgiving(transform: Callable[[T], T]) -> Callable[[T], T]:
-    """Return a transform that keeps an object whole if the given one fails, so that no object ends a list."""
+    """Return a transform that returns the whole object if the given one fails, so that no list fails."""
 
     def call(obj: T) -> T:
         try:
@@ -60,12 +60,13 @@ class PagedList(Generic[T]):
     """
     A list in pages, all of them at the first page's resource version.
 
-    If the continue token expires during the list, the list begins again in one piece, because the pages of
-    two lists are never mixed.
+    If the continue token expires during the list, the list is requested again without pages, because the
+    pages of two lists are never mixed.
 
-    Args: resource_version is the version than which the list must not be older; "" requests the newest state.
-    transform is applied to each object when it arrives, so that memory never holds a list of whole objects.
-    Threads: runs on the reflector's thread. Any thread can read items_so_far and pages, one step behind.
+    Args: resource_version is the minimum version of the list; "" requests the newest state. transform is
+    applied to each object when it arrives, so that the whole objects are never all in memory.
+    Threads: runs on the reflector's thread. Any thread can read items_so_far and pages, which may be one
+    step behind.
     """
 
     def __init__(
@@ -91,7 +92,7 @@ class PagedList(Generic[T]):
 
     @property
     def items_so_far(self) -> int:
-        """How many objects have arrived."""
+        """How many objects have arrived so far."""
         return len(self.items)
 
     def fetch_page(self) -> bool:
@@ -129,7 +130,7 @@ class StreamedList(Generic[T]):
 
     State: _objects: store key -> newest state; _undecodable: store key -> the object that does not fit. No
     key is in both.
-    Threads: like PagedList.
+    Threads: the same as PagedList.
     """
 
     pages: Final = 0
@@ -143,7 +144,7 @@ class StreamedList(Generic[T]):
 
     @property
     def items_so_far(self) -> int:
-        """How many objects have arrived."""
+        """How many objects have arrived so far."""
         return len(self._objects)
 
     @property
@@ -161,9 +162,9 @@ class StreamedList(Generic[T]):
 
     def take(self, events: list[WatchEvent[T]]) -> list[WatchEvent[T]] | None:
         """
-        Take in a block of watch events.
+        Add a block of watch events to the list.
 
-        Returns: None as long as the list is not complete, and then the events that came after its end.
+        Returns: None until the list is complete, and then the events that followed it.
         Raises: the APIError from an ERROR event.
         """
         kind, objects, transform = self._kind, self._objects, self._transform
@@ -181,7 +182,7 @@ class StreamedList(Generic[T]):
         return None
 
     def _take_one(self, event_type: EventType, obj: object) -> None:
-        """Apply any event but a simple add. Objects of other kinds and unknown events change nothing."""
+        """Apply an event other than a simple add. Objects of other kinds and unknown events are ignored."""
         if event_type not in (_ADDED, _MODIFIED, _DELETED):
             return
         if isinstance(obj, Undecodable):

@@ -45,7 +45,7 @@ class KeyFormatError(CacheError, ValueError):
 
 
 class StoreKeyError(CacheError):
-    """A key function failed on an object; `cause` has the reason. A retry cannot help."""
+    """A key function failed on an object; `cause` is its error. Retrying does not help."""
 
     def __init__(self, obj: object, cause: Exception) -> None:
         shown = repr(obj)
@@ -69,7 +69,7 @@ class ObjectName(NamedTuple):
 
 class DeletedFinalStateUnknown(NamedTuple, Generic[T]):
     """
-    A tombstone for an object whose deletion was missed, as a watch broke and the next list lacked the object.
+    A tombstone for an object whose deletion was missed: a watch broke, and the next list lacks the object.
 
     obj is the last known state, which can be stale, or None if no state is known.
     """
@@ -86,7 +86,7 @@ def object_name(obj: Object) -> ObjectName:
     """
     Return the name of an object with metadata.
 
-    Raises: NoMetaError.
+    Raises: NoMetaError if the object has no metadata.
     """
     try:
         metadata = obj.metadata
@@ -97,9 +97,9 @@ def object_name(obj: Object) -> ObjectName:
 
 def parse_object_name(key: str) -> ObjectName:
     """
-    Split a store key into its parts. A single part is a name without namespace.
+    Split a store key into its parts. A single part is a name without a namespace.
 
-    Raises: KeyFormatError for more than one slash.
+    Raises: KeyFormatError if the key has more than one slash.
     """
     parts = key.split("/")
     if len(parts) == 1:
@@ -110,7 +110,7 @@ def parse_object_name(key: str) -> ObjectName:
 
 
 def namespace_of_key(key: str) -> str:
-    """Return the namespace in a namespaced kind's store key. A name that a user gave can contain slashes."""
+    """Return the namespace in a namespaced kind's store key. A name from a user can contain more slashes."""
     namespace, slash, _ = key.partition("/")
     return namespace if slash else ""
 
@@ -119,7 +119,7 @@ def meta_namespace_key_func(obj: Object) -> str:
     """
     Return the store key of an object.
 
-    Raises: NoMetaError.
+    Raises: NoMetaError if the object has no metadata.
     """
     try:
         metadata = obj.metadata
@@ -134,7 +134,7 @@ def deletion_handling_meta_namespace_key_func(obj: Object | DeletedFinalStateUnk
     """
     Return the store key of an object or a tombstone. This is the key function of every informer's store.
 
-    Raises: NoMetaError.
+    Raises: NoMetaError if the object has no metadata.
     """
     try:
         metadata = obj.metadata  # type: ignore[union-attr] # a tombstone takes the slower path below
@@ -151,7 +151,7 @@ def deletion_handling_object_to_name(obj: Object | DeletedFinalStateUnknown[Any]
     """
     Return the name of an object, or the name in a tombstone's key.
 
-    Raises: NoMetaError, KeyFormatError.
+    Raises: NoMetaError if the object has no metadata; KeyFormatError if the tombstone's key is invalid.
     """
     if isinstance(obj, DeletedFinalStateUnknown):
         return parse_object_name(obj.key)

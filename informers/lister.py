@@ -2,11 +2,11 @@
 Reads an informer's cache by name, by namespace or by label selector.
 
 A cache can be older than the server's state, and is incomplete until the informer has synced. All readers
-share its objects. They are frozen, whereas in Go only a convention keeps readers from changing them.
-Follows: client-go tools/cache/listers.go, listers/generic_helpers.go, differs: a lister for some namespaces
-answers for no other. For an object that is not in the cache, it returns None instead of raising NotFound,
-which would look like a response of the server. `list` and `get` take the namespace; there is no lister for a
-single one.
+share the cached objects. They are frozen, whereas in Go only a convention keeps readers from changing them.
+Follows: client-go tools/cache/listers.go, listers/generic_helpers.go. Differs: a lister of some namespaces
+raises an error if another one is read. For an object that is not in the cache, it returns None
+instead of raising NotFound, which would look like a response of the server. `list` and `get` have a
+namespace argument; there is no separate lister for one namespace.
 """
 
 from __future__ import annotations
@@ -34,44 +34,44 @@ S = TypeVar("S")
 
 
 class Cache(Protocol[S]):
-    """A lister's source: one Indexer, or several that act as one."""
+    """The store that a lister reads: one Indexer, or several that act as one."""
 
     def list(self) -> builtins.list[S]:
         """Return all objects."""
 
     def get_by_key(self, key: str) -> S | None:
-        """Return the object that has that store key, or None."""
+        """Return the object with this store key, or None."""
 
     def by_index(self, name: str, value: str) -> builtins.list[S]:
         """
-        Return the objects that have that value under an index.
+        Return the objects that have this value in an index.
 
-        Raises: IndexNotFound.
+        Raises: IndexNotFound if the index does not exist.
         """
 
 
 class NamespaceNotWatched(LookupError):  # noqa: N818 - like handloop.client.errors.NotFound
-    """A cache for some namespaces was asked about another one, of which it knows nothing."""
+    """A cache of some namespaces was read for another namespace, about which it has no data."""
 
     def __init__(self, what: str, namespace: str, watched: str) -> None:
         super().__init__(
-            f'unable to {what} from the cache: namespace "{namespace}" is not watched, but {watched}: '
-            "watch it as well, or ask the server with a client"
+            f'unable to {what} from the cache: namespace "{namespace}" is not watched (watched: {watched}): '
+            "watch it as well, or read from the server with a client"
         )
         self.namespace = namespace
 
 
 class MergedCache(Generic[T]):
     """
-    The stores of some namespaces, read as one.
+    The stores of several namespaces, read as one.
 
-    Fields: stores: the stores by namespace, in a mapping that is replaced but never changed. Threads: usable
-    from any thread.
+    Fields: stores maps each namespace to its store. The mapping can be replaced, but is never changed.
+    Threads: usable from any thread.
     Follows: controller-runtime pkg/cache/multi_namespace_cache.go.
     """
 
     def __init__(self, stores: Mapping[str, Cache[T]], resource: Resource, *, watched: str = "") -> None:
-        """Args: errors name resource and watched; if watched is "", they name the namespaces instead."""
+        """Args: resource and watched appear in errors; if watched is "", the namespaces appear instead."""
         self.stores = stores
         self._resource = resource
         self._watched = watched
@@ -82,9 +82,9 @@ class MergedCache(Generic[T]):
 
     def get_by_key(self, key: str) -> T | None:
         """
-        Return the object with that store key, or None.
+        Return the object with this store key, or None.
 
-        Raises: NamespaceNotWatched.
+        Raises: NamespaceNotWatched if the key's namespace is not watched.
         """
         return self._store(namespace_of_key(key), f'get {self._resource.group_resource} "{key}"').get_by_key(
             key
@@ -92,9 +92,10 @@ class MergedCache(Generic[T]):
 
     def by_index(self, name: str, value: str) -> builtins.list[T]:
         """
-        Return the objects with that value under an index.
+        Return the objects that have this value in an index.
 
-        Raises: IndexNotFound; NamespaceNotWatched for the namespace index.
+        Raises: IndexNotFound if the index does not exist; NamespaceNotWatched if this is the namespace index
+        and the namespace is not watched.
         """
         if name != NAMESPACE_INDEX:
             return [obj for store in self.stores.values() for obj in store.by_index(name, value)]
@@ -109,14 +110,17 @@ class MergedCache(Generic[T]):
 
 class Lister(Generic[T]):
     """
-    The objects of one kind in all watched namespaces, or those in a selection.
+    Reads the cached objects of one kind, in all watched namespaces or within a selection.
 
-    Threads: usable from any thread. The objects are the cache's own, shared and immutable. Lists belong to
+    Threads: usable from any thread. The objects are shared with the cache, and immutable. Lists belong to
     the caller and are unordered.
     """
 
     def __init__(self, indexer: Cache[T], resource: Resource, selection: Selection = EVERYTHING) -> None:
-        """Read from indexer. Args: resource is named in errors; selection says what the indexer holds."""
+        """
+        Args: indexer is the cache to read; resource appears in errors; selection says what the cache
+        contains.
+        """
         self._indexer = indexer
         self._resource = resource
         self.selection = selection
@@ -126,12 +130,14 @@ class Lister(Generic[T]):
 
     def get(self, name: ObjectName | str, *, namespace: str = "") -> T | None:
         """
-        Return the object with that name; None also if its labels or fields are outside the selection.
+        Return the object with this name, or None if it is not in the cache.
 
-        Args: name is an ObjectName, the string "namespace/name", or a name in the given namespace, which is
-        ignored for a cluster-scoped kind.
-        Raises: ValueError for a name that lacks the namespace, and for an ObjectName in another one;
-        NamespaceNotWatched; OutsideSelection for a name that the selection excludes.
+        None is also returned for an object whose labels or fields are outside the selection.
+
+        Args: name is an ObjectName, a string "namespace/name", or a plain name in the given namespace. For a
+        cluster-scoped kind, namespace is ignored.
+        Raises: ValueError if the namespace is missing, or is not that of the ObjectName; NamespaceNotWatched
+        if the namespace is not watched; OutsideSelection if the selection excludes the name.
         """
         # (9) get object by key
         name = self._full_name(name, namespace)
@@ -150,11 +156,12 @@ class Lister(Generic[T]):
         namespace: str = "",
     ) -> builtins.list[T]:
         """
-        Return the objects whose labels match.
+        Return the objects whose labels match the selector.
 
-        Args: selector can be a string, such as "app=web,tier!=cache", or a LabelSelector; an empty namespace
-        means all that are watched; for a cluster-scoped kind, namespace is ignored.
-        Raises: SelectorError; NamespaceNotWatched; OutsideSelection for labels that the selection excludes.
+        Args: selector can be a string, such as "app=web,tier!=cache", or a LabelSelector. An empty namespace
+        means all watched namespaces; for a cluster-scoped kind, namespace is ignored.
+        Raises: SelectorError if selector cannot be parsed; NamespaceNotWatched if the namespace is not
+        watched; OutsideSelection if the selection excludes the labels.
         """
         if isinstance(selector, str):
             selector = parse_selector(selector)
@@ -170,26 +177,26 @@ class Lister(Generic[T]):
 
     def by_index(self, name: str, value: str) -> builtins.list[T]:
         """
-        Return the objects that have that value under an index.
+        Return the objects that have this value in an index.
 
-        Raises: IndexNotFound.
+        Raises: IndexNotFound if the index does not exist.
         """
         return self._read().by_index(name, value)
 
     def __contains__(self, name: ObjectName | str) -> bool:
-        """Return whether an object with that name exists. Arguments and errors are those of get."""
+        """Return whether an object with this name is in the cache. Arguments and errors are those of get."""
         return self.get(name) is not None
 
     def __iter__(self) -> Iterator[T]:
-        """Return all objects as they are now."""
+        """Return an iterator over the objects that are in the cache now."""
         return iter(self.list())
 
     def _read(self, namespace: str = "") -> Cache[T]:  # noqa: ARG002 - for subclasses that fill it first
-        """Return the cache. Every read of a namespace calls this ("" if it reads all of them)."""
+        """Return the cache. Every read calls this, with its namespace, or "" for all namespaces."""
         return self._indexer
 
     def _of_namespace(self, namespace: str) -> builtins.list[T]:
-        """Use the namespace index if it exists, and otherwise look at all objects."""
+        """Return a namespace's objects, from the namespace index or, without one, by checking all objects."""
         try:
             return self._read(namespace).by_index(NAMESPACE_INDEX, namespace)
         except IndexNotFound as error:
@@ -198,7 +205,7 @@ class Lister(Generic[T]):
 
     def _full_name(self, name: ObjectName | str, namespace: str) -> ObjectName:
         if isinstance(name, str):
-            # With a namespace, this is a name, which a user may have given. No valid name contains a slash.
+            # With a namespace, name can have that namespace as a prefix. No valid name contains a slash.
             plain = name.removeprefix(f"{namespace}/")
             name = ObjectName(namespace, plain) if namespace else parse_object_name(name)
         if not self._resource.namespaced:

@@ -1,10 +1,10 @@
 """
-Gets one complete list, as a stream if the server supports it and otherwise by pages.
+Reads one complete list, as a stream if the server supports that, and otherwise in pages.
 
-If the server refuses or cuts the stream, pages replace it until the next round. If the server no longer has
-the resource version than which the list must not be older, or has not seen it yet, the reflector requests the
-newest state instead. An older list is refused until it is certain that the history was rewound
-(kubernetes#107457).
+If the server refuses or cuts the stream, pages replace it until the next round. A list must not be older
+than a minimum resource version. If the server no longer has that version, or has not seen it yet, the newest
+state is requested instead. An older list is rejected until it is certain that the server's history was
+rewound (kubernetes#107457).
 Follows: client-go tools/cache/reflector.go @32ce75a7d (list, watchList).
 """
 
@@ -38,7 +38,7 @@ T = TypeVar("T", bound=Kind)
 
 DEFAULT_PAGE_SIZE: Final = 500
 VERY_SHORT_WATCH_SECONDS: Final = 1.0
-# If this many streams in a row end before their list is complete, this round lists by pages.
+# After this many streams that ended before their list was complete, a round lists in pages.
 CUT_STREAMED_LISTS: Final = 3
 
 
@@ -54,7 +54,8 @@ class CompleteList(NamedTuple, Generic[T]):
     """
     All objects at one resource version.
 
-    rest has the events that followed the list on its stream, which is still open; None for a list in pages.
+    rest contains the events that followed the list on its stream, which is still open. It is None for a
+    paged list.
     """
 
     items: Listed[T]
@@ -65,16 +66,19 @@ class CompleteList(NamedTuple, Generic[T]):
 
 class Listing(Generic[T]):
     """
-    Gets the list for each of a reflector's rounds.
+    Reads the list in each of a reflector's rounds.
 
-    State: _current: the list that is being read, None between lists; streaming: whether this round tries
-           streams; _cut: how many of this round's streams ended early; _refused_rv: whether the server
-           refused our resource version, so that the next list requests the newest state; _seen: the newest
-           version published before this list; _wanted: the last request for a list of the newest state, which
-           each new request replaces; _wanted_and_begun and _wanted_and_listed: the requests for which a list
-           has begun and was published.
-    Threads: runs on the reflector's thread; any thread can call want_newest, and read listed and page, one
-             step behind.
+    State:
+        _current      the list that is being read, or None.
+        streaming     whether this round tries streams.
+        _cut          how many of this round's streams ended early.
+        _refused_rv   whether the server refused our resource version; the next list then requests the newest
+                      state.
+        _seen         the newest resource version that was published before this list.
+        _wanted       the last request for a list of the newest state; each new request replaces it.
+        _wanted_and_begun, _wanted_and_listed    the last such request whose list has begun, or was published.
+    Threads: runs on the reflector's thread. Any thread can call want_newest, and read listed and page, which
+    may be one step behind.
     """
 
     def __init__(
@@ -105,31 +109,31 @@ class Listing(Generic[T]):
 
     @property
     def listed(self) -> int:
-        """Return how many objects of the list have been read so far."""
+        """Return how many objects of the current list have been read so far."""
         current = self._current
         return 0 if current is None else current.items_so_far
 
     @property
     def page(self) -> int:
-        """Return how many pages of the list have been read; 0 while it is streamed."""
+        """Return how many pages of the current list have been read; 0 while it is streamed."""
         current = self._current
         return 0 if current is None else current.pages
 
     @property
     def in_progress(self) -> bool:
-        """Return whether a list has begun and is neither complete nor given up."""
+        """Return whether a list has begun and is neither complete nor abandoned."""
         return self._current is not None
 
     def begin_round(self) -> None:
-        """Forget the last round's attempts."""
+        """Start a round. If the source supports streams, the round tries them again."""
         self.streaming = self._lister_watcher.supports_watch_list
         self._cut = 0
 
     def want_newest(self) -> None:
         """
-        Make the next list include all that was written before this call. Any thread can call this.
+        Make the next list include everything written before this call. Any thread can call this.
 
-        A server that lags behind the others must not answer that list from its own state.
+        An API server that lags behind must then not answer the list from its own state.
         """
         self._wanted = object()
 
@@ -142,8 +146,9 @@ class Listing(Generic[T]):
         """
         Start a list.
 
-        Args: seen is the resource version than which the list must not be older, or "" if none was seen.
-        Returns: False if the caller has to begin again, in another way or after a pause that was made here.
+        Args: seen is the minimum resource version of the list, or "" for none.
+        Returns: False if the caller must call begin again. The next list can be read in another way, and any
+        pause has passed already.
         """
         self._seen, self._wanted_and_begun = seen, self._wanted
         rv = "" if self.wants_newest or self._refused_rv else seen
@@ -161,9 +166,9 @@ class Listing(Generic[T]):
         """
         Read one page or one block of events.
 
-        Returns: None if the list is not complete, in which case `in_progress` shows whether it continues or
-                 begins again.
-        Raises: ListFailed; StaleList for a list that is older than an earlier one.
+        Returns: the list once it is complete, and otherwise None. In that case, `in_progress` shows whether
+        it continues or begins again.
+        Raises: ListFailed if a page could not be read; StaleList if the list is older than an earlier one.
         """
         assert self._current is not None
         if isinstance(self._current, StreamedList):
@@ -175,7 +180,7 @@ class Listing(Generic[T]):
         return complete
 
     def published(self) -> None:
-        """Note that the complete list is in the FIFO."""
+        """Record that the complete list is in the FIFO."""
         self._refused_rv = False
         self._wanted_and_listed = self._wanted_and_begun
 
@@ -195,7 +200,7 @@ class Listing(Generic[T]):
         verdict = self._floor.judge(rv, self._seen)
         if verdict is Verdict.WAIT:
             self._refused_rv = True
-            raise StaleList(f"the list is at resource version {rv}, {self._seen} was seen before")
+            raise StaleList(f"the list is at resource version {rv}, but {self._seen} was seen before")
         if verdict is Verdict.TAKE_REWOUND:
             log.error(
                 "Cluster history rewound", reflector=self._outage.name, resourceVersion=rv, seen=self._seen
@@ -241,7 +246,7 @@ class Listing(Generic[T]):
         return CompleteList(stream.items, stream.undecodable, stream.resource_version, rest)
 
     def _stream_cut(self) -> None:
-        """Handle a stream that ended before its list was complete, so that its objects are not a list."""
+        """Discard the objects of a stream that ended before its list was complete."""
         self._give_up_stream()
         self._cut += 1
         if self._response.seconds_open() < VERY_SHORT_WATCH_SECONDS or self._cut >= CUT_STREAMED_LISTS:

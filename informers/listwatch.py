@@ -1,7 +1,7 @@
 """
 A reflector's source, which can list and watch one kind, and its open stream.
 
-The informers define this Protocol, so that a test or a replay can stand in for a server.
+The informers define the source as a Protocol, so that a test or a replay can replace the server.
 Follows: client-go tools/cache/listwatch.go @32ce75a7d.
 """
 
@@ -35,18 +35,19 @@ class Watch(Protocol[T]):
 
     def read(self) -> list[WatchEvent[T]]:
         """
-        Return the next events, at least one; [] if the server ended the stream normally.
+        Return the next events, at least one, or [] if the server ended the stream normally.
 
-        Blocks: until something arrives; close() ends the wait.
-        Raises: TransportError, DecodeError. No event of an unreadable block has been taken.
+        Blocks: until data arrives or close() is called.
+        Raises: TransportError if the connection fails; DecodeError if a block of events is unreadable. No
+        event of an unreadable block is returned.
         """
 
     def close(self) -> None:
-        """End the stream, from any thread and repeatedly. A blocked read returns or raises immediately."""
+        """End the stream. Any thread can call this, repeatedly. A blocked read ends immediately."""
 
 
 class ListerWatcher(Protocol[T]):
-    """One kind on a server, or a part of its objects."""
+    """Lists and watches one kind's objects on a server, or some of them."""
 
     @property
     def supports_watch_list(self) -> bool:
@@ -56,14 +57,15 @@ class ListerWatcher(Protocol[T]):
         """
         Return one page.
 
-        Raises: APIError, TransportError, DecodeError.
+        Raises: APIError if the server refuses; TransportError if the connection fails; DecodeError if the
+        response is unreadable.
         """
 
     def watch(self, options: ListOptions) -> Watch[T]:
         """
         Open a stream.
 
-        Raises: APIError, TransportError.
+        Raises: APIError if the server refuses; TransportError if the connection fails.
         """
 
 
@@ -79,11 +81,11 @@ class Resources(Protocol[T]):
 
 class ListWatch(Generic[T]):
     """
-    One kind on a server, restricted by namespace, selection and tweak, for both list and watch.
+    Lists and watches one kind on a server, restricted by namespace, selection and tweak.
 
     Args: namespace is empty for all namespaces, or for a cluster-scoped kind. If supports_watch_list is
-    False, a streaming list is never requested; if it is True, the server may still refuse one. abridged
-    decodes most objects in part; if it is None, none are.
+    False, a streaming list is never requested; if it is True, the server can still refuse one. abridged says
+    how to decode most objects only in part; if it is None, all objects are decoded whole.
     """
 
     def __init__(
@@ -104,7 +106,7 @@ class ListWatch(Generic[T]):
         self.supports_watch_list = supports_watch_list
 
     def list(self, options: ListOptions) -> ListPage[T]:
-        """One page; see ListerWatcher."""
+        """Return one page; see ListerWatcher."""
         return self._resources.list(self._namespace, options=self._tweaked(options))
 
     def watch(self, options: ListOptions) -> Watch[T]:
@@ -122,9 +124,10 @@ class OpenResponse(Generic[T]):
     """
     A reflector's stream. At most one is open at a time.
 
-    A thread that is blocked in a read cannot see an event, so a stop closes the response during the read.
+    A thread that is blocked in a read cannot notice that stopped was set, so stop closes the response during
+    the read.
 
-    State: _watch, guarded by _lock (15). opened_at: Clock.now() just before the stream was requested.
+    State: _watch, guarded by _lock (15). opened_at is the Clock.now() just before the stream was requested.
     Threads: runs on the reflector's thread; any thread can call stop.
     """
 
@@ -148,7 +151,7 @@ class OpenResponse(Generic[T]):
         Request a stream from a resource version, or a streaming list that is not older than that version.
 
         The request asks the server to end the stream after a random time of 5 to 10 minutes.
-        Raises: any error from the request, in which case no stream is open.
+        Raises: any error from the request. In that case, no stream is open.
         """
         options = ListOptions(
             resource_version=resource_version or None,
@@ -164,14 +167,14 @@ class OpenResponse(Generic[T]):
             self._watch = watch
         self.opened_at = opened_at
         if self._stopped.is_set():
-            watch.close()  # stop() may have come before the stream was open
+            watch.close()  # stop() may have been called before the stream was open
 
     def read(self) -> list[WatchEvent[T]]:
         """
-        Return the next events of the open stream; [] at its end.
+        Return the next events of the open stream, or [] at its end.
 
-        Blocks: until there are events; stop() ends the wait.
-        Raises: see Watch.
+        Blocks: until events arrive or stop() is called.
+        Raises: the same errors as Watch.read.
         """
         watch = self._watch  # only this thread replaces it
         assert watch is not None
@@ -194,7 +197,7 @@ class OpenResponse(Generic[T]):
             watch.close()
 
     def stop(self) -> None:
-        """Close the stream while it is being read. Any thread can call this after stopped was set."""
+        """Close the stream even while it is being read. Any thread can call this after it has set stopped."""
         watch = self.current()
         if watch is not None:
             watch.close()

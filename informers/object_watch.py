@@ -1,8 +1,8 @@
 """
-One object with a given name, kept up to date by a reflector on one thread.
+Watches one object by name, with a reflector on a single thread.
 
-An informer has three threads and a queue, for many objects and many handlers. When a program follows hundreds
-of single names, each has only one reader, so the reflector's thread also stores and reports the object.
+An informer has three threads and a queue, for many objects and many handlers. A program that follows
+hundreds of names has only one reader for each, so the reflector's thread also stores and reports the object.
 """
 
 from __future__ import annotations
@@ -36,11 +36,12 @@ Changed = Callable[[T | None, T | None, bool], None]
 
 class ObjectWatch(Generic[T]):
     """
-    Implements handloop.informers.event_intake.ReflectorStore.
+    The watch of one object. Implements handloop.informers.event_intake.ReflectorStore.
 
-    Fields: kind, selection, name; quarantine, which holds the object while it does not fit its type.
-    State, under _lock (55): _obj, or None; _known, whether a first list has arrived.
-    Threads: run has the thread `watch-<plural>`, and calls changed without the lock; any thread can read.
+    Fields: kind, selection and name; quarantine, which contains the object while it does not fit its type.
+    State, guarded by _lock (55): _obj is the object or None; _known is whether the first list has arrived.
+    Threads: run has the thread `watch-<plural>`, and calls changed without holding the lock; any thread can
+    read.
     """
 
     def __init__(
@@ -55,7 +56,9 @@ class ObjectWatch(Generic[T]):
         seams: Seams = REAL_SEAMS,
     ) -> None:
         """
-        Args: of options, only those about the transform, the tweak and the server apply. Before the first
+        Create a watch. run starts it.
+
+        Args: of options, only transform, tweak, abridged, reachability and hints are used. Until the first
         list has arrived, every read calls fill.
         """
         self.kind = kind
@@ -110,7 +113,7 @@ class ObjectWatch(Generic[T]):
         self.has_ended = False
 
     def stop(self) -> None:
-        """End run permanently, from any thread, without waiting."""
+        """End run permanently. Any thread can call this, and it does not wait."""
         self.has_ended = True
         self._reflector.stop()
 
@@ -120,7 +123,11 @@ class ObjectWatch(Generic[T]):
             return self._obj
 
     def read(self) -> T | None:
-        """Return the object, once a first list has arrived. Raises and blocks as fill does."""
+        """
+        Return the object.
+
+        Until the first list has arrived, this calls fill first, and raises and blocks as fill does.
+        """
         if not self.has_synced():
             self._fill(self, "")
         return self.get()
@@ -135,7 +142,7 @@ class ObjectWatch(Generic[T]):
         return bool(self._reflector.statistics().last_error)
 
     def troubles(self, _namespace: str = "") -> list[str]:
-        """Return why the first list has not arrived yet, in words; empty once it has."""
+        """Return texts that say why the first list has not arrived yet; none once it has."""
         if self.has_synced():
             return []
         now = self._reflector.statistics()
@@ -150,7 +157,7 @@ class ObjectWatch(Generic[T]):
     # the reflector's thread
 
     def enqueue_batch(self, entries: list[tuple[DeltaType, T | DeletedFinalStateUnknown[T]]]) -> None:
-        """Take a block of changes."""
+        """Apply a block of changes."""
         for delta_type, obj in entries:
             if isinstance(obj, DeletedFinalStateUnknown) or delta_type is DeltaType.DELETED:
                 self._put(None)
@@ -158,7 +165,7 @@ class ObjectWatch(Generic[T]):
                 self._put(self._transform(obj))
 
     def replace(self, objects: Listed[T], resource_version: str) -> None:  # noqa: ARG002 - of the protocol
-        """Take a complete list, with the one object or none."""
+        """Apply a complete list, which contains the one object or none."""
         self._put(objects[0] if objects else None)
 
     def _put(self, obj: T | None) -> None:

@@ -1,12 +1,12 @@
 """
-While lists and watches fail, makes a reflector wait longer after each failure, and logs the trouble.
+Handles failing lists and watches: logs the failures, and waits longer after each one.
 
-The first failure of its kind is logged in full on one line, with the fix if a person has to act. Repeats are
-logged as a number once a minute. The end of the trouble is logged on one line.
+The first failure of each kind is logged on one line, with a fix if a person has to act. Repeated failures
+are counted, and their number is logged once a minute. The end of an outage is logged on one line, too.
 
-Each wait is longer than the last one, and at least as long as the server requested. For reflectors that share
-a Reachability, a server's first answer to any request ends all their waits. Then each back-off starts over,
-because an error after the server's return is new trouble and begins with a short wait.
+Each wait is longer than the last one, up to a maximum, and at least as long as the server requested. If
+reflectors share a Reachability, a server's first answer to any request ends all their waits. Their back-offs
+then start over, because an error after the server's return is a new failure, which begins with a short wait.
 Decision: One answer ends an outage for all reflectors.
 """
 
@@ -46,37 +46,37 @@ log = get_logger("informers")
 
 REPEAT_SECONDS: Final = 60.0
 
-# These are client-go's numbers for the reflector's back-off. They are arbitrary.
+# client-go's values for the reflector's back-off, which are arbitrary.
 BACKOFF_INITIAL_SECONDS: Final = 0.8
 BACKOFF_MAX_SECONDS: Final = 30.0
 BACKOFF_RESET_SECONDS: Final = 120.0
 
-# Waits shorter than this are not worth cutting short.
+# Only waits of at least this length can end early.
 _LONG_SECONDS: Final = 2.0
-# The server's return resets the back-off at most once in this period. This way, the back-off still grows if a
-# server comes and goes, or if one stream is cut again and again while others are not.
+# The server's return resets the back-off at most once in this period. Otherwise the back-off would not grow
+# if a server fails and returns repeatedly, or if one stream is cut repeatedly while others are not.
 _RETURN_SECONDS: Final = 10.0
-# When a server is back, reflectors return spread over this time, not all at once.
+# After a server's return, the reflectors' requests are spread over this time.
 _SPREAD_SECONDS: Final = 1.0
-# A server's Retry-After that is longer than this is not believed.
+# A server's Retry-After is limited to this time.
 _RETRY_AFTER_MAX_SECONDS: Final = 120.0
 
 _GONE: Final = "gone"
-# A refusal can be harmless for this long. A server that has just started takes a few seconds to read its
-# roles, and allows nothing meanwhile; one that has a new definition answers 429 while it prepares the
-# storage.
+# For this long, a refusal can be temporary. A server that has just started refuses requests for a few
+# seconds, until it has read its roles. A server with a new CustomResourceDefinition answers 429 while it
+# prepares the storage.
 PATIENCE_SECONDS: Final = 15.0
 _FORBIDDEN_ANEW: Final = "forbidden anew"
 _ASKED_TO_WAIT: Final = "asked to wait"
 _ROLES_HINT: Final = "this was allowed before: a server that has just started may still be reading its roles"
 
-# These are the ways in which a server can fail to answer.
+# The errors that mean that the server did not answer.
 _UNANSWERED: Final = (ConnectionRefused, ConnectionBroken, DeadlineExceeded)
 _THEIRS: Final = (APIError, TransportError, DecodeError)
 
 
 def cause_of(error: Exception) -> BaseException:
-    """Return the server's or network's error that caused one of ours, or else the error."""
+    """Return the server's or network's error that caused this error, or else the error itself."""
     if error.__cause__ is None or isinstance(error, _THEIRS):
         return error
     return error.__cause__
@@ -89,12 +89,12 @@ def is_unanswered(error: Exception) -> bool:
 
 class Hints(msgspec.Struct, frozen=True):
     """
-    A program's additions to the fix for a trouble: commands whose output `kubectl apply -f -` accepts.
+    A program's additions to a fix: its commands whose output can be passed to `kubectl apply -f -`.
 
-    crd_command prints the CustomResourceDefinitions of crds (None stands for any resource); rbac_command
-    prints the missing roles, with `-n NAME` for the roles in one namespace. If one is empty, the program has
-    no such command. nearest finds a resource on the server that is similar to an unknown one, or "" if there
-    is none; it may send a request to the server, and does not raise.
+    crd_command prints the CustomResourceDefinitions of crds; if crds is None, of any resource. rbac_command
+    prints the missing roles, or with `-n NAME`, the roles in one namespace. An empty command means that the
+    program has none. nearest returns a resource on the server that is similar to an unknown one, or "". It
+    can send requests to the server, and does not raise.
     """
 
     crd_command: str = ""
@@ -115,10 +115,10 @@ def fix_for(
     hints: Hints = NO_HINTS,
 ) -> str:
     """
-    Return the fix for a failed list or watch, for a person; "" if only waiting helps.
+    Return what a person can do about a failed list or watch, or "" if only waiting helps.
 
-    Args: namespace is empty for all namespaces; object_name is the only watched object, or "" if there are
-    more.
+    Args: namespace is empty for all namespaces; object_name is the name of the only watched object, or "" if
+    more objects are watched.
     """
     cause = cause_of(error)
     if isinstance(cause, NoKindMatch):
@@ -147,9 +147,10 @@ def fix_for(
 
 def _did_you_mean(resource: Resource, hints: Hints) -> str:
     """
-    Return a question about a similar resource.
+    Return a question that suggests a similar resource, or "".
 
-    It may send a few requests on the reflector's thread, because the line comes only once a minute.
+    The search can send a few requests on the reflector's thread. This is acceptable because the fix is
+    logged at most once a minute.
     """
     near = hints.nearest(resource) if hints.nearest is not None else ""
     return f" (did you mean {near}?)" if near else ""
@@ -166,16 +167,16 @@ class Backoff(Protocol):
         """Return the seconds to wait before the next try."""
 
     def reset(self) -> None:
-        """Start over with the shortest."""
+        """Start over with the shortest delay."""
 
 
 class RetryPause:
     """
     The waits of one reflector.
 
-    State: stopped ends every wait permanently. _gone: whether the server was unreachable and has not answered
-           since. _returned_at: when it last came back. retry_at (a time of Clock.now(), None unless waiting)
-           can be read by other threads, one step behind.
+    State: stopped ends every wait once it is set. _gone is whether the server was unreachable and has not
+    answered since. _returned_at is when it last answered again. retry_at is when the current wait ends (a
+    time of Clock.now()), or None; other threads can read it, and may be one step behind.
     Threads: runs on the reflector's thread; any thread can call stop.
     """
 
@@ -186,7 +187,7 @@ class RetryPause:
         reachability: Reachability | None = None,
         seams: Seams = REAL_SEAMS,
     ) -> None:
-        """Args: without a backoff, client-go's is used. Without a reachability, nothing shortens a wait."""
+        """Args: backoff is client-go's by default. Without a reachability, no wait ends early."""
         self._backoff: Backoff = backoff or ExponentialBackoff(
             BACKOFF_INITIAL_SECONDS, BACKOFF_MAX_SECONDS, BACKOFF_RESET_SECONDS, seams=seams
         )
@@ -199,7 +200,7 @@ class RetryPause:
         self.retry_at: float | None = None
 
     def stop(self) -> None:
-        """End the current wait and all later waits immediately, from any thread."""
+        """End the current wait and all later waits immediately. Any thread can call this."""
         self.stopped.set()
         if self._reachability is not None:
             self._reachability.wake()
@@ -208,7 +209,7 @@ class RetryPause:
         """
         Return how long to wait after this error. Call this once per error.
 
-        Args: gone says that the server does not answer.
+        Args: gone is whether the server did not answer.
         """
         if gone:
             self._gone = True
@@ -222,10 +223,11 @@ class RetryPause:
 
     def wait(self, seconds: float, *, gone: bool, returns_seen: int | None = None) -> None:
         """
-        Wait.
+        Wait before the next attempt.
 
-        Args: gone ends the wait early if the server comes back; returns_seen: see TransportError.
-        Blocks: until the time has passed, the server is back, or stop() is called.
+        Args: gone is whether the server did not answer; if so, its return ends the wait early. For
+        returns_seen, see TransportError.
+        Blocks: until the time has passed, the server answers again, or stop() is called.
         """
         server, began_at = self._reachability, self._clock.now()
         self.retry_at = began_at + seconds
@@ -239,7 +241,7 @@ class RetryPause:
         self.retry_at = None
 
     def server_answered(self) -> None:
-        """Note that the server answers, whatever the answer."""
+        """Record that the server has answered, even if the answer was an error."""
         if self._gone and not self._has_just_returned():
             self._returned_at = self._clock.now()
             self._backoff.reset()
@@ -250,7 +252,7 @@ class RetryPause:
 
 
 class Doing(IntEnum):
-    """Stages of a round, in order. Success at a stage also ends trouble reported for earlier stages."""
+    """Stages of a round, in order. Success at one stage also ends an outage of earlier stages."""
 
     LIST = 1
     OPEN_WATCH = 2
@@ -258,27 +260,32 @@ class Doing(IntEnum):
 
 
 class _Trouble(NamedTuple):
-    """The identity of a trouble, without error texts, because these contain addresses and times."""
+    """Identifies a failure. Error texts are left out, because they contain addresses and times."""
 
     doing: Doing
     error: str
     code: int
 
     def is_same(self, other: _Trouble) -> bool:
-        """Return whether both are one outage: a stopping server ends streams, then refuses connections."""
+        """Return whether both are one outage. A stopping server ends streams, then refuses connections."""
         return self == other or self.error == other.error == _GONE
 
 
 class Outage:
     """
-    The log lines about one reflector's trouble, and the waits during it.
+    Logs one reflector's failures, and waits after each one.
 
-    State: _trouble: the last trouble, None while all is well; _said: whether a line of level 0 reported it;
-           _repeats: how often it came again since the last line. _worked: whether something has succeeded
-           before. _refused_since: the code of the latest errors (0 if they are not refusals), and since when
-           all errors have had it. Other threads may read these, one step behind: last_error, its HTTP status
-           last_code, and fix, which is for the last logged error and is set before the other two.
-    Threads: runs on the reflector's thread.
+    State:
+        _trouble        the last failure, or None while everything works.
+        _said           whether a line of level 0 has reported it.
+        _repeats        how often it was repeated since the last line.
+        _worked         whether any stage has succeeded before.
+        _refused_since  the code of the latest errors (0 if they are not refusals), and since when all errors
+                        have had this code.
+        last_error, last_code    the last error and its HTTP status.
+        fix             the fix for the last logged error, set before last_error and last_code.
+    Threads: runs on the reflector's thread. Other threads can read the last three, and may be one step
+    behind.
     """
 
     def __init__(
@@ -294,8 +301,8 @@ class Outage:
         clock: Clock = REAL_CLOCK,
     ) -> None:
         """
-        Args: name is the reflector's name. namespace and object_name only appear in the fix. quiet is the
-        option of InformerOptions.
+        Args: name is the reflector's name. namespace and object_name are used only in the fix. quiet is
+        explained at InformerOptions.
         """
         self.name = name
         self.pause = pause
@@ -315,9 +322,9 @@ class Outage:
 
     def wait(self, doing: Doing, error: Exception, *, ends_round: bool = False) -> None:
         """
-        Log the trouble, and then wait before the next attempt.
+        Log a failure, and then wait before the next attempt.
 
-        Args: ends_round says that a new list follows.
+        Args: ends_round is whether a new list follows.
         Blocks: until the wait is over, or until the reflector is stopped.
         """
         gone = is_unanswered(error)
@@ -340,7 +347,7 @@ class Outage:
         )
 
     def over(self, doing: Doing) -> None:
-        """Clear the error, because a stage succeeded. If trouble up to this stage was logged, log its end."""
+        """Clear the error, because a stage succeeded. If a failure up to it was logged, log the end."""
         self._worked, self._refused_since = True, None
         self.last_error = self.fix = ""
         self.last_code = 0
@@ -373,9 +380,10 @@ class Outage:
 
     def _kind(self, error: Exception, now: float, delay: float) -> str:
         """
-        Return the kind of error.
+        Return the kind of an error.
 
-        At first, a 429 only requests a wait, and a 403 is temporary after a success.
+        During the first PATIENCE_SECONDS, a 429 is only a request to wait, and a 403 after a success is
+        temporary.
         """
         cause = cause_of(error)
         code = cause.code if isinstance(cause, TooManyRequests | Forbidden) else 0

@@ -2,22 +2,23 @@
 Passes changes from the store to the handlers. Every handler has its own buffer and its own thread, so a slow
 handler does not delay the others.
 
-A *listener* is one handler with its buffer and thread. A *notification* is one object's change. A *sync*
-notification is an update whose two states have the same resource version, which means that nothing happened,
-and that a resync or a relist repeats the object. A resync helps if there is outside state that sends no
-events, or a bug in a sync. It only repeats the cache, so it brings no events that a watch has missed.
+A *listener* is one handler with its buffer and thread. A *notification* reports one object's change. A
+*sync* notification is an update whose two states have the same resource version: the object did not change,
+and is only repeated by a resync or a relist. A resync helps a controller that depends on outside state
+for which no events arrive, or whose sync has a bug. It only repeats the cache, so it cannot deliver events
+that a watch missed.
 
-The informer thread hands over notifications in batches, with one hold of the lock and one wake-up per
-listener. The listener thread swaps its whole buffer for an empty one and calls the handler, one call at a
-time, in the order of distribution. Buffers are unbounded, so a handler that hangs costs memory, as
-`statistics()` shows.
+The informer thread passes notifications on in batches. For each batch, it acquires a listener's lock once
+and wakes its thread once. The listener thread swaps its whole buffer for an empty one, and calls the handler
+for one notification after the other, in order. Buffers are unbounded: if a handler hangs, its buffer grows,
+as `statistics()` shows.
 
-Follows: client-go tools/cache/shared_informer.go @32ce75a7d (sharedProcessor, processorListener). Differs:
-one thread per listener replaces two goroutines and a ring, because Go needs a pump between unbuffered
-channels, which a list under a condition does not need; a handler that raises never ends the process, as a
-panic does in Go (HandleCrash, unless ReallyCrash is off). Its next call follows immediately (client-go waits
-for a second), so that one object does not delay the others. An add of the initial list that raised is
-considered delivered.
+Follows: client-go tools/cache/shared_informer.go @32ce75a7d (sharedProcessor, processorListener). Differs: a
+listener has one thread instead of two goroutines and a ring buffer, because Go needs a pump between
+unbuffered channels, and a list with a condition does not; a handler that raises never ends the process,
+whereas a panic does in Go (HandleCrash, unless ReallyCrash is off). The handler's next call follows
+immediately (client-go waits for a second), so that one object does not delay the others. If the handler
+raises for an add of the initial list, the add is considered delivered.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class AddNotification(msgspec.Struct, Generic[T], gc=False):
 
 @final
 class UpdateNotification(msgspec.Struct, Generic[T], gc=False):
-    """An object was replaced. In a resync it was replaced by itself."""
+    """An object was replaced. In a resync, old and new are the same object."""
 
     old: T
     new: T
@@ -75,9 +76,9 @@ class ListenerStatistics(msgspec.Struct, frozen=True):
     """
     A snapshot of a listener.
 
-    pending: how many notifications are not handled yet; handled and panics: how many calls there were so far,
-    and how many of them raised; synced: whether the handler has returned from every add of the initial list;
-    blocked_seconds: how long the current call has been running, as far as snapshots have seen it.
+    pending counts the notifications that are not handled yet. handled counts the handler's calls so far, and
+    panics those that raised. synced is what has_synced returns. blocked_seconds is how long the current call
+    has been running, measured from the first snapshot that saw it.
     """
 
     name: str
@@ -92,14 +93,18 @@ class ProcessorListener(Generic[T]):
     """
     One handler, its buffer and its thread.
 
-    State: _pending: the notifications that are not taken yet, in the order of distribution, guarded by
-           _changed (60). _initial: the adds of the initial list that have not returned from the handler,
-           guarded by the same lock. _looked: how many calls had been handled when a snapshot first saw the
-           current one, and when that was; written by readers. _in_hand, _handled, _panics: written only by
-           the listener thread; a reader may be one call behind. Guarded by the processor's lock (40):
-           resync_seconds, the period in effect, 0 for no resyncs; _resync_at; _thread, which is kept after
-           its end.
-    Threads: add is called on the informer thread, or on the one that adds the handler; run has its own
+    State, guarded by _changed (60):
+        _pending  the notifications that the thread has not taken yet, in the order of distribution.
+        _initial  how many adds of the initial list have not returned from the handler yet.
+    State, guarded by the processor's lock (40):
+        resync_seconds  the period in effect; 0 for no resyncs.
+        _resync_at      when the next resync is due.
+        _thread         None until started; stays set after the thread has ended.
+    State without a lock:
+        _in_hand, _handled, _panics  written only by the listener thread; a reader may be one call behind.
+        _looked  written by readers: the number of handled calls when a snapshot first saw the current call,
+                 and the time of that snapshot.
+    Threads: add is called on the informer thread, or on the thread that adds the handler; run has its own
     thread.
     """
 
@@ -135,26 +140,26 @@ class ProcessorListener(Generic[T]):
         self._resync_at = clock.now() + resync_seconds
 
     def ignores_deletes(self) -> bool:
-        """Return whether the listener's handler was made without a function for deletes."""
+        """Return whether the listener's handler was created without a function for deletes."""
         return getattr(self._handler, "on_delete", None) is ignore
 
     def has_synced(self) -> bool:
         """Return whether the informer has synced and this handler has returned from every initial add."""
-        # Ask the informer first, because an earlier count can miss the list's last add.
+        # Check the informer first, because a count that is read before can miss the list's last add.
         if not self._informer_has_synced():
             return False
         with self._changed:
             return self._initial == 0
 
     def is_current_thread(self) -> bool:
-        """Return whether the caller is on this listener's thread, that is, in its handler."""
+        """Return whether the caller runs on this listener's thread, that is, in its handler."""
         return self._thread_id == threading.get_ident()
 
     def take_resync(self, now: float) -> bool:
         """
         Return whether a resync is due. If it is, set the time of the next one.
 
-        Locks: the caller holds the processor's lock.
+        Locks: the caller must hold the processor's lock.
         """
         if self.resync_seconds <= 0 or now < self._resync_at:
             return False
@@ -163,9 +168,9 @@ class ProcessorListener(Generic[T]):
 
     def add(self, notifications: Sequence[Notification[T]], *, initial: int = 0) -> None:
         """
-        Hand over notifications. It never waits for the handler.
+        Append notifications to the buffer, without waiting for the handler.
 
-        Args: initial says how many of them are adds of the initial list.
+        Args: initial is the number of notifications that are adds of the initial list.
         """
         with self._changed:
             if not self._pending:
@@ -175,35 +180,37 @@ class ProcessorListener(Generic[T]):
 
     def run(self) -> None:
         """
-        Call the handler for everything that is handed over.
+        Call the handler for every notification in the buffer.
 
-        Blocks: until stop(). The running handler call then still returns, and the buffer is dropped.
+        Blocks: until stop() is called and the running handler call has returned. The rest of the buffer is
+        dropped.
         """
         self._thread_id = threading.get_ident()
         while notifications := self._take():
             self._deliver(notifications)
         self._in_hand = 0
-        self._thread_id = 0  # another thread may get the same ID
+        self._thread_id = 0  # a later thread can have the same ID
 
     def start(self, spawn: Spawn) -> None:
         """
-        Run in its own thread.
+        Start the listener's thread.
 
-        Locks: the caller holds the processor's lock.
+        Locks: the caller must hold the processor's lock.
         """
         self._thread = spawn(self.name, self.run)
 
     def join(self) -> None:
         """
-        Wait for the end of a listener, from any thread but its own.
+        Wait for the end of a stopped listener. The listener's own thread must not call this.
 
-        Blocks: until its last call has returned; not at all if it was never started or was not stopped.
+        Blocks: until the listener's last call has returned. Returns at once if it was never started or was
+        not stopped.
         """
         if self._thread is not None and self._stop.is_set():
             self._thread.join()
 
     def stop(self) -> None:
-        """End run, from any thread, without waiting for it."""
+        """End run. Any thread can call this, and it does not wait."""
         self._stop.set()
         with self._changed:
             self._changed.notify()
@@ -222,7 +229,7 @@ class ProcessorListener(Generic[T]):
         )
 
     def _blocked_seconds(self) -> float:
-        # Measure from one outside check to the next, because reading the clock on every call would cost more.
+        # Measure from snapshot to snapshot, because reading the clock on every call would cost more.
         now, looked = self._clock.now(), self._looked
         if not self._in_hand:
             self._looked = None
@@ -232,7 +239,7 @@ class ProcessorListener(Generic[T]):
         return now - looked[1]
 
     def _take(self) -> list[Notification[T]]:
-        """Return everything that is pending, at least one notification; [] once stopped."""
+        """Wait for notifications, and return all that are pending; [] once stopped."""
         with self._changed:
             while not self._pending and not self._stop.is_set():
                 self._clock.wait(self._changed, None)
@@ -243,7 +250,7 @@ class ProcessorListener(Generic[T]):
     def _deliver(self, notifications: list[Notification[T]]) -> None:
         # listener thread, no lock held
         handler, stopped = self._handler, self._stop.is_set
-        initial = 0  # adds of the initial list that have returned but are not reported yet
+        initial = 0  # returned adds of the initial list that _initial still counts
         for notification in notifications:
             if stopped():
                 return
@@ -290,7 +297,7 @@ def _key_of(notification: Notification[T]) -> str:
 
 
 class Registration(Generic[T]):
-    """The handle for a handler that was added, to ask whether it is synced or to remove it."""
+    """A handle for an added handler, used to check whether it has synced, and to remove it."""
 
     def __init__(self, listener: ProcessorListener[T]) -> None:
         self.listener: Final = listener  # for the informer
@@ -299,7 +306,7 @@ class Registration(Generic[T]):
         """
         Return whether the informer has synced and this handler has returned from every initial add.
 
-        The informer's own has_synced is weaker: it only means that the store is filled.
+        The informer's own has_synced is weaker: it only means that the store contains the first list.
         """
         return self.listener.has_synced()
 
@@ -308,8 +315,9 @@ class SharedProcessor(Generic[T]):
     """
     The listeners of one informer.
 
-    State: _syncing: listener -> whether it receives sync notifications, guarded by _listeners_lock (40).
-           _started: whether listeners have threads, guarded by the same lock.
+    State, guarded by _listeners_lock (40):
+        _syncing  listener -> whether it receives sync notifications.
+        _started  whether the listeners' threads were started.
     Guarantee: each listener receives the notifications in the order in which they were distributed.
     """
 
@@ -326,7 +334,7 @@ class SharedProcessor(Generic[T]):
             return list(self._syncing)
 
     def add_listener(self, listener: ProcessorListener[T]) -> None:
-        """Add a listener. It starts immediately if the others are running. A new listener is syncing."""
+        """Add a listener, and start it if the others run. It receives syncs until the next resync check."""
         with self._listeners_lock:
             self._syncing[listener] = True
             if self._started:
@@ -334,13 +342,12 @@ class SharedProcessor(Generic[T]):
 
     def remove_listener(self, listener: ProcessorListener[T]) -> None:
         """
-        Stop a listener and forget it. If it is not one of ours, do nothing.
+        Stop a listener and remove it. An unknown listener is ignored.
 
-        Its last call may still be running; join() waits for it. No thread is started for the listener from
-        then on.
+        Its last call may still be running; join() waits for it. A removed listener is not started later.
         """
         with self._listeners_lock:
-            # Stop the listener under the lock, so that it has been stopped when a second removal returns.
+            # Stop under the lock. Otherwise a second removal could return before the listener is stopped.
             if self._syncing.pop(listener, None) is not None:
                 listener.stop()
 
@@ -352,10 +359,10 @@ class SharedProcessor(Generic[T]):
         initial: int = 0,
     ) -> None:
         """
-        Hand a batch to all listeners.
+        Pass a batch of notifications to all listeners.
 
-        Args: changes has the notifications other than syncs, for listeners that are not syncing; initial says
-        how many are adds of the initial list.
+        Args: changes are the notifications other than syncs, for listeners that are not syncing; initial is
+        the number of adds of the initial list.
         """
         with self._listeners_lock:
             for listener, syncing in self._syncing.items():
@@ -367,7 +374,7 @@ class SharedProcessor(Generic[T]):
                         _tell(listener, batch)
 
     def should_resync(self) -> bool:
-        """Return whether any listener is due. Until the next call, exactly those that are due are syncing."""
+        """Return whether a resync is due for any listener. Until the next call, only those receive syncs."""
         now = self._clock.now()
         with self._listeners_lock:
             for listener in self._syncing:
@@ -389,9 +396,9 @@ class SharedProcessor(Generic[T]):
 
     def stop(self) -> None:
         """
-        Stop all listeners, which stay registered.
+        Stop all listeners. They stay registered.
 
-        Blocks: until the handler calls that are running have returned.
+        Blocks: until the running handler calls have returned.
         """
         with self._listeners_lock:
             self._started = False
@@ -406,10 +413,11 @@ class ResyncPeriods:
     """
     How often the handlers of one informer receive every object again, in seconds; 0 for never.
 
-    An informer has one *check period*, after which it checks which listeners are due. A handler's effective
-    period is a multiple of it.
+    An informer has one *check period*. After each one, it checks which listeners are due for a resync, so a
+    handler's effective period is a multiple of the check period.
 
-    State: check_seconds, shortened by handlers until the informer starts; guarded by the informer's lock.
+    State: check_seconds is the check period, which handlers can shorten until the informer starts. The
+    informer's lock guards it.
     """
 
     def __init__(self, default_seconds: float) -> None:
@@ -418,12 +426,12 @@ class ResyncPeriods:
 
     def admit(self, requested: float | None, *, started: bool) -> float:
         """
-        Return the period that is taken as a handler's request.
+        Return the resync period that a handler is granted for its request.
 
-        If it is shorter than the check period, the check period is shortened. Once the informer has started,
-        the handler's period is raised to the check period instead.
+        A request for less than the check period shortens the check period. Once the informer has started,
+        the request is raised to the check period instead.
 
-        Args: None requests the informer's default.
+        Args: requested is in seconds, or None for the informer's default.
         """
         seconds = self._default_seconds if requested is None else requested
         if seconds <= 0:
@@ -446,7 +454,7 @@ class ResyncPeriods:
         return self.check_seconds
 
     def effective(self, admitted: float) -> float:
-        """Return the period at which a handler gets its resyncs."""
+        """Return the period at which a handler receives its resyncs."""
         if admitted <= 0:
             return 0
         if self.check_seconds == 0:

@@ -1,5 +1,5 @@
 """
-Logs lines during a long first sync, so that a wait is never silent.
+Logs the progress of a long first sync, so that a wait is never silent.
 
     waiting for caches: deployments 3 500 objects (page 7), foos ✓ 12 — 20s
 
@@ -21,12 +21,12 @@ log = get_logger("informers")
 INTERVAL_SECONDS: Final = 10.0
 TTY_INTERVAL_SECONDS: Final = 2.0
 WARN_SECONDS: Final = 300.0
-# Log a stream that has been silent for at least this long.
+# After this time without events, the log says for how long a stream has been silent.
 _SILENT_SECONDS: Final = 10.0
 
 
 class Observed(Protocol):
-    """Something with statistics: an informer."""
+    """An object with statistics, such as an informer."""
 
     def statistics(self) -> InformerStatistics:
         """Return a snapshot."""
@@ -34,9 +34,9 @@ class Observed(Protocol):
 
 class SyncProgress:
     """
-    Logs how full each cache is every interval_seconds. After five minutes it warns, with the last errors.
+    Logs how full each cache is, every interval_seconds. Every five minutes, it warns with the last errors.
 
-    State: _next_at and _warn_at, both times of Clock.now(); _said: whether a line was written.
+    State: _next_at and _warn_at are times of Clock.now(); _said is whether a line was logged.
     Threads: used by the thread that waits.
     """
 
@@ -56,7 +56,7 @@ class SyncProgress:
         self._said = False
 
     def tick(self) -> None:
-        """Write a line if one is due."""
+        """Log a line if one is due."""
         now = self._clock.now()
         if now < self._next_at:
             return
@@ -76,7 +76,7 @@ class SyncProgress:
         log.warning(line, lastErrors=errors)
 
     def finished(self) -> None:
-        """Log the last line if any were logged before."""
+        """Log a last line if any line was logged before."""
         if self._said:
             self._said = False
             line = f"caches are filled: {self._describe([one.statistics() for one in self._informers])}"

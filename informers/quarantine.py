@@ -1,4 +1,4 @@
-"""Keeps objects that exist but do not fit their type out of the cache, and knows their names."""
+"""Keeps objects that exist but do not fit their type out of the cache, and records their names."""
 
 from __future__ import annotations
 
@@ -25,20 +25,21 @@ class Quarantine:
     """
     The objects of one informer that exist on the server but do not fit their type.
 
-    They are kept out of the store, counted, and logged once. The store holds neither such an object nor its
-    earlier state, because a controller must not act on a copy that no longer describes the object. The object
-    therefore leaves the store with a tombstone, as if its deletion had been missed, and comes back with an
-    add once it fits again. To tell the two apart, call `is_quarantined` or register with `on_undecodable`.
+    They are kept out of the store, counted, and logged once. The store contains neither such an object nor
+    its earlier state, because a controller must not act on a copy that no longer describes the object. The
+    object therefore leaves the store with a tombstone, as if its deletion had been missed, and returns with
+    an add once it fits again. To distinguish it from a deleted object, call `is_quarantined` or register
+    with `on_undecodable`.
 
-    State: _held: store key -> the object that did not fit; _mended: the keys of objects that fit again and
-    are on their way through the FIFO. The reflector thread writes both.
-    Threads: any thread can add callbacks and ask about objects.
+    State: _held: store key -> the object that did not fit; _mended: the keys of objects that fit again but
+    are still in the FIFO. Only the reflector thread writes both.
+    Threads: any thread can add callbacks and query objects.
     """
 
     def __init__(
         self, *, kind: str, gauge: SettableGaugeMetric, in_store: Callable[[str], bool] = lambda _: True
     ) -> None:
-        """Args: in_store returns whether the store has an object with a key."""
+        """Args: in_store returns whether the store contains an object with the given key."""
         self._kind = kind
         self._gauge = gauge
         self._in_store = in_store
@@ -52,32 +53,32 @@ class Quarantine:
             return len(self._held)
 
     def is_quarantined(self, key: str) -> bool:
-        """Return whether the object with that key exists but does not fit, or fits but is not stored yet."""
+        """Return whether the object with this key does not fit, or fits again but is not stored yet."""
         with self._lock:
             held, mended = key in self._held, key in self._mended
         return held or (mended and not self._in_store(key))
 
     def is_idle(self) -> bool:
-        """Return whether there is nothing to release."""
+        """Return whether no object is in the quarantine or on its way back to the store."""
         with self._lock:
             return not self._held and not self._mended
 
     def keys(self) -> list[str]:
-        """Store keys, sorted."""
+        """Return the store keys of the quarantined objects, sorted."""
         with self._lock:
             return sorted(self._held)
 
     def on_undecodable(self, callback: UndecodableCallback) -> None:
-        """Call callback for every object that is held, and for those held later."""
+        """Call callback for every object that is in the quarantine now, or enters it later."""
         with self._lock:
-            # This assignment is atomic. From now on, add calls the callback.
+            # From now on, add calls the callback.
             self._callbacks.append(callback)
             held = tuple(self._held.values())
         for undecodable in held:
             self._call(callback, undecodable)
 
     def add(self, undecodable: Undecodable) -> None:
-        """Hold an object. Log this and call the callbacks, unless the same version is already held."""
+        """Put an object into the quarantine. If this version is new there, log it and call the callbacks."""
         key = store_key(undecodable)
         with self._lock:
             before = self._held.get(key)
@@ -104,9 +105,9 @@ class Quarantine:
         """
         Release the objects with these keys, which fit again or are gone.
 
-        Args: mended has the keys of those that fit and are in the FIFO.
+        Args: mended contains the keys of the objects that fit and are in the FIFO.
         """
-        # No other thread writes _mended. The store has its own lock, so ask it without ours.
+        # Only this thread writes _mended. The store has its own lock, so query it without holding ours.
         arrived = {key for key in self._mended if self._in_store(key)}
         with self._lock:
             self._mended -= arrived
@@ -132,7 +133,7 @@ class Quarantine:
         self.release(gone)
 
     def replace(self, undecodables: Iterable[Undecodable], *, mended: Container[str] = ()) -> None:
-        """Hold exactly the objects from a complete list. Args: see release."""
+        """Replace the content with the objects that do not fit in a complete list. Args: see release."""
         wanted = {store_key(undecodable): undecodable for undecodable in undecodables}
         with self._lock:
             others = [key for key in {*self._held, *self._mended} if key not in wanted]

@@ -1,38 +1,39 @@
 """
-Mirrors one kind from a server into a FIFO: list, then watch, forever.
+Mirrors one kind of object from a server into a FIFO: list, then watch, forever.
 
-One *round* lists and then watches until a new list is needed. `run` repeats rounds with back-off. Within a
-round:
+A *round* lists once and then watches until a new list is needed. `run` repeats rounds, with back-off. Within
+a round, the states are:
 
-    EMPTY     nothing in hand                       -> LISTING
+    EMPTY     no list has begun                     -> LISTING
     LISTING   pages or initial events are arriving  -> LISTED after the last page, WATCHING after a streamed
-                                                       list, EMPTY to try another way
+                                                       list, EMPTY to list in another way
     LISTED    the list is in the FIFO, no stream    -> WATCHING
     WATCHING  a stream is open                      -> LISTED when it ends
 
-An error from a list ends the round. After an error from a watch, the reflector either goes back to LISTED or
+An error from a list ends the round. After an error from a watch, the reflector either returns to LISTED or
 ends the round:
 
-    LISTED        wait, then watch again from the last resource version, without a new list: the request got
-                  no connection, 429 or 5xx; the stream was cut, was unreadable, or ended with 429
-    end of round  wait, then list: the request got 410 or another 4xx; the stream ended with any other ERROR
-                  event, also with 5xx
+    LISTED        The request could not connect, or was answered with 429 or 5xx; or the stream was cut, was
+                  unreadable, or ended with 429. The reflector waits, and then watches again from the last
+                  resource version, without a new list.
+    end of round  The request was answered with 410 or another 4xx; or the stream ended with any other ERROR
+                  event, even a 5xx. The reflector waits, and then lists.
 
-If streams again and again bring nothing but an error, this ends the round too: one unreadable event must not
-hold up the cache forever.
+Several streams in a row that bring nothing but an error also end the round. Otherwise one unreadable event
+could block the cache forever.
 
-The *last sync resource version* is where the next watch continues. The reflector sets it only after
-everything up to it is in the FIFO. All of this runs on the thread `reflector-<plural>`. Other threads can
-stop the reflector and read its statistics.
+The next watch continues from the *last sync resource version*. The reflector advances this version only
+after every change up to it is in the FIFO. All of this runs on the thread `reflector-<plural>`. Other
+threads can stop the reflector and read its statistics.
 
-The parts: a Listing gets one complete list, an OpenResponse is the stream, an EventIntake fills the FIFO from
-both, an Outage waits and logs the trouble, a RelistPolicy decides whether an error from a watch requires a
-list.
+The reflector's parts: a Listing reads one complete list, an OpenResponse is the open stream, an EventIntake
+puts the objects of both into the FIFO, an Outage logs errors and waits before the next attempt, and a
+RelistPolicy decides whether an error from a watch requires a new list.
 
-Follows: client-go tools/cache/reflector.go @32ce75a7d. Differs: the first list is consistent, never at "0",
-and every list is by pages; a cut stream or a very short watch does not cause a list; a list from the past is
-not published before it is certain that the history was rewound (kubernetes#107457); resyncs belong to the
-informer loop.
+Follows: client-go tools/cache/reflector.go @32ce75a7d. Differs: the first list is consistent, and never
+requested at "0"; every list that is not streamed is paged; a cut stream or a very short watch does not cause
+a list; a list older than the cache is published only when it is certain that the server's history was
+rewound (kubernetes#107457); the informer loop does the resyncs.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ log = get_logger("informers")
 
 T = TypeVar("T", bound=Kind)
 
-# This is the pause after an error that could not even be logged.
+# How long to pause after an error that could not be logged.
 UNTOLD_SECONDS: Final = 1.0
 
 
@@ -97,10 +98,10 @@ class ReflectorStatistics(msgspec.Struct, frozen=True):
     """
     A snapshot of a reflector.
 
-    listed and page count the objects and pages of the list that is being read; page is 0 while the list is
+    listed and page count the objects and pages read so far of the current list; page is 0 while the list is
     streamed. relists counts the lists after the first one, by RelistReason. watches counts the streams that
-    were opened. last_event_at and retry_at are times of Clock.now(), or None. fix is for the last logged
-    error, and is empty if waiting helps; last_code is the last error's HTTP status, or 0.
+    were opened. last_event_at and retry_at are times of Clock.now(), or None. fix is the remedy for the last
+    logged error, or "" if waiting is enough. last_code is the last error's HTTP status, or 0.
     """
 
     state: State
@@ -118,11 +119,11 @@ class ReflectorStatistics(msgspec.Struct, frozen=True):
 
 class Tally:
     """
-    One reflector's counts, for its statistics and metrics.
+    Counts one reflector's lists and watches, for its statistics and metrics.
 
-    State: listed: whether there was a list; last_event_at: a time of Clock.now(), None before anything was
-    received.
-    Threads: written on the reflector's thread; others can read, one step behind.
+    State: listed is whether any list has been published. last_event_at is a time of Clock.now(), or None
+    before the server's first answer.
+    Threads: only the reflector's thread writes. Other threads can read, and may be one step behind.
     """
 
     def __init__(self, metrics: InformerMetrics, clock: Clock) -> None:
@@ -135,25 +136,25 @@ class Tally:
 
     @property
     def relists(self) -> dict[str, int]:
-        """Return a copy of the lists after the first one, by RelistReason."""
+        """Return the number of lists after the first one, by RelistReason. The dict is a copy."""
         return dict(self._relists)
 
     def list_taken(self, reason: RelistReason) -> None:
-        """Note that a list is in the FIFO. The first one needs no reason."""
+        """Count a list that was put into the FIFO. For the first list, the reason is ignored."""
         if self.listed:
             self._relists[reason] = self._relists.get(reason, 0) + 1
             self._metrics.relists[reason].inc()
         self.listed = True
 
     def watch_opened(self) -> None:
-        """A stream is open."""
+        """Count a stream that was opened."""
         if self.watches:
             self._metrics.watch_restarts.inc()
         self.watches += 1
         self.heard()
 
     def heard(self) -> None:
-        """Note that the server was reachable, because it answered, sent an event, or ended a stream."""
+        """Record that the server was reachable, because it answered, sent an event, or ended a stream."""
         self.last_event_at = self._clock.now()
         self._metrics.last_event_timestamp.set(self._clock.time())
 
@@ -162,8 +163,8 @@ class Reflector(Generic[T]):
     """
     The list-and-watch loop for one kind.
 
-    State: _last_rv, guarded by _rv_lock (16). Only the reflector thread writes the other fields; a reader may
-           be one step behind.
+    State: _rv_lock (16) guards _last_rv. Only the reflector thread writes the other fields; other threads
+    that read them may be one step behind.
     """
 
     def __init__(
@@ -178,12 +179,15 @@ class Reflector(Generic[T]):
         transform: Callable[[T], T] = unchanged,
         seams: Seams = REAL_SEAMS,
     ) -> None:
-        """Args: restriction provides the source; transform is applied to every listed object on arrival."""
+        """
+        Args: restriction provides the source to read; transform is applied to every listed object on
+        arrival.
+        """
         self.name = outage.name
         self._kind = kind
         self._intake = intake
         self._outage = outage
-        self._stop = outage.pause.stopped  # one event ends waits, streams and rounds
+        self._stop = outage.pause.stopped  # setting this event ends every wait, stream and round
         self._metrics = metrics
         self._tally = Tally(metrics, seams.clock)
         self._policy = RelistPolicy()
@@ -205,14 +209,14 @@ class Reflector(Generic[T]):
         self._state = State.EMPTY
         self._round_error: Exception | None = None  # the error that ended the stream and the round
         self._relist_reason = RelistReason.ERROR
-        self._accepted = 0  # events of this stream that were understood
-        self._hold_rv = False  # a watch without a version is still sending the existing objects, in no order
+        self._accepted = 0  # how many events of this stream were understood
+        self._hold_rv = False  # a watch without a version is still sending the existing objects, unordered
 
     def stop(self) -> None:
         """
-        End run and the open stream, from any thread, without waiting.
+        End run and close the open stream. Any thread can call this, and it does not wait.
 
-        A list request in progress is not interrupted, but its result is dropped.
+        A list request in progress is not interrupted, but its result is discarded.
         """
         self._outage.pause.stop()
         self._response.stop()
@@ -220,16 +224,16 @@ class Reflector(Generic[T]):
 
     def restriction_changed(self) -> None:
         """
-        List again if more may be held, or stop requests if nothing may.
+        List again if the restriction now allows more objects, or stop all requests if it allows none.
 
-        Any thread can call this, and it does not wait. A list in progress is completed first, unless nothing
-        may be held.
+        Any thread can call this, and it does not wait. A list in progress is completed first, unless the
+        restriction allows no objects.
         """
         now = self._restriction
         now.wake()
-        # Look at the stream before the state. A stream that is opened later requests what may be held now.
-        # The reflector checks that after it has set its state, so one of the two threads sees the other's
-        # change.
+        # Read the stream before the state. A stream that is opened later uses the new restriction. The
+        # reflector checks the restriction after it has set its state, so one of the two threads always
+        # sees the other's change.
         watch = self._response.current()
         if watch is not None and now.must_list and (self._state is State.WATCHING or now.is_empty):
             self._called_back = True
@@ -237,12 +241,12 @@ class Reflector(Generic[T]):
 
     def list_newest(self) -> None:
         """
-        After the current list, list again everything that was written before this call.
+        Request a list that contains everything that was written before this call.
 
-        It does not wait.
+        A list in progress is completed first. Any thread can call this, and it does not wait.
         """
         self._listing.want_newest()
-        # Make the request before closing the stream, as in restriction_changed.
+        # Request the list before reading the stream, for the reason given in restriction_changed.
         watch = self._response.current()
         if watch is not None and self._state is State.WATCHING:
             self._called_back = True
@@ -273,7 +277,7 @@ class Reflector(Generic[T]):
         """
         Repeat rounds.
 
-        Blocks: until stop().
+        Blocks: until stop() is called.
         """
         while not self._stop.is_set():
             try:
@@ -299,10 +303,11 @@ class Reflector(Generic[T]):
 
     def list_and_watch(self) -> None:
         """
-        Do one round: list, publish, and watch until a new list is needed.
+        Run one round: list, publish the list, and watch until a new list is needed.
 
-        Blocks: until then, or until stop() is called.
-        Raises: an error from a list or from opening a watch, but not the error that ends an open stream.
+        Blocks: until the round ends, or until stop() is called.
+        Raises: the error of a failed list, or of a watch that could not be opened. An error that ends an
+        open stream is not raised.
         """
         self._listing.begin_round()
         self._round_error = None
@@ -318,7 +323,7 @@ class Reflector(Generic[T]):
             self._state = State.EMPTY
 
     def _step(self, state: State) -> State | None:
-        """Do one step. Returns: the next state; None if the round is over."""
+        """Do one step. Returns: the next state, or None if the round is over."""
         match state:
             case State.EMPTY:
                 return self._begin_list()
@@ -330,7 +335,11 @@ class Reflector(Generic[T]):
                 return self._read_watch()
 
     def _may_go_on(self, state: State) -> bool:
-        """Return whether the round still requests all that may be held; a list may request less."""
+        """
+        Return False if a newer or wider list is needed, so that the round must end.
+
+        A list in progress is completed first, unless the restriction allows no objects.
+        """
         if state in (State.LISTED, State.WATCHING) and self._listing.wants_newest:
             self._relist_reason = RelistReason.TAKEOVER
             return False
@@ -342,14 +351,18 @@ class Reflector(Generic[T]):
         return False
 
     def _may_ask(self) -> bool:
-        """Return whether this round has anything to request. If not, the store is complete when empty."""
+        """
+        Return whether this round can request a list.
+
+        If no objects are allowed, first publish an empty list, and wait until that changes.
+        """
         self._called_back = False
         if self._restriction.is_empty:
             self._intake.replace(Listed(), [], "")
             self._restriction.wait(self._stop)
             return False
         if self._restriction.must_list:
-            # The former holder of these objects may have written a moment ago.
+            # The process that held these objects before may have written them a moment ago.
             self._listing.want_newest()
         return self._restriction.before_list(self._stop)
 
@@ -428,7 +441,7 @@ class Reflector(Generic[T]):
         return State.WATCHING if block.end is None else self._watch_ended(block.end)
 
     def _accept(self, block: EventBlock[T]) -> None:
-        """Put a block into the FIFO, and then advance the resource version."""
+        """Put a block of events into the FIFO, and then advance the resource version."""
         if TRACE.on and block.accepted:
             rv = block.resource_version
             TRACE.tell(1, self.name, "", events=len(block.entries), resource_version=rv, **block.only)
@@ -444,7 +457,7 @@ class Reflector(Generic[T]):
         self._outage.over(Doing.READ_WATCH)
 
     def _watch_ended(self, error: Exception | None) -> State | None:
-        """Decide what follows the end of a stream. Without an error, the server ended it normally."""
+        """Return the state after the end of a stream. error is None if the server ended it normally."""
         self._response.close()
         if self._stop.is_set():
             return None
@@ -453,7 +466,7 @@ class Reflector(Generic[T]):
             return State.LISTED
         if isinstance(error, DeadlineExceeded):
             return self._watch_was_silent(error)
-        # Until it broke, an open stream was as up to date as the server, however long nothing happened.
+        # The stream was up to date until it ended, even if its last event was long ago.
         self._tally.heard()
         if error is None:
             if self._accepted or self._response.seconds_open() >= VERY_SHORT_WATCH_SECONDS:
@@ -470,9 +483,9 @@ class Reflector(Generic[T]):
 
     def _watch_was_silent(self, error: DeadlineExceeded) -> State | None:
         """
-        Note a silent watch, which can mean an idle kind.
+        Return the state that follows a watch on which nothing arrived for too long.
 
-        The next watch shows whether the server is gone.
+        Usually nothing has changed, so another watch follows. If the server is gone, that watch fails.
         """
         log.debug("Watch was silent, opening another", v=4, reflector=self.name, err=str(error))
         self._metrics.silent_watches.inc()
@@ -489,7 +502,7 @@ class Reflector(Generic[T]):
             TRACE.tell(1, self.name, "", ended=why, resource_version=self._last_rv)
 
     def _may_be_rewound(self) -> bool:
-        """Return whether the server is behind our resource version, unlike the server of an idle cluster."""
+        """Return whether the server's newest resource version is older than ours, or cannot be read."""
         try:
             return is_older(self._listing.newest_resource_version(), self._last_rv)
         except Exception:  # noqa: BLE001 - the list that follows meets and reports the same error

@@ -1,12 +1,13 @@
 """
 Decides whether an error from a watch requires a new list, or only a new watch.
 
-A list costs the server and us as much as transferring all objects. For this reason, the reflector lists only
-if nothing else helps, which is if the server refuses our resource version, or if watch after watch brings
-nothing. After a broken connection, an overloaded server or an unreadable tail, a new watch is enough.
+A list is expensive, because it transfers all objects. The reflector therefore lists only if a new watch does
+not help: if the server refuses our resource version, or if several watches in a row bring nothing. After a
+broken connection, an overloaded server or an unreadable end of a stream, a new watch is enough.
 Follows: client-go tools/cache/reflector.go @32ce75a7d. Differs: in client-go, a watch that cannot be opened
-causes a new list, except for connection refused and 429, and so does a very short watch; a broken stream does
-not (apimachinery pkg/watch/streamwatcher.go). An unreadable event always causes one.
+causes a new list, except for connection refused and 429, and so does a very short watch; a broken stream
+does not (apimachinery pkg/watch/streamwatcher.go). In client-go, an unreadable event always causes a new
+list.
 Decision: A watch is never trusted forever.
 """
 
@@ -31,22 +32,23 @@ _SERVER_ERRORS: Final = 500
 # After this many watches in a row that bring nothing, a new list is made.
 FRUITLESS_WATCHES: Final = 5
 # The same limit, but for watches that time out on a server that is known to send bookmarks. While objects
-# change, it sends one about every minute, so two silent watches miss several. Either such a server is idle,
-# or its history was rewound to before our resource version. The reflector finds out which before it lists.
+# change, it sends a bookmark about every minute, so two silent watches miss several. Either the server is
+# idle, or its history was rewound to a state before our resource version. The reflector checks this before
+# it lists.
 SILENT_WATCHES: Final = 2
 
 
 class RelistReason(StrEnum):
-    """Why another list was made after the first one."""
+    """Why a list was made after the first one."""
 
     EXPIRED = "expired"  # 410
     TOO_LARGE = "too-large"  # the server has not seen our resource version
-    REWOUND = "rewound"  # a bookmark older than what was seen
+    REWOUND = "rewound"  # a bookmark was older than an earlier event
     ERROR = "error"  # any other error
-    UNREADABLE = "unreadable"  # watches that could not be read, or that ended at once
-    WIDENED = "slots"  # this process may hold more than before
-    TAKEOVER = "takeover"  # this process does the work of another one from now on
-    SILENT = "silent"  # watches without even bookmarks, on a server that is behind what it sent
+    UNREADABLE = "unreadable"  # several watches could not be read, or ended at once
+    WIDENED = "slots"  # this process may store more objects than before
+    TAKEOVER = "takeover"  # this process has taken over another one's work
+    SILENT = "silent"  # not even bookmarks arrived, and the server is behind what it sent
 
 
 class StaleBookmark(ClientError):  # noqa: N818 - it says what it is
@@ -58,7 +60,7 @@ class VeryShortWatch(ClientError):  # noqa: N818 - client-go's noun
 
 
 def relist_reason(error: Exception) -> RelistReason:
-    """Return the reason that an error represents."""
+    """Return the reason for a list that follows this error."""
     own = isinstance(error, APIError | StaleBookmark)  # their causes are details of the transport
     cause = error if own or error.__cause__ is None else error.__cause__
     if isinstance(cause, StaleBookmark):
@@ -71,7 +73,7 @@ def relist_reason(error: Exception) -> RelistReason:
 
 
 def may_open_again(error: Exception) -> bool:
-    """Return whether to retry, unchanged, a watch that could not be opened: no connection, 429 or 5xx."""
+    """Return whether a watch that could not be opened is retried unchanged: no connection, 429 or 5xx."""
     if isinstance(error, TransportError | TooManyRequests):
         return True
     if is_too_large_resource_version(error):
@@ -83,8 +85,8 @@ class RelistPolicy:
     """
     Decides what follows each watch that ended with an error.
 
-    State: _fruitless: how many watches in a row brought nothing; _bookmarks_seen: whether this server sends
-    bookmarks.
+    State: _fruitless is how many watches in a row brought nothing; _bookmarks_seen is whether this server
+    sends bookmarks.
     Threads: used only by the reflector's thread.
     """
 
@@ -93,16 +95,17 @@ class RelistPolicy:
         self._bookmarks_seen = False
 
     def events_came(self, *, bookmarks: bool) -> None:
-        """Note that a watch brought something that was understood."""
+        """Record that a watch brought an event that was understood."""
         self._fruitless = 0
         self._bookmarks_seen = self._bookmarks_seen or bookmarks
 
     def why_relist(self, error: Exception, *, brought_nothing: bool) -> RelistReason | None:
         """
-        Decide.
+        Return why a new list is needed, or None if a new watch is enough.
 
-        Args: brought_nothing says that no event of this watch was understood.
-        Returns: None if a new watch continues from the same resource version after a pause.
+        After a pause, a new watch continues from the same resource version.
+
+        Args: brought_nothing is whether no event of this watch was understood.
         """
         if isinstance(error, TooManyRequests):
             return None

@@ -1,9 +1,9 @@
 """
-Which of its kind's objects an informer may hold at each moment: all, or those that a Restriction allows.
+Restrictions, which decide which of a kind's objects an informer may store at each moment.
 
-Reflector, informer, intake and readers ask their Restriction, and do not know how it restricts. Each of its
-versions stands for a different set of objects. `Whole` is for an informer without a restriction;
-handloop.informers.sharding has the restriction for replicas that share a kind.
+Reflector, informer, intake and readers query their Restriction, and do not depend on how it decides. Each
+version of a restriction stands for a different set of objects. `Whole` allows every object.
+handloop.informers.sharding contains the restriction for replicas that share a kind.
 """
 
 from __future__ import annotations
@@ -24,19 +24,22 @@ T = TypeVar("T", bound=Kind)
 
 
 class Restricted(Protocol):
-    """An object that follows a restriction, such as a Reflector."""
+    """A component that reacts to changes of a restriction, such as a Reflector."""
 
     def restriction_changed(self) -> None:
         """
-        Called after the set of objects that may be held has changed, on the thread that changed it.
+        React to a change of the set of allowed objects.
 
-        It must not block.
+        Called after the change, on the thread that made it. The call must not block.
         """
 
 
 class Restriction(Protocol[T]):
     """
-    The restriction of one informer. If more may be held, a new list is due; if less, objects leave silently.
+    The restriction of one informer.
+
+    When it allows more objects, a new list is needed. When it allows fewer, the others leave the store
+    without a handler call.
 
     Field: restricts is False for a Whole.
     Threads: used by the reflector's thread, unless noted otherwise.
@@ -46,11 +49,11 @@ class Restriction(Protocol[T]):
 
     @property
     def source(self) -> ListerWatcher[T]:
-        """Return the source that lists and watches what may be held."""
+        """Return the source that lists and watches the allowed objects."""
 
     @property
     def narrowed_by(self) -> str:
-        """Return what keeps other objects away; "" if nothing has to, or it is not known yet. Any thread."""
+        """Return how other objects are kept away; "" if this is not needed, or not known yet. Any thread."""
 
     # for the informer
 
@@ -62,68 +65,68 @@ class Restriction(Protocol[T]):
         name: str,
         clock: Clock,
     ) -> DeltaFIFO[T]:
-        """Return the FIFO for a reflector and its informer. This is called once."""
+        """Return the FIFO for a reflector and its informer. Called once."""
 
     def cache(self, store: Cache[T]) -> Cache[T]:
-        """Return the store for listers, which refuse to answer for what may not be held."""
+        """Return the store for listers. It can refuse a read of objects that are not allowed."""
 
     def follow(self, restricted: Restricted) -> None:
-        """Report each change from now on. This is called after new_fifo."""
+        """Call restricted after each change from now on. Called after new_fifo."""
 
     def leave(self) -> None:
         """Report no more changes."""
 
     def has_listed(self, version: int) -> bool:
-        """Return whether the consumer has listed all that may be held since that version. Any thread."""
+        """Return whether everything allowed since that version is listed and processed. Any thread."""
 
     # for the reflector
 
     @property
     def is_empty(self) -> bool:
-        """Return whether nothing may be held, so no request must be sent to the server. Any thread."""
+        """Return whether no objects are allowed, so that requests must not be sent. Any thread."""
 
     @property
     def must_list(self) -> bool:
-        """Return whether nothing, or more than the last list requested, may be held. Any thread."""
+        """Return whether no objects are allowed, or more than the last list requested. Any thread."""
 
     @property
     def is_wide(self) -> bool:
-        """Return whether a new watch would bring less than the open one."""
+        """Return whether a new watch would deliver fewer objects that are not allowed than the open one."""
 
     def before_list(self, stopped: threading.Event) -> bool:
         """
-        Make the next list request what may be held now.
+        Make the next list request the objects that are allowed now.
 
-        Returns: False if stopped, or if nothing may be held any more. Blocks: for a moment.
+        Returns: False if stopped, or if no objects are allowed. Blocks: for a moment.
         """
 
     def wait(self, stopped: threading.Event) -> None:
-        """Wait until something may be held, or stopped is set and wake was called."""
+        """Wait until objects are allowed, or until stopped is set and wake is called."""
 
     def wake(self) -> None:
-        """End wait, because the reflector is stopped or may hold something else. Any thread."""
+        """End wait, because the reflector was stopped or the restriction has changed. Any thread."""
 
     def forget_foreign(self, quarantine: Quarantine) -> None:
-        """Let a quarantine forget what may not be held."""
+        """Remove the objects that are not allowed from a quarantine."""
 
     # for readers, from any thread
 
     @property
     def now(self) -> object:
-        """The set of objects that may be held now. Each change creates a new instance."""
+        """The set of objects that are allowed now. Each change creates a new instance."""
 
     def version_of(self, namespace: str) -> int | None:
-        """Return since which version a namespace may be held: 0 for always or in any, None for not now."""
+        """Return the version since which a namespace is allowed: 0 means always, None means not now."""
 
     def holds(self, obj: Kind) -> bool:
-        """Return whether an object may be held now."""
+        """Return whether an object is allowed now."""
 
     def would_hold(self, obj: Mapping[str, Any]) -> bool:
-        """Return whether an object that is given as JSON may be held now."""
+        """Return whether an object that is given as JSON is allowed now."""
 
 
 class Whole(Generic[T]):
-    """No restriction. Implements Restriction."""
+    """Allows every object. Implements Restriction."""
 
     restricts = False
     narrowed_by = ""
@@ -149,7 +152,7 @@ class Whole(Generic[T]):
         return store
 
     def follow(self, restricted: Restricted) -> None:
-        """See Restriction: nothing ever changes."""
+        """See Restriction. Nothing is called, because the set never changes."""
 
     def leave(self) -> None:
         """See Restriction."""
@@ -185,7 +188,7 @@ class Whole(Generic[T]):
 
 
 class Restrictions(Protocol):
-    """Which objects of each kind a manager's informers may hold."""
+    """Creates the restrictions of a manager's informers."""
 
     def restrict(
         self, kind: type[T], source: ListerWatcher[T], /, *, metrics: InformerMetrics, name: str, clock: Clock
@@ -194,7 +197,7 @@ class Restrictions(Protocol):
 
 
 class Unrestricted:
-    """Implements Restrictions for a program in which every kind is whole."""
+    """Implements Restrictions for a program that restricts no kind."""
 
     def restrict(self, _kind: type[T], source: ListerWatcher[T], /, **_facts: Any) -> Restriction[T]:
         """See Restrictions."""

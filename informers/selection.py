@@ -1,5 +1,5 @@
 """
-The part of a kind that an informer holds: objects with certain labels, certain fields, or one name.
+Selections: which objects of a kind an informer caches, by labels, by fields, or by one name.
 
     selection_of(Pod, labels="app=web", fields="spec.nodeName=worker-1")
 """
@@ -37,23 +37,23 @@ Labels: TypeAlias = Selector | SelectingStruct | str
 
 
 class OutsideSelection(LookupError):  # noqa: N818 - like NamespaceNotWatched
-    """A cache of a part of a kind was asked about another part, of which it knows nothing."""
+    """A cache of some of a kind's objects was read for other objects, about which it has no data."""
 
     def __init__(self, what: str, selection: Selection) -> None:
         super().__init__(
-            f"unable to {what} from the cache, which holds only objects with {selection}: "
-            "widen the selection, or ask the server with a client"
+            f"unable to {what} from the cache, which contains only objects with {selection}: "
+            "widen the selection, or read from the server with a client"
         )
 
 
 class Selected(Protocol):
-    """A cache of a part of a kind."""
+    """A cache of some of a kind's objects."""
 
     selection: Selection
 
 
 class SeveralSelections(LookupError):  # noqa: N818 - like OutsideSelection
-    """A controller that watches several selections of a kind has to name the one that it reads."""
+    """A controller that watches several selections of a kind must name the one to read."""
 
     def __init__(self, kind: type[Kind], caches: Sequence[Selected]) -> None:
         parts = ", or ".join(str(each.selection) for each in caches)
@@ -65,7 +65,7 @@ class SeveralSelections(LookupError):  # noqa: N818 - like OutsideSelection
 
 
 class MetadataOnly(LookupError):  # noqa: N818 - like OutsideSelection
-    """A cache of metadata was asked for whole objects."""
+    """Whole objects were requested from a cache that contains only metadata."""
 
     def __init__(self, kind: type[Kind]) -> None:
         name = kind.__name__
@@ -78,9 +78,10 @@ class MetadataOnly(LookupError):  # noqa: N818 - like OutsideSelection
 @dataclass(frozen=True)
 class Selection:
     """
-    What an informer holds; without terms, all objects. selection_of sorts the terms, so equal ones are equal.
+    The objects that an informer caches; without terms, all objects of the kind.
 
-    An object that no longer matches leaves the cache, and looks deleted.
+    selection_of sorts the terms, so that selections with the same terms are equal. An object that no longer
+    matches leaves the cache, as if it were deleted.
     """
 
     labels: Selector = Selector()  # noqa: RUF009 - immutable
@@ -98,7 +99,7 @@ class Selection:
 
     @property
     def suffix(self) -> str:
-        """The suffix of the informer's name: `pods[app=web,.spec.nodeName=a]`; "" for all objects."""
+        """The suffix of the informer's name, as in `pods[app=web,.spec.nodeName=a]`; "" for all objects."""
         parts = [str(self.labels)] if self.labels.requirements else []
         return f"[{','.join(parts + [f'.{term}' for term in self.fields])}]" if self else ""
 
@@ -109,7 +110,7 @@ class Selection:
 
     @property
     def name(self) -> str:
-        """The only name that is selected; "" if any may be."""
+        """The only name that is selected, or "" if any name can be."""
         return exact(self.fields, NAME) or ""
 
     def narrowed(self, options: ListOptions) -> ListOptions:
@@ -121,7 +122,7 @@ class Selection:
         )
 
     def matches(self, obj: Mapping[str, Any]) -> bool:
-        """Return whether an object, as JSON, is selected."""
+        """Return whether an object, given as JSON, is selected."""
         labels = (obj.get("metadata") or {}).get("labels") or {}
         return self.labels.matches(labels) and (self._by_fields is None or self._by_fields(obj))
 
@@ -131,17 +132,17 @@ class Selection:
 
     def check_name(self, what: str, name: ObjectName) -> None:
         """
-        Refuse a name that no selected object can have.
+        Check that a selected object can have this name.
 
-        Raises: OutsideSelection, whose message begins with `unable to {what}`.
+        Raises: OutsideSelection if not; its message begins with `unable to {what}`.
         """
         self._check(what, {NAME: name.name, NAMESPACE: name.namespace})
 
     def check_list(self, what: str, labels: Selector, namespace: str) -> None:
         """
-        Refuse labels and a namespace ("" for all) that no selected object can have.
+        Check that selected objects can have these labels and this namespace, which is "" for all.
 
-        Raises: like check_name.
+        Raises: OutsideSelection if not, as check_name does.
         """
         for ours in self.labels.requirements:
             if any(_contradict(ours, theirs) for theirs in labels.requirements):
@@ -149,7 +150,7 @@ class Selection:
         self._check(what, {NAMESPACE: namespace})
 
     def _check(self, what: str, known: Mapping[str, str]) -> None:
-        """Args: known has the fields of the requested objects; "" stands for any value."""
+        """Args: known has fields of the requested objects and their values; "" stands for any value."""
         for term in self.fields:
             value = known.get(term.field, "")
             if value and (value == term.value) is not term.equal:
@@ -162,7 +163,7 @@ _ONE_OF: Final = (Operator.EQUALS, Operator.DOUBLE_EQUALS, Operator.IN)
 
 
 def _contradict(one: Requirement, other: Requirement) -> bool:
-    """Return whether no value of a label meets both terms. Only value lists and absence are compared."""
+    """Return whether no label value can meet both terms. Only value lists and absence are compared."""
     if one.key != other.key:
         return False
     for values, rule in ((one, other), (other, one)):
@@ -175,8 +176,9 @@ def selection_of(kind: type[Kind], *, labels: Labels = "", fields: str = "") -> 
     """
     Return a selection of a kind's objects.
 
-    Args: fields such as `metadata.name=settings` or `spec.nodeName=a,status.phase!=Failed`.
-    Raises: SelectorError for a selector that the server would refuse, and for one that selects nothing.
+    Args: fields is a field selector such as `metadata.name=settings` or
+    `spec.nodeName=a,status.phase!=Failed`.
+    Raises: SelectorError if the server would refuse the selector, or if the selector selects nothing.
     """
     if not labels and not fields:
         return EVERYTHING
@@ -212,7 +214,11 @@ def _fields(kind: type[Kind], text: str) -> tuple[FieldTerm, ...]:
 
 
 def _check_offered(kind: type[Kind], terms: tuple[FieldTerm, ...]) -> None:
-    """Raises: SelectorError. For a custom kind that is not ours, only the CRD knows the fields."""
+    """
+    Check that the server offers these fields. For a custom kind that is not ours, only its CRD lists them.
+
+    Raises: SelectorError if a field is not offered.
+    """
     resource, custom = kind.resource, not is_built_in(kind.resource.group)
     if custom and (kind.partial or issubclass(kind, Unstructured)):
         return

@@ -1,20 +1,20 @@
 """
-One kind, mirrored into an indexed store, and any number of handlers that are called for every change.
+An informer: mirrors one kind into an indexed store, and calls any number of handlers for every change.
 
     server -> Reflector -> DeltaFIFO -> informer loop -> Indexer
                                                      '-> SharedProcessor -> one listener per handler
 
-Threads: `reflector-<plural>` reads the server and fills the FIFO. The thread that calls run is the informer
-loop, which empties the FIFO in batches into the store and the listeners' buffers, and fires resyncs when a
-pop times out. `listener-<plural>-<n>` calls one handler.
+Threads: `reflector-<plural>` reads from the server and fills the FIFO. The thread that calls run is the
+informer loop. It moves the FIFO's content, in batches, into the store and the listeners' buffers, and starts
+a resync when one is due. Each `listener-<plural>-<n>` calls one handler.
 
-Guarantees: the store changes before any handler is called. Each handler sees an object's changes in order,
-and every object at least once; intermediate states may be skipped. After stop, no handler is called, and an
-informer cannot start again.
+Guarantees: a change is in the store before any handler is called for it. Each handler receives an object's
+changes in order, and every object at least once; intermediate states can be skipped. After stop, no handler
+is called. A stopped informer cannot be started again.
 
-Follows: client-go tools/cache/shared_informer.go and controller.go @32ce75a7d. Differs: when the informer
-stops, it immediately drops undelivered notifications. It does not detect changes to cached objects; instead
-it refuses a kind whose objects could be changed.
+Follows: client-go tools/cache/shared_informer.go and controller.go @32ce75a7d. Differs: an informer that
+stops drops undelivered notifications immediately. It does not detect modifications of cached objects;
+instead, it rejects a kind whose objects are mutable.
 """
 
 from __future__ import annotations
@@ -70,12 +70,12 @@ class SharedIndexInformer(Generic[T]):
     """
     One mirrored kind with any number of handlers; see the module's docstring.
 
-    Fields: indexer: the store, for reading; quarantine: the objects that do not fit; restriction: what may be
-    held.
+    Fields: indexer is the store, which callers only read. quarantine contains the objects that do not fit
+    their type. restriction decides which objects the informer may store.
 
     State, guarded by _started_lock (10):
-        _started, _stopped    never go back to false.
-        _reflector, _fifo     None until run.
+        _started, _stopped    never reset.
+        _reflector, _fifo     None until run is called.
         _periods              the handlers' resync periods; the check period is fixed once started.
     """
 
@@ -93,9 +93,9 @@ class SharedIndexInformer(Generic[T]):
         """
         Create an informer. run starts it.
 
-        Args: namespace and selection only appear in names, because lister_watcher applies them, as well as
-        the tweak of options, if there is one.
-        Raises: MutableKind.
+        Args: namespace and selection are only used in names, because lister_watcher applies them. It also
+        applies the options' tweak.
+        Raises: MutableKind if the kind's objects are mutable.
         """
         if parts := mutable_parts(kind):
             raise MutableKind(kind, parts)
@@ -150,31 +150,31 @@ class SharedIndexInformer(Generic[T]):
 
     def has_synced(self) -> bool:
         """Return whether the whole first list is in the store. Once true, this stays true."""
-        fifo = self._fifo  # a single read without the lock, because every read of a lister asks
+        fifo = self._fifo  # read once, without the lock, because every read of a lister calls this
         return fifo is not None and fifo.has_synced()
 
     def has_died(self) -> bool:
-        """Return whether one of the two threads has ended although it was not stopped."""
+        """Return whether the reflector or the informer loop has ended without being stopped."""
         thread = self._reflector_thread
         return self._died or (thread is not None and not self._stopping.is_set() and not thread.is_alive())
 
     def last_sync_resource_version(self) -> str:
-        """Return the resource version up to which everything has been taken in; "" before the first list."""
+        """Return the resource version up to which all changes are queued; "" before the first list."""
         with self._started_lock:
             reflector = self._reflector
         return "" if reflector is None else reflector.last_sync_resource_version()
 
     def has_seen(self, resource_version: str) -> bool:
         """
-        Return whether the store has all changes up to resource_version, so that a missing object was deleted.
+        Return whether the store contains all changes up to resource_version.
 
-        It is also False if the informer does not know that version yet. Blocks: for at most one batch.
+        If it does, an object that is missing from the store was deleted. Blocks: for at most one batch.
         """
         with self._started_lock:
             reflector, fifo = self._reflector, self._fifo
         if reflector is None or fifo is None:
             return False
-        # The order matters, because once the queue is drained, everything that was queued before now is
+        # Read the version first. If the queue is drained after that, everything up to the version is
         # stored.
         seen = reflector.last_sync_resource_version()
         return bool(seen) and not is_older(seen, resource_version) and fifo.is_drained()
@@ -183,12 +183,12 @@ class SharedIndexInformer(Generic[T]):
         """
         Return the server's newest resource version for the kind, from a list of one object.
 
-        Raises: like ListerWatcher.list. Blocks: during the request.
+        Raises: the same errors as ListerWatcher.list. Blocks: during the request.
         """
         return self._lister_watcher.list(ListOptions(limit=1)).resource_version
 
     def list_newest(self) -> None:
-        """List again, so as to include everything that was written before this call. This does not wait."""
+        """Request a list that includes everything written before this call, without waiting for it."""
         with self._started_lock:
             reflector = self._reflector
         if reflector is not None:
@@ -196,9 +196,9 @@ class SharedIndexInformer(Generic[T]):
 
     def has_listed(self, version: int) -> bool:
         """
-        Return whether, since a version of its restriction, the store has had a list of all that may be held.
+        Return whether everything that this version of the restriction allows has been listed and stored.
 
-        Handlers are not considered, so that a slow handler does not delay anybody else.
+        Handlers are not considered, so that a slow handler delays no other component.
         """
         return self.restriction.has_listed(version) and self.has_synced()
 
@@ -233,8 +233,9 @@ class SharedIndexInformer(Generic[T]):
         """
         Add indexes. They are complete when this returns.
 
-        If an index function fails on an object, that index lacks the object, which is logged and counted.
-        Raises: InformerStopped, IndexerConflict.
+        If an index function fails on an object, that index lacks the object, and the failure is logged and
+        counted.
+        Raises: InformerStopped if the informer has stopped; IndexerConflict if a name already exists.
         """
         with self._started_lock:
             if self._stopped:
@@ -242,19 +243,21 @@ class SharedIndexInformer(Generic[T]):
             self.indexer.add_indexers(indexers)
 
     def on_undecodable(self, callback: UndecodableCallback) -> None:
-        """Call callback for every object that does not fit its type, starting with those already known."""
+        """Call callback for every object that does not fit its type, including those found before."""
         self.quarantine.on_undecodable(callback)
 
     def add_event_handler(
         self, handler: ResourceEventHandler[T], *, resync_seconds: float | None = None
     ) -> Registration[T]:
         """
-        Call handler for every change. A handler that is added late first gets an add for every stored object.
+        Call handler for every change, from now on.
 
-        Args: resync_seconds is the period after which it receives everything again: 0 for never, None for the
-        informer's default. The period is at least 1 s, and in effect a multiple of the shortest one that was
-        requested before run.
-        Raises: InformerStopped.
+        A handler that is added to a running informer first receives an add for every stored object.
+
+        Args: resync_seconds is the period after which the handler receives every object again: 0 means
+        never, None the informer's default. The period is at least 1 s, and in effect a multiple of the
+        shortest one that was requested before run.
+        Raises: InformerStopped if the informer has stopped.
         """
         with self._started_lock:
             if self._stopped:
@@ -266,7 +269,7 @@ class SharedIndexInformer(Generic[T]):
             if not self._started:
                 self._processor.add_listener(listener)
             else:
-                # No event comes between the snapshot and the first notification, so none is missed or
+                # Allow no event between the snapshot and the first notification, so that none is missed or
                 # reported twice.
                 with self._block_deltas:
                     snapshot = [AddNotification(obj, True) for obj in self.indexer.list()]
@@ -276,9 +279,9 @@ class SharedIndexInformer(Generic[T]):
 
     def remove_event_handler(self, registration: Registration[T]) -> None:
         """
-        Stop calling a handler. A call may still be running. An unknown or removed registration is ignored.
+        Stop calling a handler, without waiting for a running call. An unknown registration is ignored.
 
-        Raises: TypeError for anything but a registration.
+        Raises: TypeError if the argument is not a Registration.
         """
         if not isinstance(registration, Registration):
             raise TypeError(f"invalid registration {registration!r}")
@@ -286,10 +289,11 @@ class SharedIndexInformer(Generic[T]):
 
     def shut_down_event_handler(self, registration: Registration[T]) -> None:
         """
-        Do the same as remove_event_handler, but wait.
+        Stop calling a handler, and wait for its last call.
 
-        Blocks: until the handler's last call has returned, even if it was removed before.
-        Raises: TypeError; RuntimeError if that handler calls this, because it would wait for itself.
+        Blocks: until that call has returned, even if the handler was removed earlier.
+        Raises: TypeError if the argument is not a Registration; RuntimeError if the handler itself calls
+        this, because it would wait for its own end.
         """
         if registration.listener.is_current_thread():
             raise RuntimeError("a handler cannot wait for its own end: use remove_event_handler")
@@ -298,10 +302,10 @@ class SharedIndexInformer(Generic[T]):
 
     def run(self, stop: threading.Event) -> None:
         """
-        Mirror the kind and distribute the changes, in this thread. A second call returns immediately.
+        Mirror the kind and notify the handlers, on the calling thread. A second call returns immediately.
 
-        Blocks: until stop() is called (at once) or stop is set (seen within stop_poll_seconds), and then
-                until the running handler calls have returned.
+        Blocks: until stop() is called or stop is set, and then until the running handler calls have
+        returned. stop() takes effect at once; a set stop event is noticed within stop_poll_seconds.
         """
         try:
             reflector = self._start()
@@ -324,7 +328,7 @@ class SharedIndexInformer(Generic[T]):
             self.stop()
             thread.join(REFLECTOR_GRACE_SECONDS)
             if thread.is_alive():
-                # This is only worth a debug line if nobody needs the namespace or name any longer.
+                # Log at debug level if only this informer ends, because its objects are not needed now.
                 tell = log.warning if stop.is_set() else partial(log.debug, v=4)
                 tell("Reflector is still in a request; its result will be dropped", reflector=self.name)
             with self._started_lock:
@@ -332,7 +336,7 @@ class SharedIndexInformer(Generic[T]):
             self._processor.stop()
 
     def stop(self) -> None:
-        """End run permanently, from any thread and without waiting. A blocked read ends immediately."""
+        """End run permanently. Any thread can call this, and it does not wait. Blocked reads end at once."""
         self._stopping.set()
         with self._started_lock:
             reflector, fifo = self._reflector, self._fifo
@@ -341,7 +345,7 @@ class SharedIndexInformer(Generic[T]):
             fifo.close()
 
     def _start(self) -> Reflector[T] | None:
-        """Build the FIFO and the reflector; return None if run was called before."""
+        """Create and return the reflector, with its FIFO. Returns: None if run was called before."""
         with self._started_lock:
             if self._started:
                 return None
@@ -383,20 +387,21 @@ class SharedIndexInformer(Generic[T]):
 
     def _listed(self, obj: T) -> T:
         """
-        Transform a listed object, and return the stored one instead if the two are equal.
+        Transform a listed object. If the result equals the stored object, return the stored one.
 
-        A relist then needs memory for a page and the changed objects, but not for all objects twice. Whole
-        objects are compared, because a new default or conversion does not change their version.
+        A relist then needs memory only for one page and the changed objects, not for a second copy of all
+        objects. Whole objects are compared, because a new default or conversion does not change an object's
+        resource version.
         """
-        # This runs on the reflector thread, before the transform, which may change the key. A first list
-        # finds nothing.
+        # This runs on the reflector thread. Look up the object before the transform, which can change its
+        # key. During the first list, the store is empty.
         stored = self.indexer.get(obj) if self.indexer else None
         if self._transform is not None:
             obj = self._transform(obj)
         return stored if stored == obj else obj
 
     def _loop(self, stop: threading.Event) -> None:
-        # This runs on the informer thread, which alone writes to the store.
+        # This runs on the informer thread, the only one that writes to the store.
         fifo = self._fifo
         assert fifo is not None
         period = self._periods.check_seconds
@@ -432,7 +437,7 @@ class SharedIndexInformer(Generic[T]):
     ) -> ProcessorListener[T]:
         admitted = self._periods.admit(resync_seconds, started=self._started)
         if not self._started:
-            # The resync check period may be shorter now.
+            # The new handler may have shortened the check period.
             self._processor.resync_check_period_changed(self._periods.effective)
         self._listeners_made += 1
         return ProcessorListener(

@@ -1,8 +1,8 @@
 """
 Waits until caches are filled.
 
-Follows: client-go tools/cache/shared_informer.go @32ce75a7d. Differs: a wait polls, because a thread cannot
-wait for two things at once. It can therefore also log progress.
+Follows: client-go tools/cache/shared_informer.go @32ce75a7d. Differs: the wait polls, because a thread
+cannot wait for the caches and for stop at once. Between two polls, it can also log progress.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ _SHORTEST_SECONDS: Final = 0.005
 
 
 class Progress(Protocol):
-    """Something that is called now and then while a thread waits."""
+    """Receives calls from time to time while a thread waits."""
 
     def tick(self) -> None:
         """Report progress if it is time to do so."""
 
     def finished(self) -> None:
-        """The wait is over."""
+        """Report that the wait is over."""
 
 
 def poll_seconds(waited_seconds: float) -> float:
-    """Return the time until the next check: an eighth of the wait so far, to notice quick lists early."""
+    """Return the time until the next check: an eighth of the wait so far, to notice a quick list early."""
     return min(max(waited_seconds / 8, _SHORTEST_SECONDS), LONGEST_POLL_SECONDS)
 
 

@@ -3,18 +3,19 @@ A queue in which the initial list and resyncs wait behind recent events.
 
 Terms
   container  the items that wait for a worker: highest priority first, with ageing
-  schedule   the items that wait for their time
-  in flight  the items with workers: get() handed them out and done() has not taken them back
-  readded    items in flight that were added again
+  schedule   the delayed items
+  in flight  the items that get() has returned and that were not passed to done() yet
+  readded    the items in flight that were added again
 
 Guarantees
-  * An item is never with two workers at once.
-  * All adds of an item since its last get, including those with a delay, become one delivery, at the earliest
-    of their times and with the highest of their priorities.
+  * At most one worker at a time has an item.
+  * All adds of an item since its last get, including delayed ones, are merged into one delivery, at the
+    earliest of their times and with the highest of their priorities.
   * An add after the get is never lost: the item is delivered again.
 
-Follows: controller-runtime pkg/controller/priorityqueue @86a0d40e0 in what a caller sees, differs: ageing.
-There, a stream of urgent items starves the others (controller-runtime#3496). More: docs/differences.md.
+Follows: the behavior of controller-runtime pkg/controller/priorityqueue @86a0d40e0, as a caller sees it.
+Differs: waiting items age. Upstream, a stream of urgent items starves the others (controller-runtime#3496).
+docs/differences.md says more.
 """
 
 from __future__ import annotations
@@ -42,34 +43,35 @@ from handloop.workqueue.schedule import Schedule
 T = TypeVar("T", bound=Hashable)
 
 DEFAULT_PRIORITY: Final = 0
-LOW_PRIORITY: Final = -100  # the initial list and resyncs, as controller-runtime's handler.LowPriority
+LOW_PRIORITY: Final = -100  # for the initial list and resyncs; controller-runtime's handler.LowPriority
 
 
 class PriorityOrder(Generic[T]):
     """
-    The container, with the highest priority first, and first in, first out within a priority.
+    The waiting items, highest priority first, and first in, first out within a priority.
 
     Ageing: when max_overtakes pops in a row have overtaken the item that has waited longest, the next pop
-    takes that item. So one of any max_overtakes + 1 pops takes the oldest item, and an item behind m older
-    ones leaves within (m + 1) * (max_overtakes + 1) pops, whatever is added later.
+    takes that item. So of any max_overtakes + 1 pops in a row, one takes the oldest item, and an item behind
+    m older ones leaves within (m + 1) * (max_overtakes + 1) pops, whatever is added later.
 
     State, guarded by the lock of the queue:
-      waiting       the items that wait -> priority, oldest push first; read it, and change it by the methods
-      _priority     the priority of all waiting items, while there are no _levels
-      _levels       the items that wait, by priority, oldest push first; no level is empty. There are none
-                    until items wait with two priorities at once, and none again once nothing waits
+      waiting       waiting item -> priority, oldest push first; callers read it, and only methods change it
+      _priority     the priority of all waiting items, while _levels is empty
+      _levels       priority -> its waiting items, oldest push first; no level is empty. There are no levels
+                    until items with two priorities wait at once, nor after the last waiting item has left
       _priorities   the keys of _levels, ascending
-      _overtakes    pops since the oldest item was taken, each of which overtook it
+      _overtakes    how many pops have overtaken the oldest item since an oldest item was taken
 
     Cost: a push or pop is O(1) in items; adding or removing a priority is O(priorities). The first push of a
-    second priority is O(items), but at most once for the pushes since the container was empty.
+    second priority is O(items), but that happens at most once before the container is empty again.
     """
 
     def __init__(self, *, max_overtakes: int = 9) -> None:
         """
         Create an empty order.
 
-        Args: max_overtakes is at least 0. With 9, low priorities get every tenth pop under constant pressure.
+        Args: max_overtakes is at least 0. With 9, under constant load, every tenth pop takes the oldest
+        item.
         """
         self.waiting: Final[OrderedDict[T, int]] = OrderedDict()
         self._max_overtakes = max_overtakes
@@ -79,7 +81,7 @@ class PriorityOrder(Generic[T]):
         self._overtakes = 0
 
     def push(self, item: T, priority: int) -> None:
-        """Put an item that is not waiting yet at the end of its level."""
+        """Add an item at the end of its priority's level. The item must not be waiting yet."""
         if not self.waiting:
             self._priority = priority
         elif self._levels or priority != self._priority:
@@ -87,18 +89,18 @@ class PriorityOrder(Generic[T]):
         self.waiting[item] = priority
 
     def rise(self, item: T, priority: int) -> None:
-        """Give a waiting item at least the given priority. This can move it to the end of a higher level."""
+        """Raise a waiting item's priority to at least this one. It can move to the end of a higher level."""
         current = self.waiting[item]
         if priority > current:
-            # The order matters, because if there are no levels, the item enters both.
+            # Enter first. If there are no levels yet, that also puts the item into its current level.
             self._enter_level(item, priority)
             self._leave_level(item, current)
-            # A queued key keeps its place, so the item keeps its age.
+            # Assigning to an existing key does not move it, so the item keeps its age.
             self.waiting[item] = priority
 
     def pop(self) -> tuple[T, int]:
         """
-        Take the first item of the highest level, or, when its turn has come, the one that has waited longest.
+        Remove the first item of the highest level, or the oldest item if it was overtaken often enough.
 
         Returns: the item and its priority.
         """
@@ -116,7 +118,7 @@ class PriorityOrder(Generic[T]):
         return item, priority
 
     def depths(self) -> dict[int, int]:
-        """Return how many items wait for each priority."""
+        """Return how many items wait at each priority."""
         if self.waiting and not self._levels:
             return {self._priority: len(self.waiting)}
         return {priority: len(level) for priority, level in self._levels.items()}
@@ -140,27 +142,27 @@ class PriorityOrder(Generic[T]):
 
 class PriorityQueue(RateLimited[T], BlockingQueue[T]):
     """
-    Hands out the most urgent item first.
+    Delivers the item with the highest priority first.
 
     A delayed add without a priority, such as add_rate_limited, keeps the priority with which the item was
-    handed out, so that a failed item of the initial list does not overtake the others.
+    last delivered, so that a failed item of the initial list does not overtake the others.
 
     State, all guarded by `_lock`, in addition to that of BlockingQueue:
-      _order          which of the items that wait for a worker comes next
-      _container      those items; none of them is in flight, scheduled or readded
-      _schedule       the items that wait for their time; none of them is readded
-      _delayed        the items of the schedule -> the priority with which they will wait
-      _in_flight      item -> the priority with which it was handed out
+      _order          the items that wait for a worker, in order
+      _container      the same items; none of them is in flight, delayed or readded
+      _schedule       the delayed items; none of them is readded
+      _delayed        delayed item -> the priority with which it will be added
+      _in_flight      item in flight -> the priority with which it was delivered
       _readded        item in flight -> the priority with which done() pushes it
 
-    Threads: `delaying-<queue>` adds the items of the schedule when they are due.
+    Threads: `delaying-<queue>` adds the delayed items when they are due.
     """
 
     def __init__(self, rate_limiter: RateLimiter[T], options: QueueOptions = NO_OPTIONS) -> None:
-        """Make an empty queue."""
+        """Create an empty queue."""
         self._rate_limiter = rate_limiter
         self._order: PriorityOrder[T] = PriorityOrder()
-        # Read the field directly, which saves one method call per add and get.
+        # Expose the order's own dict, because that saves a method call in each add and get.
         self._container = self._order.waiting
         self._in_flight: dict[T, int] = {}
         self._readded: dict[T, int] = {}
@@ -180,7 +182,7 @@ class PriorityQueue(RateLimited[T], BlockingQueue[T]):
             self._lock.release()
 
     def add_all(self, items: Iterable[T], *, priority: int = DEFAULT_PRIORITY) -> None:
-        """Add each item in order with at least the given priority, under one hold of the lock."""
+        """Add each item in order with at least the given priority. The lock is acquired once."""
         # Iterate before taking the lock, because a generator runs the caller's code.
         batch = tuple(items)
         with self._lock:
@@ -189,10 +191,10 @@ class PriorityQueue(RateLimited[T], BlockingQueue[T]):
 
     def add_after(self, item: T, delay_seconds: float, *, priority: int | None = None) -> None:
         """
-        Add item after delay_seconds, or immediately if that is not positive. Ignored while shutting down.
+        Add item after delay_seconds, or at once if the delay is not positive. Ignored while shutting down.
 
-        An item that is already due sooner is not handed out twice.
-        Args: if priority is None, item keeps the priority with which it was handed out.
+        If item needs work now or is due sooner, it is still delivered only once.
+        Args: if priority is None, item keeps the priority with which it was last delivered.
         """
         with self._lock:
             if self._shutting_down:
@@ -208,14 +210,14 @@ class PriorityQueue(RateLimited[T], BlockingQueue[T]):
                 self._schedule.put_locked(item, delay_seconds)
 
     def depths(self) -> dict[int, int]:
-        """Return how many items need work, by priority, including those that were added again in flight."""
+        """Return how many items need work, by priority, including items in flight that were added again."""
         with self._lock:
             depths = Counter(self._order.depths())
             depths.update(self._readded.values())
             return dict(depths)
 
     def statistics(self) -> QueueStatistics:
-        """Return a snapshot of the numbers of items."""
+        """Return a snapshot of the numbers of items in the queue."""
         with self._lock:
             return QueueStatistics(
                 len(self._container), len(self._in_flight), len(self._readded), len(self._schedule)
@@ -243,7 +245,7 @@ class PriorityQueue(RateLimited[T], BlockingQueue[T]):
         if self._metrics is not None:
             self._metrics.add(item)
         if in_flight:
-            # Do not push it here, because a second worker could get the item. done() pushes it.
+            # Do not push an item in flight, because a second worker could get it. done() pushes it.
             self._readded[item] = priority
         else:
             self._order.push(item, priority)
@@ -251,7 +253,7 @@ class PriorityQueue(RateLimited[T], BlockingQueue[T]):
                 self._item_ready.notify()
 
     def _join_locked(self, item: T, priority: int) -> bool:
-        """Return whether item already needs work. If so, its priority is now at least the given one."""
+        """Return whether item needs work already. If it does, raise its priority to at least this one."""
         if item in self._container:
             self._order.rise(item, priority)
         elif item in self._readded:
@@ -261,7 +263,7 @@ class PriorityQueue(RateLimited[T], BlockingQueue[T]):
         return True
 
     def _add_due_locked(self, items: list[T]) -> None:
-        """Add the items whose time has come. Called on the loop thread."""
+        """Add the items whose delay has passed. Called on the loop thread."""
         for item in items:
             self._add_locked(item, self._delayed.pop(item))
 

@@ -1,24 +1,25 @@
 """
-The work queue, which decides when a key is worked on, and that no two workers work on the same key.
+The work queue. It decides when each key is worked on, and ensures that no two workers have the same key.
 
 Terms
-  item        a hashable key, equal by value; usually namespace and name
+  item        a hashable key, compared by value; usually namespace and name
   worker      a thread that loops get -> work -> done
-  dirty       items that need work: waiting now, or added again while a worker has them
-  processing  items that get() handed out and done() has not taken back
+  dirty       items that need work: those waiting now, or added again while a worker has them
+  processing  items that get() has returned and that were not passed to done() yet
   container   items that wait for a worker, first in, first out
 
 Guarantees
-  * An item is never with two workers at once.
-  * Adds before the get collapse into one delivery, adds between get and done into exactly one more after
-    done.
+  * At most one worker at a time has an item.
+  * All adds before a get are merged into one delivery. All adds between get and done are merged into one more
+    delivery after done.
   * An add after the get is never lost: the item is delivered again.
 
-Follows: client-go util/workqueue/queue.go, differs:
+Follows: client-go util/workqueue/queue.go. Differs:
   * get() raises ShutDown instead of returning a flag.
-  * Drainers wait on a condition of their own, so that a wake-up never reaches the wrong kind of waiter.
-  * done() of an item that is not in flight does nothing; upstream's would queue a waiting item twice.
-  * The order is fixed; upstream's can be replaced. PriorityQueue is a separate queue here.
+  * Threads that wait in shut_down_with_drain have their own condition, so that a wake-up never reaches the
+    wrong kind of waiter.
+  * done() ignores an item that is not in flight; upstream would queue a waiting item twice.
+  * The order is fixed, whereas upstream's can be replaced. PriorityQueue is a separate class here.
 """
 
 from __future__ import annotations
@@ -45,12 +46,12 @@ class ShutDown(Exception):  # noqa: N818 - Python 3.13 has the name queue.ShutDo
     """
     The queue is shutting down and no items wait, so the worker should end.
 
-    This is not final while items are in flight, because a done() can queue its item again for a later get().
+    While items are in flight, a later get() can still succeed, because done() can queue an item again.
     """
 
 
 class QueueStatistics(NamedTuple):
-    """A snapshot: how many items wait, are with workers, were added again there, or wait for their time."""
+    """The numbers of items that are queued, in flight, added again while in flight, and delayed."""
 
     queued: int
     in_flight: int
@@ -63,9 +64,9 @@ class QueueStatistics(NamedTuple):
 
 class QueueItems(NamedTuple, Generic[T]):
     """
-    A snapshot of the items, unordered. QueueStatistics counts the same four kinds.
+    A snapshot of a queue's items, unordered. They are grouped as in QueueStatistics.
 
-    delayed maps each item to the seconds until its time.
+    delayed maps each item to the number of seconds until it is added.
     """
 
     queued: tuple[T, ...]
@@ -76,10 +77,10 @@ class QueueItems(NamedTuple, Generic[T]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueOptions:
-    """The options with which every queue is created."""
+    """Options that every kind of queue accepts."""
 
     name: str = ""
-    """The label of its metrics and threads. Without a name, nothing is measured."""
+    """The queue's name in metrics and thread names. Without a name, nothing is measured."""
 
     metrics_provider: MetricsProvider | None = None
     """Creates the queue's instruments. If it is None, nothing is measured."""
@@ -93,31 +94,31 @@ NO_OPTIONS: Final = QueueOptions()
 
 class BlockingQueue(ABC, Generic[T]):
     """
-    Hands out each item to one worker at a time. A subclass decides where an added item goes.
+    Delivers each item to one worker at a time. A subclass decides where an added item goes.
 
     State, all guarded by `_lock` (rank 80):
       _container      items that wait for a worker; none of them is in flight
-      _in_flight      items that get() handed out and done() has not taken back
-      _waiting        getters blocked in wait(), also those woken but still without the lock
-      _shutting_down  never goes back to False
-      _drain          whether drainers keep waiting
+      _in_flight      items that get() has returned and that were not passed to done() yet
+      _waiting        number of getters in wait(), including those that were woken but lack the lock
+      _shutting_down  whether a shutdown has begun; never reset
+      _drain          whether shut_down_with_drain keeps waiting
 
-    No wake-up is lost. Of the blocked getters, let N be those woken but not yet running, and U those not
-    woken. Whenever the lock is free, U > 0 implies N >= len(container), that is, each waiting item has a
-    getter on its way:
-      1. a getter blocks only after it saw the container empty, under the lock;
-      2. a push wakes one more getter as long as U > 0: the wake-up is left out only if _waiting = N + U is 0;
-      3. a pop takes an item away, and at most one woken getter with it; a woken getter that finds nothing
-         leaves an empty container; one that is interrupted passes its wake-up on.
+    No wake-up is lost. Let N be the number of blocked getters that were woken but are not running yet, and U
+    the number of those that were not woken. Whenever the lock is free, U > 0 implies N >= len(container). In
+    other words, while getters sleep, a woken getter is on its way to each waiting item:
+      1. A getter blocks only after it has seen, under the lock, that the container is empty.
+      2. A push wakes one more getter if U > 0. It leaves out the wake-up only if _waiting = N + U is 0.
+      3. A pop removes one item, and ends the wait of at most one woken getter. If a woken getter finds no
+         item, the container is empty. A getter that is interrupted passes its wake-up on.
 
-    Threads: usable from any thread, but done() is called by the worker that holds the item.
+    Threads: usable from any thread, but only the worker that has an item calls done() for it.
     """
 
     _container: Collection[T]
     _in_flight: Collection[T]
 
     def __init__(self, options: QueueOptions, lock: Lock) -> None:
-        """Initialize the base. Call this once _container and _in_flight exist."""
+        """Initialize the base class. A subclass calls this after it has set _container and _in_flight."""
         self.name = options.name
         self._lock = lock
         self._item_ready = condition_over(lock)
@@ -136,20 +137,20 @@ class BlockingQueue(ABC, Generic[T]):
 
     @abstractmethod
     def _take_back_locked(self, item: T) -> bool | None:
-        """End item's flight. Returns: whether the item was requeued; None if it was not in flight."""
+        """End item's flight. Returns: whether item was queued again; None if it was not in flight."""
 
     @abstractmethod
     def statistics(self) -> QueueStatistics:
-        """Return a snapshot of the numbers of items."""
+        """Return a snapshot of the numbers of items in the queue."""
 
     def get(self) -> T:
         """
-        Take the next item. The caller must give it back with done(), even if its work failed.
+        Remove and return the next item. The caller must pass it to done(), even if the work failed.
 
-        Raises: ShutDown if shutting down and no items wait; remaining items are handed out first.
+        Raises: ShutDown if the queue is shutting down and no items wait. Waiting items are delivered first.
         Blocks: until an item waits or the queue is shut down.
         """
-        if not self._lock.acquire(False):  # in place of `with self._lock`, as in add and done: cheaper
+        if not self._lock.acquire(False):  # cheaper than `with self._lock`; also in add and done
             acquire_contended(self._lock)
         try:
             if self._metrics is not None:
@@ -168,7 +169,7 @@ class BlockingQueue(ABC, Generic[T]):
             self._lock.release()
 
     def done(self, item: T) -> None:
-        """Give item back. If it was added since the get, it is queued again, behind the waiting items."""
+        """Finish the work on item. If it was added since the get, queue it behind the waiting items."""
         if not self._lock.acquire(False):
             acquire_contended(self._lock)
         try:
@@ -188,25 +189,25 @@ class BlockingQueue(ABC, Generic[T]):
 
     def __len__(self) -> int:
         """
-        Return how many items wait for a worker, not counting those with workers.
+        Return how many items wait for a worker, without the items in flight.
 
-        This is for information only.
+        The number is only informative, because it can change at any time.
         """
         with self._lock:
             return len(self._container)
 
     def shut_down(self) -> None:
         """
-        Ignore further adds, and release blocked getters and drainers.
+        Ignore further adds, and wake the threads blocked in get() or shut_down_with_drain().
 
-        Items that wait for a worker are still handed out. Items that wait for their time are dropped.
-        Blocks: until the queue's threads have ended. It does not wait for workers.
+        Items that wait for a worker are still delivered. Delayed items are dropped.
+        Blocks: until the queue's own threads have ended. It does not wait for workers.
         """
         self._shut_down(drain=False)
 
     def shut_down_with_drain(self) -> None:
         """
-        Shut down, and wait for the items that workers have, but not for queued items.
+        Shut down, and wait for the items in flight, but not for the queued items.
 
         Blocks: until no item is in flight, or another thread calls shut_down().
         """
@@ -231,7 +232,7 @@ class BlockingQueue(ABC, Generic[T]):
         try:
             self._item_ready.wait()
         except BaseException:
-            # This getter was interrupted after a wake-up, so pass the wake-up on to another getter.
+            # If this getter was woken before it was interrupted, another getter must be woken instead.
             self._item_ready.notify()
             raise
         finally:
@@ -259,15 +260,16 @@ class BlockingQueue(ABC, Generic[T]):
 
 class Queue(BlockingQueue[T]):
     """
-    A queue in which the first item in is the first out.
+    A first-in, first-out queue.
 
     State, all guarded by `_lock`, in addition to that of BlockingQueue:
-      _dirty, _processing, _container   container = dirty - processing, each item in it once; processing is
-                                        what is in flight
+      _dirty       items that need work
+      _processing  items in flight
+      _container   items of _dirty that are not in _processing, each once
     """
 
     def __init__(self, options: QueueOptions = NO_OPTIONS) -> None:
-        """Make an empty queue."""
+        """Create an empty queue."""
         self._container: deque[T] = deque()
         self._dirty: set[T] = set()
         self._processing = self._in_flight = set[T]()
@@ -284,7 +286,7 @@ class Queue(BlockingQueue[T]):
             self._lock.release()
 
     def add_all(self, items: Iterable[T]) -> None:
-        """Add each item in order, under one hold of the lock and with one call to wake getters."""
+        """Add each item in order. The lock is acquired once, and getters are woken by one call."""
         # Iterate before taking the lock, because a generator runs the caller's code.
         batch = tuple(items)
         pushed = 0
@@ -293,12 +295,12 @@ class Queue(BlockingQueue[T]):
                 for item in batch:
                     pushed += self._accept_locked(item)
             finally:
-                # Do this even if an item cannot be hashed, because the items before it have been queued.
+                # Do this even if an item cannot be hashed, because the items before it are already queued.
                 if pushed and self._waiting:
                     self._item_ready.notify(pushed)
 
     def statistics(self) -> QueueStatistics:
-        """Return a snapshot of the numbers of items."""
+        """Return a snapshot of the numbers of items in the queue."""
         with self._lock:
             queued, in_flight = len(self._container), len(self._processing)
             return QueueStatistics(queued, in_flight, readded=len(self._dirty) - queued, delayed=0)
@@ -326,7 +328,7 @@ class Queue(BlockingQueue[T]):
         return again
 
     def _accept_locked(self, item: T) -> bool:
-        """Add item without waking a getter. Return True if it went into the container."""
+        """Add item without waking a getter. Return whether item was put into the container."""
         if self._shutting_down:
             return False
         if TRACE.on:
@@ -336,7 +338,7 @@ class Queue(BlockingQueue[T]):
         self._dirty.add(item)
         if self._metrics is not None:
             self._metrics.add(item)
-        # Do not push it here, because a second worker could get an item in flight. done() pushes it.
+        # Do not push an item in flight, because a second worker could get it. done() pushes it.
         if item in self._processing:
             return False
         self._container.append(item)

@@ -1,9 +1,9 @@
 """
-Measures a queue, with instruments that a provider creates.
+Metrics of a queue, recorded with instruments that a provider creates.
 
-Follows: client-go util/workqueue/metrics.go, differs: the thread that refreshes the gauges of unfinished work
-starts with the first get, so a queue without workers has no thread. A provider is passed to each queue, not
-set once for a process.
+Follows: client-go util/workqueue/metrics.go. Differs: the thread that refreshes the gauges of unfinished
+work starts with the first get, so a queue without workers has no thread. Each queue receives its provider,
+whereas client-go sets one provider for the process.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ class GaugeMetric(Protocol):
     """A number that goes up and down."""
 
     def inc(self) -> None:
-        """One more."""
+        """Add one."""
 
     def dec(self) -> None:
-        """One less."""
+        """Subtract one."""
 
 
 class SettableGaugeMetric(Protocol):
@@ -39,25 +39,25 @@ class CounterMetric(Protocol):
     """A number that goes up."""
 
     def inc(self) -> None:
-        """One more."""
+        """Add one."""
 
 
 class HistogramMetric(Protocol):
     """A distribution."""
 
     def observe(self, value: float) -> None:
-        """Count value, in seconds."""
+        """Record a value, in seconds."""
 
 
 class QueueInstruments(NamedTuple):
     """
     A queue's seven instruments.
 
-    depth: the items that need work and are not with a worker, or were added again while with one. adds:
-    accepted adds. latency: seconds from add to get. work_duration: seconds from get to done.
-    unfinished_work_seconds: the sum of the ages of the items with workers. longest_running_processor_seconds:
-    the age of the oldest item with a worker. retries: delayed adds.
-    Locks: they are called with the queue's lock held. The instruments must not block or raise.
+    depth counts the items that need work: those that wait for a worker, and those that were added again
+    while in flight. adds counts the accepted adds. latency has the seconds from add to get, and
+    work_duration those from get to done. unfinished_work_seconds is the sum of the ages of the items in
+    flight, and longest_running_processor_seconds the age of the oldest one. retries counts delayed adds.
+    Locks: the instruments are called with the queue's lock held, so they must not block or raise.
     """
 
     depth: GaugeMetric
@@ -70,18 +70,19 @@ class QueueInstruments(NamedTuple):
 
 
 class MetricsProvider(Protocol):
-    """Makes the instruments of queues."""
+    """Creates the instruments of queues."""
 
     def for_queue(self, name: str) -> QueueInstruments:
-        """Return the instruments of a named queue, which are created only once."""
+        """Return the instruments of the queue with this name. They are created only once."""
 
 
 class QueueMetrics:
     """
-    Measures the items of a queue.
+    Records what happens to a queue's items.
 
-    State: `_added_at` for the items that need work, `_started_at` for the items with workers. Both are
-    guarded by the queue's lock, which every caller holds. Field: updater, its thread.
+    State: `_added_at` has the add times of the items that need work, and `_started_at` the get times of the
+    items in flight. The queue's lock guards both, and every caller holds it. Field: updater refreshes the
+    gauges.
     """
 
     __slots__ = ("_added_at", "_clock", "_started_at", "instruments", "updater")
@@ -94,13 +95,13 @@ class QueueMetrics:
         self._started_at: dict[Hashable, float] = {}
 
     def add(self, item: Hashable) -> None:
-        """The item was accepted."""
+        """Record that item was accepted."""
         self.instruments.adds.inc()
         self.instruments.depth.inc()
         self._added_at[item] = self._clock.now()
 
     def get(self, item: Hashable) -> None:
-        """The item was handed out."""
+        """Record that item was delivered."""
         now = self._clock.now()
         self.instruments.depth.dec()
         self._started_at[item] = now
@@ -110,7 +111,7 @@ class QueueMetrics:
         self.updater.wake_locked()
 
     def done(self, item: Hashable) -> None:
-        """The item was given back."""
+        """Record that the work on item is done."""
         started_at = self._started_at.pop(item, None)
         if started_at is not None:
             self.instruments.work_duration.observe(self._clock.now() - started_at)
@@ -132,9 +133,9 @@ class MetricsUpdater:
     """
     The thread `metrics-<queue>`, which refreshes the gauges of unfinished work until the queue shuts down.
 
-    It sleeps while no item is in flight, because nothing changes then.
+    The thread sleeps while no item is in flight, because the gauges do not change then.
     State: `_stopped`, `_sleeps`, `_thread` and `_update_at`, guarded by the queue's lock. Once `_stopped` is
-    set, nothing is published and no thread started.
+    set, no metric is published and no thread is started.
     """
 
     def __init__(self, metrics: QueueMetrics, lock: Lock, *, name: str, seams: Seams) -> None:
@@ -150,20 +151,20 @@ class MetricsUpdater:
         self._update_at = 0.0
 
     def start_locked(self) -> None:
-        """Start the thread unless it has been started. Locks: the caller holds the queue's lock."""
+        """Start the thread if it was never started. Locks: the caller must hold the queue's lock."""
         if self._thread is None and not self._stopped:
             self._update_at = self._clock.now() + UNFINISHED_WORK_UPDATE_SECONDS
             self._thread = self._spawn(f"metrics-{self._name}", self._run)
 
     def wake_locked(self) -> None:
-        """Note that an item was handed out. Locks: the caller holds the queue's lock."""
+        """Wake the thread, because an item was delivered. Locks: the caller must hold the queue's lock."""
         if self._sleeps:
             self._sleeps = False
             self._update_at = self._clock.now() + UNFINISHED_WORK_UPDATE_SECONDS
             self._changed.notify_all()
 
     def stop_locked(self) -> None:
-        """End the thread. Locks: the caller holds the queue's lock."""
+        """End the thread. Locks: the caller must hold the queue's lock."""
         self._stopped = True
         self._changed.notify_all()
 

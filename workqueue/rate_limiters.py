@@ -1,11 +1,11 @@
 """
-Decides how long a failed item waits before its next attempt.
+Rate limiters, which decide how long a failed item waits before its next attempt.
 
-Limiters slow down retries only. Neither a handler's `add` nor a client's request uses one. client-go's
-default pair is 5 ms to 1000 s for each item, and 10 a second for all items after the first 100;
-sample-controller and Foo use 50 and 300.
+They delay only retries: neither a handler's `add` nor a client's request uses one. By default, client-go
+combines two limiters: one delays each item by 5 ms to 1000 s, the other limits all items to 10 retries a
+second after the first 100. sample-controller and Foo use 50 and 300 instead of 10 and 100.
 
-Follows: client-go util/workqueue/default_rate_limiters.go; for the token bucket golang.org/x/time/rate
+Follows: client-go util/workqueue/default_rate_limiters.go. The token bucket follows golang.org/x/time/rate
 (Limiter.reserveN) and client-go util/flowcontrol/throttle.go. Durations are float seconds.
 """
 
@@ -22,15 +22,15 @@ T = TypeVar("T", bound=Hashable)
 T_contra = TypeVar("T_contra", bound=Hashable, contravariant=True)
 
 _NANOSECONDS: Final = 1e9
-_MAX_EXPONENT: Final = 1023  # 2.0 ** 1024 raises OverflowError, but a product beyond the largest float is inf
+_MAX_EXPONENT: Final = 1023  # 2.0 ** 1024 raises OverflowError, whereas a product that is too large is inf
 
 
 class TokenBucket:
     """
-    Holds up to burst tokens and gains rate tokens per second. It starts full.
+    A bucket that holds up to burst tokens, gains rate tokens per second, and starts full.
 
-    State: `_tokens` is the number at `_updated_at`. A negative number counts the tokens promised to waiting
-    callers.
+    State: `_tokens` is the number of tokens at `_updated_at`. If it is negative, that many tokens are
+    reserved for waiting callers.
     Threads: usable from any thread. There is one leaf lock, under which only the clock is read.
     """
 
@@ -38,8 +38,8 @@ class TokenBucket:
         """
         Create a full bucket.
 
-        Args: rate is in tokens per second, `math.inf` for no limit, 0 for no refill; burst 0 means that a
-        token never comes (unless the rate is infinite).
+        Args: rate is in tokens per second: `math.inf` means no limit, 0 means no refill. If burst is 0 and
+        rate is finite, there is never a token.
         """
         self._rate = rate
         self._burst = burst
@@ -50,24 +50,24 @@ class TokenBucket:
 
     def reserve(self) -> float:
         """
-        Take a token, possibly a future one.
+        Reserve a token, even if it becomes available only later.
 
-        Returns: seconds until the token can be used; `math.inf` if it never comes.
+        Returns: the seconds until the token can be used, or `math.inf` if it never can.
         """
         return self._reserve_within(math.inf)
 
     def try_accept(self) -> bool:
-        """Take a token if one is available now. A refusal changes nothing."""
+        """Take a token if one is available now. Return whether it was; if not, the bucket is unchanged."""
         return self._reserve_within(0.0) == 0.0
 
     def _reserve_within(self, max_wait_seconds: float) -> float:
-        """Return the seconds until the next token, and take it unless that is more than max_wait_seconds."""
+        """Return the seconds until the next token, and reserve it if they are at most max_wait_seconds."""
         if self._rate == math.inf:
             return 0.0
         if self._burst < 1:
             return math.inf
         with self._lock:
-            # A clock that was read before another thread's update must not turn back time.
+            # The bucket must not go back in time if the clock is behind another thread's update.
             now = max(self._clock.now(), self._updated_at)
             tokens = min(self._burst, self._tokens + (now - self._updated_at) * self._rate) - 1
             wait_seconds = self._seconds_for(-tokens)
@@ -81,29 +81,29 @@ class TokenBucket:
         if self._rate <= 0:
             return math.inf
         seconds = missing_tokens / self._rate
-        # A rounding error below one nanosecond must not refuse a caller that came exactly on time.
+        # Ignore less than one nanosecond, so that a rounding error does not refuse a caller that is on time.
         return seconds if seconds * _NANOSECONDS >= 1 else 0.0
 
 
 class RateLimiter(Protocol[T_contra]):
     """
-    Decides how long each item waits.
+    Decides how long each failed item waits before its next attempt.
 
-    It is thread-safe, and remembers an item until forget is called, even forever.
+    A limiter is thread-safe. It remembers an item's failures until forget is called, possibly forever.
     """
 
     def when(self, item: T_contra) -> float:
         """Count one more failure, and return the seconds to wait before the next attempt."""
 
     def forget(self, item: T_contra) -> None:
-        """Reset an item's count, because the item succeeded or was given up."""
+        """Reset an item's count, because the item succeeded or is not retried."""
 
     def num_requeues(self, item: T_contra) -> int:
-        """Return how many failures have been counted."""
+        """Return how many failures have been counted for an item."""
 
 
 class _FailureCounts(Generic[T]):
-    """Counts failures per item. State: `_failures`, without entries of 0, guarded by `_lock` (rank 90)."""
+    """Counts failures per item. State: `_lock` (rank 90) guards `_failures`, which has no entries of 0."""
 
     def __init__(self) -> None:
         self._lock = new_lock("FailureCounts._lock", 90)
@@ -115,7 +115,7 @@ class _FailureCounts(Generic[T]):
             self._failures.pop(item, None)
 
     def num_requeues(self, item: T) -> int:
-        """Return how many failures have been counted."""
+        """Return how many failures have been counted for an item."""
         with self._lock:
             return self._failures.get(item, 0)
 
@@ -128,10 +128,10 @@ class _FailureCounts(Generic[T]):
 
 
 class ItemExponentialFailureRateLimiter(_FailureCounts[T]):
-    """Waits base_seconds, which double with each failure of the item, up to max_seconds."""
+    """Waits base_seconds after an item's first failure, and doubles the wait each time, up to max_seconds."""
 
     def __init__(self, base_seconds: float = 0.005, max_seconds: float = 1000.0) -> None:
-        """Args: the defaults are those that client-go uses for controllers' retries."""
+        """Create a limiter. The defaults are those that client-go uses for controllers' retries."""
         super().__init__()
         self._base_seconds = base_seconds
         self._max_seconds = max_seconds
@@ -157,17 +157,17 @@ class ItemFastSlowRateLimiter(_FailureCounts[T]):
 
 
 class BucketRateLimiter(Generic[T]):
-    """Limits all items with one bucket. Each failure takes a token from it, and waits until that is due."""
+    """Limits all items with one bucket. Each failure reserves a token, and waits until it is available."""
 
     def __init__(self, rate: float, burst: int, *, clock: Clock = REAL_CLOCK) -> None:
         self._bucket = TokenBucket(rate, burst, clock)
 
     def when(self, _item: T) -> float:
-        """Return the seconds until the reserved token is due; `math.inf` if the bucket never has one."""
+        """Reserve a token. Return the seconds until it is available, or `math.inf` if it never is."""
         return self._bucket.reserve()
 
     def forget(self, _item: T) -> None:
-        """A bucket knows no items."""
+        """Do nothing, because a bucket does not count per item."""
 
     def num_requeues(self, _item: T) -> int:
         """Return 0, because a bucket does not count per item."""
@@ -175,14 +175,14 @@ class BucketRateLimiter(Generic[T]):
 
 
 class MaxOfRateLimiter(Generic[T]):
-    """Waits as long as the strictest of its limiters. Each limiter counts every failure."""
+    """Combines limiters. Each one counts every failure, and the longest of their delays is used."""
 
     def __init__(self, *limiters: RateLimiter[T]) -> None:
         self._limiters = limiters
 
     def when(self, item: T) -> float:
         """Count one more failure in each limiter, and return the seconds to wait before the next attempt."""
-        # Ask every limiter, because a token must be taken even if another limiter requests a longer wait.
+        # Call every limiter, because a token must be reserved even if another limiter's delay is longer.
         return max([limiter.when(item) for limiter in self._limiters], default=0.0)
 
     def forget(self, item: T) -> None:
@@ -196,7 +196,7 @@ class MaxOfRateLimiter(Generic[T]):
 
 
 class WithMaxWaitRateLimiter(Generic[T]):
-    """Waits as long as its inner limiter, but at most max_seconds."""
+    """Waits as long as another limiter requires, but at most max_seconds."""
 
     def __init__(self, inner: RateLimiter[T], max_seconds: float) -> None:
         self._inner = inner
@@ -211,7 +211,7 @@ class WithMaxWaitRateLimiter(Generic[T]):
         self._inner.forget(item)
 
     def num_requeues(self, item: T) -> int:
-        """Return how many failures have been counted."""
+        """Return how many failures have been counted for an item."""
         return self._inner.num_requeues(item)
 
 
@@ -219,8 +219,8 @@ def default_controller_rate_limiter(
     *, rate: float = 10.0, burst: int = 100, clock: Clock = REAL_CLOCK
 ) -> MaxOfRateLimiter[Hashable]:
     """
-    Return the default limiter for each item, combined with a bucket for all items.
+    Return client-go's default: an exponential delay per item, combined with one bucket for all items.
 
-    Args: rate and burst are those of the bucket; sample-controller uses 50 and 300.
+    Args: rate and burst are the bucket's; sample-controller uses 50 and 300.
     """
     return MaxOfRateLimiter(ItemExponentialFailureRateLimiter(), BucketRateLimiter(rate, burst, clock=clock))

@@ -1,15 +1,16 @@
 """
-A queue that can add items later, and a queue that adds failed items back with a rate limiter's delay.
+A queue that can delay an add, and a queue that delays the retries of failed items with a rate limiter.
 
 A worker does
-    item = queue.get()                      # ShutDown: return
+    item = queue.get()                      # return if this raises ShutDown
     try: work
-    except: queue.add_rate_limited(item)    # before done: the queue holds it back until then
-    else: queue.forget(item)                # also when giving up
+    except: queue.add_rate_limited(item)    # before done; the item is delivered again only after done
+    else: queue.forget(item)                # also if a failed item is not retried
     finally: queue.done(item)               # always, exactly once
 
-Follows: client-go util/workqueue/delaying_queue.go and rate_limiting_queue.go, differs: `schedule.py`, and
-shut_down_with_drain ends the loop immediately; in client-go, the loop ends at its next heartbeat.
+Follows: client-go util/workqueue/delaying_queue.go and rate_limiting_queue.go. Differs: the points listed in
+`schedule.py`; and shut_down_with_drain ends the loop immediately, whereas in client-go, the loop ends at its
+next heartbeat.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _RANK: Final = 70
 
 class DelayingQueue(Queue[T]):
     """
-    Adds items when their time has come.
+    A queue that can add items after a delay.
 
     Neither an immediate add nor done() cancels a delayed add of the same item.
     State: `_schedule`, guarded by `_delays` (rank 70, `DelayingQueue._lock` in the table of locks).
@@ -36,7 +37,7 @@ class DelayingQueue(Queue[T]):
     """
 
     def __init__(self, options: QueueOptions = NO_OPTIONS) -> None:
-        """Make an empty queue."""
+        """Create an empty queue."""
         super().__init__(options)
         self._delays = new_lock("DelayingQueue._lock", _RANK)
         self._schedule: Schedule[T] = Schedule(
@@ -45,9 +46,9 @@ class DelayingQueue(Queue[T]):
 
     def add_after(self, item: T, delay_seconds: float) -> None:
         """
-        Add item after delay_seconds, or immediately if that is not positive. Ignored while shutting down.
+        Add item after delay_seconds, or at once if the delay is not positive. Ignored while shutting down.
 
-        If item is already waiting for its time, the earlier of the two times is used.
+        If item is delayed already, the earlier of the two times is used.
         """
         with self._delays:
             if self._schedule.stopped:
@@ -60,7 +61,7 @@ class DelayingQueue(Queue[T]):
         self.add(item)
 
     def statistics(self) -> QueueStatistics:
-        """Return a snapshot of the numbers of items."""
+        """Return a snapshot of the numbers of items in the queue."""
         with self._delays:
             delayed = len(self._schedule)
         return super().statistics()._replace(delayed=delayed)
@@ -83,7 +84,7 @@ class DelayingQueue(Queue[T]):
 
 class RateLimited(ABC, Generic[T]):
     """
-    The part of a queue that adds failed items back with a rate limiter's delay.
+    The part of a queue that delays the retries of failed items with a rate limiter.
 
     State: _rate_limiter, which has its own lock. Threads: usable from any thread.
     """
@@ -93,13 +94,13 @@ class RateLimited(ABC, Generic[T]):
 
     @abstractmethod
     def _add_later(self, item: T, delay_seconds: float) -> None:
-        """Add item after delay_seconds, for a failure."""
+        """Add item, which has failed, after delay_seconds."""
 
     def add_rate_limited(self, item: T, *, at_least_seconds: float = 0.0) -> None:
         """
-        Add item after the rate limiter's delay, or later if requested.
+        Add item after the rate limiter's delay, or after at_least_seconds if that is longer.
 
-        The limiter also counts while shutting down.
+        The limiter counts the failure even while the queue is shutting down.
         """
         seconds = max(self._rate_limiter.when(item), at_least_seconds)
         if TRACE.on:
@@ -114,7 +115,7 @@ class RateLimited(ABC, Generic[T]):
         self._rate_limiter.forget(item)
 
     def num_requeues(self, item: T) -> int:
-        """Return how often item was added back since it was last forgotten."""
+        """Return how often add_rate_limited was called for item since its last forget."""
         return self._rate_limiter.num_requeues(item)
 
 
@@ -122,15 +123,15 @@ class RateLimitingQueue(RateLimited[T], DelayingQueue[T]):
     """A delaying queue whose delays come from a rate limiter. Threads: usable from any thread."""
 
     def __init__(self, rate_limiter: RateLimiter[T], options: QueueOptions = NO_OPTIONS) -> None:
-        """Make an empty queue."""
+        """Create an empty queue."""
         super().__init__(options)
         self._rate_limiter = rate_limiter
 
     def add_after(self, item: T, delay_seconds: float) -> None:
         """
-        Add an item that only has to wait, as DelayingQueue.add_after does.
+        Add item after delay_seconds, as DelayingQueue.add_after does.
 
-        The limiter does not count it.
+        The rate limiter does not count this as a failure.
         """
         if TRACE.on:
             failures = self.num_requeues(item)

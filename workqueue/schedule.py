@@ -1,12 +1,12 @@
 """
-Holds items that wait for their time, and has the thread that hands them over.
+The delayed items of a queue, and the thread that passes them on when they are due.
 
-Follows: client-go util/workqueue/delaying_queue.go, differs:
-  * The caller puts an item on the heap, so there is no hand-over buffer that could fill up and block.
-  * There is no heartbeat. The loop decides under the lock to wait for the earliest item. An earlier item or a
-    stop ends that wait early. It is recorded under the same lock and notifies the loop, which cannot miss it.
+Follows: client-go util/workqueue/delaying_queue.go. Differs:
+  * The calling thread puts an item on the heap itself, so there is no buffer that could fill up and block.
+  * There is no heartbeat. The loop waits until the earliest item is due, and decides to wait under the lock.
+    An earlier item or a stop is recorded under the same lock and wakes the loop, so it cannot be missed.
   * The thread starts with the first item, so a queue that never delays has no thread.
-  * Items with equal times are handed over in the order of the calls.
+  * Items with equal times are passed on in the order of the calls.
 """
 
 from __future__ import annotations
@@ -27,16 +27,17 @@ _COMPACT_FROM: Final = 64
 
 class Schedule(Generic[T]):
     """
-    Holds each item once, at the earliest requested time, and hands it over when that time has come.
+    Stores each delayed item once, with the earliest requested time, and passes it on at that time.
 
     State, all guarded by the lock of the queue:
       _ready_at   item -> its time
-      _heap       (time, sequence number, item); an entry is valid if its time is the one in _ready_at. Other
-                  entries were superseded by an earlier one or discarded; the loop skips them
-      stopped     never goes back to False
+      _heap       (time, sequence number, item); an entry is valid if its time is the item's in _ready_at. The
+                  loop skips the others, whose items were discarded or requested for an earlier time
+      stopped     whether stop_locked was called; never reset
 
-    Threads: usable from any thread; the loop thread `delaying-<queue>` runs once the first item is added.
-    Locks: a caller of a method named `_locked` holds the queue's lock.
+    Threads: usable from any thread; the loop thread `delaying-<queue>` is started when the first item is
+    added.
+    Locks: to call a method whose name ends in `_locked`, a caller must hold the queue's lock.
     """
 
     def __init__(
@@ -46,7 +47,7 @@ class Schedule(Generic[T]):
         Create an empty schedule.
 
         Args: hand_over_locked receives the items that are due, in the order of their times. The loop thread
-        calls it with lock held, and has already removed the items from the schedule.
+        calls it with lock held, after it has removed the items from the schedule.
         """
         self.stopped = False
         self._hand_over_locked = hand_over_locked
@@ -60,12 +61,12 @@ class Schedule(Generic[T]):
         self._loop: Joinable | None = None
 
     def __len__(self) -> int:
-        """Return how many items wait for their time."""
+        """Return how many items are delayed now."""
         return len(self._ready_at)
 
     def put_locked(self, item: T, delay_seconds: float) -> None:
         """
-        Hand over item after delay_seconds, or earlier if an earlier time was requested.
+        Pass item on after delay_seconds, or earlier if an earlier time was requested before.
 
         Ignored once stopped.
         """
@@ -78,14 +79,14 @@ class Schedule(Generic[T]):
         heapq.heappush(self._heap, entry)
         self._sweep_locked()
         if self._loop is None:
-            # Start the thread with the lock held, so that a stop finds the thread that it has to join.
+            # Start the thread with the lock held, so that a stop from another thread finds it and joins it.
             self._loop = self._spawn(f"delaying-{self._name or 'queue'}", self._run)
         elif self._heap[0] is entry:
-            # Wake the loop, because it is waiting for a later time than that of the new earliest entry.
+            # Wake the loop, because it waits for a time that is later than the new entry's.
             self._changed.notify()
 
     def discard_locked(self, item: T) -> None:
-        """Do not hand item over."""
+        """Remove item, so that it is not passed on."""
         self._ready_at.pop(item, None)
 
     def seconds_left_locked(self, most: int) -> dict[T, float]:
@@ -104,13 +105,13 @@ class Schedule(Generic[T]):
         """
         Wait for the end of the thread once it is stopped.
 
-        Locks: the caller does not hold the queue's lock.
+        Locks: the caller must not hold the queue's lock.
         """
         if self._loop is not None:
             self._loop.join()
 
     def _sweep_locked(self) -> None:
-        """Drop invalid entries once they are the majority, so that each sweep removes more than it keeps."""
+        """Remove invalid entries once they are the majority. Each sweep then removes more than it leaves."""
         if len(self._heap) <= _COMPACT_FROM + 2 * len(self._ready_at):
             return
         self._heap = [entry for entry in self._heap if self._ready_at.get(entry[2]) == entry[0]]

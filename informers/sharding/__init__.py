@@ -1,1 +1,1 @@
-"""Informers that hold only the objects in some slots, for several processes that share a kind."""
+"""Informers that hold only the objects in some slots, so that several processes can share a kind."""

@@ -19,7 +19,7 @@ class Held(NamedTuple):
     """
     The slots at one moment, each with the version that added it.
 
-    A slot that was released can come back.
+    A slot that was released can be added again.
     """
 
     version: int
@@ -32,13 +32,13 @@ class Held(NamedTuple):
 
 
 class SlotFollower(Protocol):
-    """Something that is told about each change of the slots."""
+    """A component that is notified of each change of the slots."""
 
     def slots_changed(self) -> None:
         """
         React to a change of the slots.
 
-        This is called without a lock on the thread that changes them, and must not block.
+        Called without a lock, on the thread that changes the slots. The call must not block.
         """
 
 
@@ -46,13 +46,13 @@ class HeldSlots:
     """
     The slots that this process holds, shared by all its informers.
 
-    Fields: namespaces: the namespaces that any of the informers has met. State: now, which is replaced on
-    every change and read without a lock; _followers, which is also replaced. Both change under _lock (98).
+    Field: namespaces has the namespaces that any of the informers has seen. State: now and _followers are
+    replaced on every change, under _lock (98). now is read without the lock.
     Threads: usable from any thread.
     """
 
     def __init__(self, count: int) -> None:
-        """Start with none of the slots held; count is how many there are."""
+        """Start without held slots; count is the number of slots that exist."""
         self.count: Final = count
         self.namespaces: Final = KnownNamespaces(count)
         self.now = Held(0, MappingProxyType({}))
@@ -69,36 +69,37 @@ class HeldSlots:
 
     @property
     def version(self) -> int:
-        """Grows with each change."""
+        """The version of the held slots, which grows with each change."""
         return self.now.version
 
     def add(self, slot: int) -> int:
         """
         Hold a slot from now on. If it is already held, nothing changes.
 
-        Returns: the version that added it, for which one can wait with `SharedIndexInformer.has_listed`.
-        Raises: ValueError for a slot number out of range. Blocks: while the followers are called.
+        Returns: the version that includes the slot, for example to call `SharedIndexInformer.has_listed`
+        with.
+        Raises: ValueError if the slot number is out of range. Blocks: while the followers are called.
         """
         if not 0 <= slot < self.count:
-            raise ValueError(f"slot {slot} is none of {self.count}: they are counted from 0")
+            raise ValueError(f"slot {slot} does not exist: the {self.count} slots are counted from 0")
         return self._change(lambda held, version: {**held, slot: version} if slot not in held else held)
 
     def remove(self, slot: int) -> int:
         """
-        Release a slot. After this returns, no informer reports the slot's objects to a handler.
+        Release a slot. After this returns, no informer queues notifications about the slot's objects.
 
         Handler calls that are in progress, or whose notifications wait in a listener's buffer, still happen.
-        Returns: the first version without it. Blocks: while the followers are called.
+        Returns: the first version without the slot. Blocks: while the followers are called.
         """
         return self._change(lambda held, _: {key: since for key, since in held.items() if key != slot})
 
     def follow(self, follower: SlotFollower) -> None:
-        """Tell follower of each change from now on."""
+        """Notify follower of each change from now on."""
         with self._lock:
             self._followers = (*self._followers, follower)
 
     def leave(self, follower: SlotFollower) -> None:
-        """Do not tell follower of any further change."""
+        """Do not notify follower of any further change."""
         with self._lock:
             self._followers = tuple(each for each in self._followers if each is not follower)
 

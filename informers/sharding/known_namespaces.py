@@ -1,8 +1,9 @@
 """
 The namespaces that the server has sent, for kinds that are sharded by namespace.
 
-A server narrows every list and watch by namespace: `metadata.namespace!=a,metadata.namespace!=b`. Objects of
-a namespace that is not known yet are sent, and the informer drops them.
+The field selector of every list and watch excludes the foreign ones:
+`metadata.namespace!=a,metadata.namespace!=b`. Objects in a namespace that is not known yet are sent anyway,
+and the informer drops them.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from handloop.apis.grammar.shard_selector import slot_of_namespace
 from handloop.seams.locks import new_lock
 
 SELECTOR_BYTES: Final = 4096
-"""The length limit of the field selector for foreign namespaces. Every proxy must accept the request line."""
-# This is far more than a selector can name. If namespaces come and go, the oldest are dropped.
+"""The maximum length of the selector for foreign namespaces, so that every proxy accepts the request line."""
+# This is far more than a selector can name. Beyond this number, the oldest namespaces are forgotten.
 _REMEMBERED: Final = 10_000
 
 
@@ -24,11 +25,12 @@ class KnownNamespaces:
     """
     The slot of each namespace seen, and how many of its objects were dropped.
 
-    Only namespaces from the server are remembered, not those in lookups, which can be any string from a user.
+    Only namespaces from the server are remembered. Lookups are not, because they can contain any string from
+    a user.
 
-    State: _slots, oldest first, changed under _lock (98) and read without it. _dropped: counts of dropped
-    objects, which can miss one if two threads count simultaneously. are_too_many: whether there were too many
-    foreign namespaces for the last selector to name.
+    State: _slots, oldest first, is changed under _lock (98) and read without it. _dropped counts dropped
+    objects, and can miss one if two threads count at the same time. are_too_many is whether the last
+    selector could not name all foreign namespaces.
     Threads: usable from any thread.
     """
 
@@ -64,9 +66,9 @@ class KnownNamespaces:
 
     def excluding(self, slots: Container[int]) -> str:
         """
-        Return the field selector that leaves out the known namespaces in all other slots; "" for no selector.
+        Return the field selector that excludes the known namespaces in other slots, or "" for none.
 
-        It has at most SELECTOR_BYTES. The namespaces with the most dropped objects come first.
+        The selector has at most SELECTOR_BYTES. The namespaces with the most dropped objects come first.
         """
         dropped = self._dropped
         foreign = [namespace for namespace, slot in tuple(self._slots.items()) if slot not in slots]

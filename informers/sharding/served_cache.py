@@ -15,13 +15,13 @@ T = TypeVar("T")
 
 
 class NamespaceNotServed(NamespaceNotWatched):
-    """A cache was asked about a namespace that another process serves."""
+    """A cache was read for a namespace that another process serves."""
 
     def __init__(self, what: str, namespace: str, slot: int, count: int) -> None:
         LookupError.__init__(
             self,
             f'unable to {what} from the cache: namespace "{namespace}" is in slot {slot} of {count}, which '
-            "another replica has: relate objects of one namespace only, or ask the server with a client",
+            "another replica has: relate objects of one namespace only, or read them with a client",
         )
         self.namespace = namespace
 
@@ -30,36 +30,37 @@ class ServedCache(Generic[T]):
     """An informer's store for the namespaces in this process's slots. Threads: usable from any thread."""
 
     def __init__(self, store: Cache[T], resource: Resource, scope: ShardScope) -> None:
-        """Args: errors name resource."""
+        """Args: resource appears in errors."""
         self._store = store
         self._resource = resource
         self._scope = scope
 
     def list(self) -> builtins.list[T]:
-        """Return all objects in the namespaces that are served."""
+        """Return all objects in the namespaces that this process serves."""
         return self._store.list()
 
     def get_by_key(self, key: str) -> T | None:
         """
-        Return the object with that store key, or None.
+        Return the object with this store key, or None.
 
-        Raises: NamespaceNotServed.
+        Raises: NamespaceNotServed if another process serves its namespace.
         """
         self._check(namespace_of_key(key), f'get {self._resource.group_resource} "{key}"')
         return self._store.get_by_key(key)
 
     def by_index(self, name: str, value: str) -> builtins.list[T]:
         """
-        Return the objects with that value under an index.
+        Return the objects that have this value in an index.
 
-        Raises: IndexNotFound; NamespaceNotServed for the namespace index.
+        Raises: IndexNotFound if the index does not exist; NamespaceNotServed if this is the namespace index
+        and another process serves the namespace.
         """
         if name == NAMESPACE_INDEX:
             self._check(value, f"list {self._resource.group_resource}")
         return self._store.by_index(name, value)
 
     def _check(self, namespace: str, what: str) -> None:
-        # A held slot that is not completely listed yet can already be read by handlers while its objects
+        # A held slot can be read before its list is complete, because handlers read it while its objects
         # arrive.
         if not self._scope.holds(namespace, "", {}):
             held = self._scope.held

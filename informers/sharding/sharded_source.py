@@ -1,21 +1,21 @@
 """
 The source of an informer that holds only the objects in this process's slots.
 
-Each list and watch requests only those slots. By label, the server sends only those. By namespace, it leaves
-out the known foreign namespaces. By UID, only a server with the feature ShardedListAndWatch leaves them out,
-and its responses hardly show that it does: in 1.36.3, only a list of a built-in kind has shardInfo. For this
-reason, the slot of each arriving object is checked:
+Objects in other slots are *foreign*. Each list and watch requests only our slots. If slots are labels, the
+server sends no foreign objects. If they are classes of namespaces, the server leaves out the foreign
+namespaces that are already known. If they are ranges of UIDs, only a server with the feature
+ShardedListAndWatch leaves out foreign objects, and its responses rarely show that it does: in 1.36.3, only a
+list of a built-in kind has shardInfo. For this reason, the slot of each arriving object is checked:
 
-    no foreign object has come    pages and blocks are decoded whole: as without shards
-    one has come                  metadata is decoded first, and of a foreign object nothing else, until so
-                                  many of ours have come since a list began, and no foreign one, that it is
-                                  no chance; by namespace, until the next request, which leaves the new
-                                  namespace out
+    no foreign object has arrived   pages and blocks are decoded whole, as without shards
+    one has arrived                 metadata is decoded first, and the rest only for our objects
 
-A slot that leaves causes no request, because any of its objects that still arrive are dropped in the same
-way.
+By UID, the second state ends when so many of our objects have arrived since a list began, and no foreign
+one, that chance no longer explains it. By namespace, it ends with the next request, which leaves out the new
+namespace.
 
-A server that refuses the selector is not sent it again.
+A slot that is released causes no request. Its objects that still arrive are dropped in the same way. If the
+server refuses the selector, the selector is not sent again.
 """
 
 from __future__ import annotations
@@ -52,18 +52,21 @@ SETTLE_SECONDS: Final = 0.2
 # Version 1.36.3 answers 500 "invalid shard selector: ...", although a server should answer 400.
 _REFUSALS: Final = (400, 500)
 _CHANCE: Final = 0.001
-"""Below this probability, it is no longer taken for chance that no foreign object has come."""
+"""Below this probability, the absence of foreign objects is no longer attributed to chance."""
 
 
 class SlotSieve:
     """
-    Drops objects in foreign slots, and finds out whether the server leaves them out. Implements Sieve.
+    Drops foreign objects, and finds out whether the server leaves them out. Implements Sieve.
 
-    State: sent: the slots of the last request; found: what keeps foreign objects away, "" before the first
-    list; came: whether a foreign object has come since the list (or by namespace, the watch) began; refused:
-    whether the server refuses the selector; _ours: the requested UIDs that have come since that list began,
-    None if they prove nothing, or if nothing has to be proven; _chance: the probability that a server that
-    sends all objects would have sent no others.
+    State:
+        sent     the slots of the last request.
+        found    how foreign objects are kept away; "" before the first list.
+        came     whether a foreign object has arrived since the list (or by namespace, the watch) began.
+        refused  whether the server refuses the selector.
+        _ours    the requested UIDs that have arrived since that list began; None if they prove nothing, or if
+                 there is nothing to prove.
+        _chance  the probability that a server that sends all objects would have sent no foreign one.
     Threads: runs on the reflector's thread; any thread can read found.
     """
 
@@ -79,7 +82,7 @@ class SlotSieve:
         self._chance = 1.0
 
     def keeps(self, namespace: str, uid: str) -> bool:
-        """Return whether the object's slot is held. If it was not even requested, note that."""
+        """Return whether the object's slot is held. Record an object whose slot was not requested."""
         if self._scope.by == "namespace":
             self._scope.held.namespaces.meet(namespace)
         slot = self._scope.slot_of(namespace, uid, {})
@@ -97,7 +100,7 @@ class SlotSieve:
         return False
 
     def begin(self, slots: frozenset[int], *, anew: bool) -> None:
-        """Note that a request for slots is sent. anew means that counting starts over."""
+        """Record that a request for slots is sent. anew is whether counting starts over."""
         self.sent = slots
         self.metadata_first = self.found == "client"
         self.came = self.came and not anew
@@ -108,7 +111,7 @@ class SlotSieve:
             self._ours, self._chance = set(), 1.0
 
     def list_complete(self, *, narrowed: bool = False) -> None:
-        """Note that a list is complete. narrowed means that the server says it has left other objects out."""
+        """Record that a list is complete. narrowed is whether the server says that it left objects out."""
         if self._scope.by == "namespace":
             self._tell("client" if self._scope.held.namespaces.are_too_many else "fields")
         elif narrowed:
@@ -117,7 +120,7 @@ class SlotSieve:
             self._tell("unknown")
 
     def refuse(self) -> None:
-        """Note that the server does not accept the selector, so that all objects will come."""
+        """Record that the server refuses the selector, and will therefore send all objects."""
         self.refused = self.metadata_first = True
         self._tell("client")
 
@@ -125,7 +128,7 @@ class SlotSieve:
         """
         Count an object in one of our slots.
 
-        The more of them come, the less likely it is that the server sends all objects.
+        The more of them arrive, the less likely it is that the server sends all objects.
         """
         if uid not in ours:
             ours.add(uid)
@@ -145,12 +148,12 @@ class SlotSieve:
 
 class ShardedSource(Generic[T]):
     """
-    Narrows another source to the slots that are held. Implements ListerWatcher.
+    Restricts another source to the slots that are held. Implements ListerWatcher.
 
     Fields: scope.
-    State: asked: the slots of the last list; _fields: the field selector of the last request.
-    Threads: runs on the reflector's thread. Because asked is replaced, any thread can use it as well as
-    must_list, is_empty and wake.
+    State: asked has the slots of the last list; _fields is the field selector of the last request.
+    Threads: runs on the reflector's thread. Any thread can read asked, which is replaced and never changed,
+    and use must_list, is_empty and wake.
     """
 
     def __init__(
@@ -184,26 +187,26 @@ class ShardedSource(Generic[T]):
 
     @property
     def is_empty(self) -> bool:
-        """Return whether no slot is held, so that no request may be sent to the server."""
+        """Return whether no slot is held, so that requests must not be sent to the server."""
         return not self.scope.held.now.since
 
     @property
     def must_list(self) -> bool:
-        """Return whether the last list did not request all held slots, or no slot is held."""
+        """Return whether no slot is held, or the last list did not request all held slots."""
         now, asked = self.scope.held.now.since, self.asked.since
         return not now or any(asked.get(slot) != since for slot, since in now.items())
 
     @property
     def is_wide(self) -> bool:
-        """Return whether a new watch would bring less, because the open one has revealed new namespaces."""
+        """Return whether a new watch would deliver fewer foreign objects, given the known namespaces."""
         return self._sieve.came and self._narrowed(ListOptions()).field_selector != self._fields
 
     def wake(self) -> None:
-        """End the wait, because the slots have changed or the reflector is stopped."""
+        """End wait, because the slots have changed or the reflector was stopped."""
         self._woken.set()
 
     def wait(self, stopped: threading.Event) -> None:
-        """Wait until there is a slot, or stopped is set and wake was called."""
+        """Wait until a slot is held, or until stopped is set and wake is called."""
         while True:
             self._woken.clear()
             # wake is called after the slots have changed or stopped is set.
@@ -213,9 +216,9 @@ class ShardedSource(Generic[T]):
 
     def before_list(self, stopped: threading.Event) -> bool:
         """
-        Make the next list request the held slots, and any that are added within a moment.
+        Make the next list request the held slots, including those added within SETTLE_SECONDS.
 
-        Returns: False if stopped, or if the slots have left in the meantime.
+        Returns: False if stopped, or if no slot is held after that time.
         """
         if self.must_list and self._clock.sleep(SETTLE_SECONDS, stopped):
             return False
@@ -258,7 +261,7 @@ class ShardedSource(Generic[T]):
         return options if self._sieve.refused else self.scope.narrowed(options, self._slots())
 
     def _slots(self) -> frozenset[int]:
-        """Return the requested slots that have not left since, or all of them if all have left."""
+        """Return the requested slots that were not released since, or all of them if all were released."""
         asked, now = self.asked.since, self.scope.held.now.since
         return frozenset(slot for slot in asked if slot in now) or frozenset(asked)
 
@@ -268,7 +271,7 @@ def _refuses_selector(error: APIError) -> bool:
 
 
 class _SiftedWatch(Generic[T]):
-    """A watch that drops foreign objects if its decoder has not already dropped them."""
+    """A watch that drops foreign objects unless its decoder has already dropped them."""
 
     def __init__(self, watch: Watch[T], sieve: SlotSieve) -> None:
         self._watch = watch

@@ -1,14 +1,15 @@
 """
 The FIFO of an informer that holds only the objects in this process's slots.
 
-A slot is *open* from the list that requested it until it leaves. Under the FIFO's lock, each queued or stored
-object is either in an open slot or *departs*: its only delta is then a Deleted with a `Departed`, which
-removes it from the store without calling a handler. An event or a list that was in progress when a slot left
-therefore brings nothing back. The threads keep their rules: only the reflector adds objects, and only the
-informer's loop writes the store. The thread that changes the slots only queues departures.
+A slot is *open* from the list that requested it until it is released. Under the FIFO's lock, each queued or
+stored object is either in an open slot or *departs*: its only delta is then a Deleted with a `Departed`,
+which removes it from the store without calling a handler. An event or a list that was in progress when a
+slot was released therefore restores no objects. The rules for threads are those of DeltaFIFO: only the
+reflector adds objects, and only the informer's loop writes to the store. The thread that changes the slots
+only queues departures.
 
-A slot that leaves and comes back is a new slot, because its changes in between are not known. Its objects
-depart, and come back as new ones with the next list.
+A slot that is released and held again counts as a new slot, because the changes in between are not known.
+Its objects depart, and the next list adds them as new ones.
 """
 
 from __future__ import annotations
@@ -32,16 +33,17 @@ _DELETED: Final = DeltaType.DELETED
 
 class SlotFIFO(DeltaFIFO[T]):
     """
-    See the module's docstring.
+    A DeltaFIFO that admits only objects in open slots; see the module's docstring.
 
     State, guarded by _lock unless noted:
         _open       slot -> the version since which it is held.
         _listed     the slots that the last list requested.
-        _newcomers  keys of objects that came with the list that opened their slot, until they are processed.
-        _taken      those newcomers that are being processed.
-        _served     the open slots, once all newcomers are processed; replaced, so read without the lock.
-        _settled    the held slots and the served slots, as they were when the two were last found to be
-                    equal; replaced, and read without the lock, because each read of a lister uses it.
+        _newcomers  keys of objects in the list that opened their slot, until they are processed.
+        _taken      the newcomers that are being processed.
+        _served     the open slots, as of when all newcomers were last processed; replaced, so read without
+                    the lock.
+        _settled    the held slots and the served slots when they were last found to be equal; replaced, and
+                    read without the lock, because each read of a lister uses it.
     """
 
     def __init__(
@@ -53,7 +55,7 @@ class SlotFIFO(DeltaFIFO[T]):
         name: str,
         clock: Clock,
     ) -> None:
-        """Args: source has the list's slots at each replace."""
+        """Args: source says, at each replace, which slots the list requested."""
         super().__init__(known_objects, transformer=transformer, name=name, clock=clock)
         self._source = source
         self._scope = source.scope
@@ -66,13 +68,13 @@ class SlotFIFO(DeltaFIFO[T]):
 
     def replace(self, objects: Listed[T], resource_version: str = "") -> None:  # noqa: ARG002 - a store's signature
         """
-        Take a complete list of the requested slots. Those of them that are still held are open from now on.
+        Queue a complete list of the requested slots. The slots that are still held are open from now on.
 
-        Objects of new slots are initial. If the list requested different slots from the last one, objects
-        that are stored unchanged are not queued, so that handlers are not called for everything whenever a
-        slot comes.
+        Objects of new slots belong to the initial list. If the list requested different slots from the last
+        one, objects that are stored unchanged are not queued. Otherwise handlers would be called for all
+        objects whenever a slot is added.
         """
-        slots = [self._slot_of(obj) for obj in objects]  # without the lock, because each costs a hash
+        slots = [self._slot_of(obj) for obj in objects]  # hash them before taking the lock
         with self._lock:
             self._depart_locked()
             asked = self._source.asked
@@ -93,13 +95,13 @@ class SlotFIFO(DeltaFIFO[T]):
             self._serve_locked()
 
     def depart(self) -> None:
-        """Drop the objects in slots that have left, from any thread. They leave the store soon after."""
+        """Queue the departure of the objects in released slots. Any thread can call this."""
         with self._lock:
             self._depart_locked()
             self._lock.notify_all()
 
     def has_opened(self, version: int) -> bool:
-        """Return whether the consumer has received a list of all the slots held since that version."""
+        """Return whether a list of all the slots held since that version has been processed."""
         held, served, settled = self._scope.held.now, self._served, self._settled
         if settled is not None and settled[0] is held and settled[1] is served:
             return held.version >= version
@@ -134,7 +136,7 @@ class SlotFIFO(DeltaFIFO[T]):
                 self._items[key] = [Delta(_DELETED, Departed(key, None))]
 
     def _state_locked(self, key: str) -> T | None:
-        """Return the newest state of an object; None if it departs."""
+        """Return the newest state of an object, or None if it departs or is unknown."""
         last = self._items[key][-1].object if key in self._items else None
         if isinstance(last, Departed):
             return None
@@ -145,7 +147,7 @@ class SlotFIFO(DeltaFIFO[T]):
         self, entries: Iterable[tuple[str, Delta[T]]], *, is_known: Callable[[str], bool] | None = None
     ) -> None:
         if is_known is not None:  # events
-            # Go through the events one by one, because whether one is admitted depends on those before it.
+            # Check the events one by one, because whether one is admitted depends on those before it.
             admitted = ((key, self._admitted_locked(key, delta)) for key, delta in entries)
             entries = ((key, delta) for key, delta in admitted if delta is not None)
         super()._append_locked(entries, is_known=is_known)
@@ -157,8 +159,8 @@ class SlotFIFO(DeltaFIFO[T]):
             return None if departs else delta
         if self._slot_of(obj) in self._open:
             return delta
-        # An object whose label has changed to another slot leaves, as if the server did not send that slot at
-        # all.
+        # If an object's label has changed to a slot that is not open, the object is deleted here, as if the
+        # server did not send that slot at all.
         state = self._state_locked(key)
         if state is None or state.metadata.uid != obj.metadata.uid:
             return None

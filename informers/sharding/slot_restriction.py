@@ -23,10 +23,11 @@ T = TypeVar("T", bound=Kind)
 
 class SlotRestriction(ShardedSource[T]):
     """
-    Implements handloop.informers.restriction.Restriction, with the versions of HeldSlots.
+    Restricts an informer to the held slots. Implements handloop.informers.restriction.Restriction.
 
-    It is its own source, which narrows another. State: _fifo, None before new_fifo; _restricted, which
-    follows this, or None. Threads: usable from any thread.
+    Its versions are those of HeldSlots. It is also its own source, which restricts another source. State:
+    _fifo is None before new_fifo; _restricted is the component that follows this restriction, or None.
+    Threads: usable from any thread.
     """
 
     restricts = True
@@ -55,11 +56,12 @@ class SlotRestriction(ShardedSource[T]):
     @property
     def narrowed_by(self) -> str:
         """
-        Return what keeps objects in other slots away.
+        Return how objects in other slots are kept away.
 
-        Returns: by UID, "server" if many objects came and none was foreign, or "unknown" if too few have
-        come; by namespace, "fields"; by label, "labels"; "client" if some come and are dropped here, by
-        namespace because there are too many to name. It is "" before the first list.
+        Returns: by UID, "server" if many objects arrived and none was foreign, or "unknown" if too few have
+        arrived; by namespace, "fields"; by label, "labels". By UID or namespace, "client" if foreign objects
+        arrive and are dropped here; by namespace, that is because there are too many to name. Before the
+        first list, "".
         """
         return self.sharded_by
 
@@ -92,7 +94,7 @@ class SlotRestriction(ShardedSource[T]):
         """
         See SlotFollower.
 
-        First, the objects in slots that have left are dropped; then the new slots are listed.
+        First drop the objects in released slots, and then list the new slots.
         """
         assert self._fifo is not None
         assert self._restricted is not None
@@ -104,7 +106,7 @@ class SlotRestriction(ShardedSource[T]):
         return self._fifo is not None and self._fifo.has_opened(version)
 
     def forget_foreign(self, quarantine: Quarantine) -> None:
-        """See Restriction. After a slot leaves, this is called with the next list or event."""
+        """See Restriction. After a slot is released, the next list or event calls this."""
         scope = self.scope
         if scope.by != "label":  # the labels of quarantined objects are not known
             quarantine.forget(lambda each: not scope.holds(each.key_namespace, each.uid, {}))
@@ -135,7 +137,7 @@ class SlotRestriction(ShardedSource[T]):
 
 
 class SlotRestrictions:
-    """Implements handloop.informers.restriction.Restrictions by asking a Sharding about each kind."""
+    """Implements handloop.informers.restriction.Restrictions, with a Sharding's scope for each kind."""
 
     def __init__(self, sharding: Sharding) -> None:
         self._sharding = sharding

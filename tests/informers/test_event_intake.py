@@ -152,7 +152,7 @@ def test_disorder_is_reported_once(rig: _Rig) -> None:
     """From the first event that is older than one before it, the guard is needed."""
     assert not rig.guard.is_needed
     block = [added(deployment("a", 5)), added(deployment("b", 3))]
-    assert rig.put(*block) == ["Server sends events out of order, old ones are dropped"]
+    assert rig.put(*block) == ["Server sends events out of order; old ones are dropped"]
     assert rig.put(*block) == []
     assert rig.guard.is_needed
 

@@ -219,7 +219,7 @@ def test_function_is_not_asked_again_about_an_object_on_which_it_failed() -> Non
 @pytest.mark.parametrize(
     ("answer", "error"),
     [
-        ("owner", "it returned a string, not a sequence of strings"),
+        ("owner", "the index function returned a string, not a sequence of strings"),
         (None, "'NoneType' object is not iterable"),
         ([["a"]], "unhashable type: 'list'"),
     ],
@@ -295,7 +295,7 @@ def test_add_indexers_with_a_taken_name_adds_none() -> None:
 )
 def test_lookup_in_an_unknown_index(lookup: Callable[[Store], object]) -> None:
     """An error that names the index, those that are there, and what to call."""
-    parted = r"^Index with name none does not exist \(there: \w+(, \w+)*\): add it with add_indexers$"
+    parted = r"^Index with name none does not exist \(known: \w+(, \w+)*\): add it with add_indexers$"
     with pytest.raises(IndexNotFound, match=parted):
         lookup(Store())
 

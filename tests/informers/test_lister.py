@@ -150,7 +150,7 @@ def test_list_of_a_namespace(namespace: str, selector: Selector | str, expected:
     warnings = [(entry["event"], entry["err"]) for entry in entries]
     scan = (
         "Can not retrieve list of objects using index",
-        "Index with name namespace does not exist (there: none): add it with add_indexers",
+        "Index with name namespace does not exist (known: none): add it with add_indexers",
     )
     assert warnings == ([scan] if namespace else [])
 
@@ -203,8 +203,8 @@ def test_a_namespace_that_is_not_watched_is_not_empty() -> None:
         merged().get("three/a")
     assert not isinstance(caught.value, NotFound)
     assert str(caught.value) == (
-        'unable to get deployments.apps "three/a" from the cache: namespace "three" is not watched, '
-        "but one, two: watch it as well, or ask the server with a client"
+        'unable to get deployments.apps "three/a" from the cache: namespace "three" is not watched '
+        "(watched: one, two): watch it as well, or read from the server with a client"
     )
 
 

@@ -390,7 +390,7 @@ def test_events_change_the_store() -> None:
     assert rig.rv() == "32"
     assert [entry["event"] for entry in logs] == [
         "Unexpected watch event ignored",
-        "Server sends events out of order, old ones are dropped",
+        "Server sends events out of order; old ones are dropped",
     ]
     assert guard.is_needed
 
@@ -684,7 +684,7 @@ def test_list_from_the_past_is_not_published_before_it_lasts() -> None:
     logs = rig.last_run()
     assert rig.store.replaces == ["10", "12"]
     assert rig.asked_versions() == ["", "10", "", ""]
-    assert "7, 10 was seen before" in logs[1]["err"]
+    assert "7, but 10 was seen before" in logs[1]["err"]
 
 
 def test_past_that_lasts_is_the_truth() -> None:
